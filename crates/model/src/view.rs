@@ -1,5 +1,8 @@
 //! What people ask of a session: plain data, computed by pure functions.
 
 pub mod messages;
+pub mod outcome;
+pub mod pick;
 pub mod profile;
 mod strict;
+pub mod transcript;
