@@ -150,7 +150,15 @@ impl Page {
                 }
             }
             Tag::List(next) => {
-                self.end_paragraph_in_list();
+                let inner = self
+                    .frames
+                    .iter()
+                    .any(|frame| matches!(frame, Frame::Item { .. }));
+                if inner {
+                    self.end_line_if_any();
+                } else {
+                    self.begin_block();
+                }
                 self.frames.push(Frame::List { next });
             }
             Tag::Item => self.start_item(),
@@ -195,7 +203,7 @@ impl Page {
     }
 
     fn start_item(&mut self) {
-        self.end_paragraph_in_list();
+        self.end_line_if_any();
         let mark = match self.frames.last_mut() {
             Some(Frame::List { next: Some(number) }) => {
                 let mark = format!("{number}. ");
@@ -225,12 +233,12 @@ impl Page {
             }
             TagEnd::CodeBlock => self.end_code(),
             TagEnd::List(_) => {
-                self.end_paragraph_in_list();
+                self.end_line_if_any();
                 self.frames.pop();
                 self.gap = true;
             }
             TagEnd::Item => {
-                self.end_paragraph_in_list();
+                self.end_line_if_any();
                 if matches!(self.frames.last(), Some(Frame::Item { mark: Some(_), .. })) {
                     self.flush(&Line::new(), true); // An item without text.
                 }
@@ -307,10 +315,6 @@ impl Page {
     fn end_paragraph(&mut self) {
         self.end_line_if_any();
         self.gap = true;
-    }
-
-    fn end_paragraph_in_list(&mut self) {
-        self.end_line_if_any();
     }
 
     fn end_line_if_any(&mut self) {
@@ -461,7 +465,7 @@ mod tests {
             30,
             expect![[r#"
                 name                     value
-                ────────────────────────────────
+                ──────────────────────────────
                 a                            1
                 a longer name that has…     22"#]],
         );
@@ -473,9 +477,10 @@ mod tests {
             "a <b>x</b> *.rs __init__ 2 * 3 * 4\n<div>\nx",
             80,
             expect![[r#"
-            a <b>x</b> *.rs init 2 * 3 * 4
-            <div>
-            x"#]],
+                a <b>x</b> *.rs init 2 * 3 * 4
+
+                <div>
+                x"#]],
         );
     }
 

@@ -228,9 +228,9 @@ mod tests {
         };
         table.write(&mut out, &style).unwrap();
         expect![[r#"
-            id    title             project            turns
-            7f3a  Fix the login b…  …/projects/site       12
-            日本  短い              /x                     3
+            id    title              project           turns
+            7f3a  Fix the login bu…  …/projects/site      12
+            日本  短い               /x                    3
         "#]]
         .assert_eq(&String::from_utf8(out).unwrap());
     }
