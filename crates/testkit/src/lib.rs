@@ -6,10 +6,12 @@
 //! test data agree with it.
 //!
 //! - [`script`] turns a few lines of conversation into a transcript;
+//! - [`graph`] draws small strange sessions from a seed;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
 //!   from the world: chance and time.
 
+pub mod graph;
 pub mod home;
 pub mod moment;
 pub mod random;

@@ -3,7 +3,7 @@
 //! Good enough to make test data, not for anything else.
 
 /// A stream of numbers that depends on its seed alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Random(u64);
 
 impl Random {
