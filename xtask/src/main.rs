@@ -4,6 +4,7 @@
 //! the machine, starts other programs, and says what came of it. A task may
 //! print and fail; it knows no rules about sessions.
 
+mod generate;
 mod needs;
 mod test;
 
@@ -31,6 +32,11 @@ const TASKS: &[Task] = &[
         name: "needs",
         about: "show (or --install) what tests use beyond Rust",
         run: needs::run,
+    },
+    Task {
+        name: "generate",
+        about: "write a made-up config directory and its truth",
+        run: generate::run,
     },
 ];
 

@@ -7,6 +7,7 @@
 //!
 //! - [`script`] turns a few lines of conversation into a transcript;
 //! - [`graph`] draws small strange sessions from a seed;
+//! - [`tree`] fills a config directory of any size, and knows the truth about it;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
 //!   from the world: chance and time.
@@ -16,3 +17,4 @@ pub mod home;
 pub mod moment;
 pub mod random;
 pub mod script;
+pub mod tree;
