@@ -43,8 +43,8 @@ pub struct Options {
     pub projects: usize,
     /// The median size of a tool result.
     pub result_bytes: u64,
-    /// Of 100 groups of calls, how many start a sub-agent.
-    pub agents_percent: u64,
+    /// Of 1000 groups of calls, how many start a sub-agent.
+    pub agents_per_thousand: u64,
     /// Of 100 small sessions, how many were resumed into a copy.
     pub resumed_percent: u64,
     /// Whether to add torn tails, empty files and other files that are no sessions.
@@ -61,7 +61,7 @@ impl Options {
             large: Vec::new(),
             projects: 4,
             result_bytes: 1200,
-            agents_percent: 8,
+            agents_per_thousand: 80,
             resumed_percent: 15,
             junk: true,
         }
@@ -70,12 +70,12 @@ impl Options {
     /// 1 GB in about 1,100 files: months of one person's work.
     pub fn medium() -> Options {
         Options {
-            target_bytes: 738_000_000,
+            target_bytes: 680_000_000,
             sessions: 475,
             large: vec![150_000_000, 60_000_000, 52_000_000],
             projects: 40,
-            result_bytes: 3500,
-            agents_percent: 1,
+            result_bytes: 7000,
+            agents_per_thousand: 23,
             resumed_percent: 5,
             ..Options::small()
         }
@@ -84,11 +84,11 @@ impl Options {
     /// 10,000 small sessions.
     pub fn many() -> Options {
         Options {
-            target_bytes: 100_000_000,
+            target_bytes: 60_000_000,
             sessions: 10_000,
             projects: 60,
             result_bytes: 600,
-            agents_percent: 0,
+            agents_per_thousand: 0,
             resumed_percent: 0,
             junk: false,
             ..Options::small()
@@ -102,8 +102,8 @@ impl Options {
             sessions: 0,
             large: vec![bytes],
             projects: 1,
-            result_bytes: 1450,
-            agents_percent: 0,
+            result_bytes: 1900,
+            agents_per_thousand: 0,
             ..Options::many()
         }
     }
@@ -196,7 +196,7 @@ fn choose(
         start: moment::START + day * 86_400_000 + random.below(36_000_000),
         size,
         result_bytes: options.result_bytes,
-        agents_percent: options.agents_percent,
+        agents_per_thousand: options.agents_per_thousand,
         is_resumed: size < 4_000_000 && random.chance(options.resumed_percent),
         is_torn: options.junk && nth % 20 == 7,
         is_compacted_late: is_large,

@@ -128,9 +128,14 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// The size so far, sub-agents included.
+    /// The size that counts: with its sub-agents, but a large one is large by itself.
     fn bytes(&self) -> u64 {
-        self.pen.bytes() + self.agent_bytes
+        let agents = if self.setting.is_compacted_late {
+            0
+        } else {
+            self.agent_bytes
+        };
+        self.pen.bytes() + agents
     }
 
     /// A human act and all that follows from it.
@@ -243,7 +248,7 @@ impl<'a> Session<'a> {
 
     /// One answer of the model with its calls, and their results.
     fn step(&mut self, world: &mut World) -> io::Result<()> {
-        let starts_agent = world.random.chance(self.setting.agents_percent);
+        let starts_agent = world.random.below(1000) < self.setting.agents_per_thousand;
         let count = if world.random.chance(70) {
             1
         } else {

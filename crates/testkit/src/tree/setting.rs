@@ -32,7 +32,7 @@ pub struct Setting {
     pub start: u64,
     pub size: u64,
     pub result_bytes: u64,
-    pub agents_percent: u64,
+    pub agents_per_thousand: u64,
     pub is_resumed: bool,
     pub is_torn: bool,
     pub is_compacted_late: bool,
