@@ -1,1 +1,14 @@
-//! (being laid out)
+//! What a Claude Code session is.
+pub mod block;
+pub mod entry;
+pub mod fault;
+pub mod id;
+pub mod input;
+pub mod json;
+pub mod known;
+pub mod log;
+pub mod session;
+pub mod tally;
+pub mod time;
+pub mod tool;
+pub mod usage;

@@ -1,0 +1,410 @@
+//! Pieces of message content: what each one is and where it stands in its line.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::json::{self, Cursor, Span};
+use crate::{known, tool};
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// Text, also when the content is one plain string.
+    Text,
+    /// Thinking, with its text or only its signature.
+    Thinking,
+    /// Thinking that only the API can read.
+    RedactedThinking,
+    /// A tool call.
+    ToolUse,
+    /// A call of a tool that runs at the API.
+    ServerToolUse,
+    /// The result of a call.
+    ToolResult,
+    /// An image.
+    Image,
+    /// A document, such as a PDF.
+    Document,
+    /// Anything else; passed on as it is.
+    Other,
+}
+
+impl BlockKind {
+    fn of(name: &str) -> BlockKind {
+        match name {
+            "text" => BlockKind::Text,
+            "thinking" => BlockKind::Thinking,
+            "redacted_thinking" => BlockKind::RedactedThinking,
+            "tool_use" => BlockKind::ToolUse,
+            "server_tool_use" => BlockKind::ServerToolUse,
+            "tool_result" => BlockKind::ToolResult,
+            "image" => BlockKind::Image,
+            "document" => BlockKind::Document,
+            _ => BlockKind::Other,
+        }
+    }
+
+    /// Whether it holds thinking, readable or not.
+    pub fn is_thinking(self) -> bool {
+        matches!(self, BlockKind::Thinking | BlockKind::RedactedThinking)
+    }
+}
+
+/// A block: its kind, its ids, and where it stands. The text stays in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What it is.
+    pub kind: BlockKind,
+    /// The whole block in its line; for plain string content, the string.
+    pub span: Span,
+    /// The text, the input or the result inside the block.
+    pub body: Span,
+    /// `id` of a call, `tool_use_id` of a result.
+    pub id: Option<Box<str>>,
+    /// The tool of a call; the `type` of a block nobody has described.
+    pub tool: Option<Box<str>>,
+    /// What a call is about, on one line.
+    pub subject: Option<Box<str>>,
+    /// A result that reports a failure.
+    pub is_error: bool,
+    /// Text or thinking without a visible character.
+    pub blank: bool,
+    /// Equal blocks have equal prints; a print looks at the length and both ends only.
+    pub print: u64,
+}
+
+impl Block {
+    /// The `type` it was written with.
+    pub fn name(&self) -> &str {
+        match self.kind {
+            BlockKind::Other => self.tool.as_deref().unwrap_or("?"),
+            BlockKind::Text => "text",
+            BlockKind::Thinking => "thinking",
+            BlockKind::RedactedThinking => "redacted_thinking",
+            BlockKind::ToolUse => "tool_use",
+            BlockKind::ServerToolUse => "server_tool_use",
+            BlockKind::ToolResult => "tool_result",
+            BlockKind::Image => "image",
+            BlockKind::Document => "document",
+        }
+    }
+}
+
+fn print(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let ends = 48;
+    if bytes.len() <= 2 * ends {
+        bytes.hash(&mut hasher);
+    } else {
+        bytes.len().hash(&mut hasher);
+        bytes[..ends].hash(&mut hasher);
+        bytes[bytes.len() - ends..].hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Longest subject kept; a command can be a whole script.
+const SUBJECT: usize = 240;
+
+/// Reads `content`: a string, or an array of blocks.
+pub(crate) fn read(
+    cursor: &mut Cursor<'_>,
+    line: &[u8],
+    unknown: &mut Vec<String>,
+) -> Result<Vec<Block>, json::Bad> {
+    let mut blocks = Vec::new();
+    match cursor.peek() {
+        Some(b'"') => {
+            let span = cursor.skip()?;
+            blocks.push(plain_text(span, line));
+        }
+        _ => {
+            cursor.array(|c| {
+                if c.peek() == Some(b'"') {
+                    let span = c.skip()?;
+                    blocks.push(plain_text(span, line));
+                } else {
+                    blocks.extend(one(c, line, unknown)?);
+                }
+                Ok(())
+            })?;
+        }
+    }
+    Ok(blocks)
+}
+
+fn plain_text(span: Span, line: &[u8]) -> Block {
+    Block {
+        kind: BlockKind::Text,
+        span,
+        body: span,
+        id: None,
+        tool: None,
+        subject: None,
+        is_error: false,
+        blank: is_blank(span.of(line)),
+        print: print(span.of(line)),
+    }
+}
+
+/// Fields of one block while it is read; `type` may come last.
+#[derive(Default)]
+struct Parts {
+    name: Option<Box<str>>,
+    id: Option<Box<str>>,
+    result_of: Option<Box<str>>,
+    tool: Option<Box<str>>,
+    text: Option<Span>,
+    thinking: Option<Span>,
+    input: Option<Span>,
+    content: Option<Span>,
+    source: Option<Span>,
+    is_error: bool,
+}
+
+fn one(
+    cursor: &mut Cursor<'_>,
+    line: &[u8],
+    unknown: &mut Vec<String>,
+) -> Result<Option<Block>, json::Bad> {
+    cursor.peek();
+    let start = cursor.position();
+    let mut parts = Parts::default();
+    let mut odd = Vec::new();
+    let is_object = cursor.object(|c, key| {
+        match key {
+            "type" => parts.name = c.text()?.map(|text| text.into()),
+            "id" => parts.id = c.text()?.map(|text| text.into()),
+            "tool_use_id" => parts.result_of = c.text()?.map(|text| text.into()),
+            "name" => parts.tool = c.text()?.map(|text| text.into()),
+            "is_error" => parts.is_error = c.truth()?,
+            "text" => parts.text = Some(c.skip()?),
+            "thinking" => parts.thinking = Some(c.skip()?),
+            "input" => parts.input = Some(c.skip()?),
+            "content" => parts.content = Some(c.skip()?),
+            "source" => parts.source = Some(c.skip()?),
+            _ => {
+                c.skip()?;
+                if !known::is_block_field(key) {
+                    odd.push(key.to_owned());
+                }
+            }
+        }
+        Ok(())
+    })?;
+    if !is_object {
+        return Ok(None);
+    }
+    let span = Span::new(start, cursor.position());
+    let block = parts.block(span, line);
+    if known::block(block.name()).is_none() {
+        unknown.push(format!("block {}", block.name()));
+    } else {
+        unknown.extend(
+            odd.iter()
+                .map(|field| format!("block {}.{field}", block.name())),
+        );
+    }
+    Ok(Some(block))
+}
+
+impl Parts {
+    fn block(self, span: Span, line: &[u8]) -> Block {
+        let name = self.name.unwrap_or_else(|| "?".into());
+        let kind = BlockKind::of(&name);
+        let body = match kind {
+            BlockKind::Text => self.text,
+            BlockKind::Thinking => self.thinking,
+            BlockKind::ToolUse | BlockKind::ServerToolUse => self.input,
+            BlockKind::ToolResult => self.content,
+            BlockKind::Image | BlockKind::Document => self.source,
+            BlockKind::RedactedThinking | BlockKind::Other => None,
+        }
+        .unwrap_or_default();
+        let is_call = matches!(kind, BlockKind::ToolUse | BlockKind::ServerToolUse);
+        let subject = self
+            .tool
+            .as_deref()
+            .filter(|_| is_call)
+            .and_then(|tool| subject(tool, body.of(line)));
+        let tool = match kind {
+            BlockKind::ToolUse | BlockKind::ServerToolUse => self.tool,
+            BlockKind::Other => Some(name),
+            _ => None,
+        };
+        let blank =
+            matches!(kind, BlockKind::Text | BlockKind::Thinking) && is_blank(body.of(line));
+        let id = if kind == BlockKind::ToolResult {
+            self.result_of
+        } else {
+            self.id
+        };
+        let print = print(span.of(line));
+        Block {
+            kind,
+            span,
+            body,
+            id,
+            tool,
+            subject,
+            is_error: self.is_error,
+            blank,
+            print,
+        }
+    }
+}
+
+/// Whether a JSON string has no visible character. Anything but a string has none.
+fn is_blank(raw: &[u8]) -> bool {
+    let inner = raw
+        .strip_prefix(b"\"")
+        .and_then(|raw| raw.strip_suffix(b"\""))
+        .unwrap_or_default();
+    match inner.first() {
+        None => true,
+        // White space may be written as an escape or in other scripts; decode to be sure.
+        Some(b' ' | b'\\' | 0x80..) => json::string(raw).trim().is_empty(),
+        Some(_) => false,
+    }
+}
+
+/// What a call is about, from its input.
+fn subject(tool: &str, input: &[u8]) -> Option<Box<str>> {
+    let mut best: Option<(usize, Span)> = None;
+    let mut cursor = Cursor::new(input);
+    let scanned = cursor.object(|c, key| {
+        let rank = tool::rank(tool, key);
+        c.peek();
+        let is_text = input.get(c.position()) == Some(&b'"');
+        let is_list = input.get(c.position()) == Some(&b'[');
+        let span = c.skip()?;
+        let better = rank.is_some_and(|rank| best.is_none_or(|(other, _)| rank < other));
+        if better && (is_text || (is_list && tool::known(tool).is_some())) {
+            best = rank.map(|rank| (rank, span));
+        }
+        Ok(())
+    });
+    scanned.ok()?;
+    let raw = best?.1.of(input);
+    let text = if raw.first() == Some(&b'[') {
+        list_subject(raw)
+    } else {
+        json::string_head(raw, SUBJECT)
+    };
+    let text = one_line(&text);
+    (!text.is_empty()).then(|| text.into())
+}
+
+/// Lists are todos and questions: their number, or the first question.
+fn list_subject(raw: &[u8]) -> String {
+    let first = json::find(raw, &["0", "question"]);
+    if let Some(question) = first {
+        return json::string_head(question.of(raw), SUBJECT);
+    }
+    let mut items = 0;
+    let counted = Cursor::new(raw).array(|c| {
+        items += 1;
+        c.skip().map(drop)
+    });
+    if counted.is_err() {
+        String::new()
+    } else {
+        format!("{items} items")
+    }
+}
+
+/// Text on one line: runs of white space become one space.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(content: &str) -> Vec<Block> {
+        let mut unknown = Vec::new();
+        read(
+            &mut Cursor::new(content.as_bytes()),
+            content.as_bytes(),
+            &mut unknown,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn string_content_is_one_text_block() {
+        let read = blocks(r#""hello""#);
+        assert_eq!(
+            (read.len(), read[0].kind, read[0].blank),
+            (1, BlockKind::Text, false)
+        );
+    }
+
+    #[test]
+    fn empty_blocks_are_kept() {
+        let read = blocks(
+            r#"[{"type":"text","text":""},{"type":"thinking","thinking":"","signature":"s"},{"type":"tool_use","id":"t","name":"X","input":{}}]"#,
+        );
+        assert_eq!(read.len(), 3);
+        assert!(read[0].blank && read[1].blank);
+    }
+
+    #[test]
+    fn a_call_says_what_it_is_about() {
+        let about = |name: &str, input: &str| {
+            let content =
+                format!(r#"[{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}]"#);
+            blocks(&content)[0].subject.clone().map(String::from)
+        };
+        assert_eq!(
+            about("Read", r#"{"limit":5,"file_path":"/a/b.rs"}"#).as_deref(),
+            Some("/a/b.rs")
+        );
+        assert_eq!(
+            about("Bash", r#"{"description":"List","command":"ls\n -l"}"#).as_deref(),
+            Some("ls -l")
+        );
+        assert_eq!(
+            about("Task", r#"{"prompt":"long","description":"Find it"}"#).as_deref(),
+            Some("Find it")
+        );
+        assert_eq!(
+            about("TodoWrite", r#"{"todos":[{},{}]}"#).as_deref(),
+            Some("2 items")
+        );
+        assert_eq!(
+            about(
+                "AskUserQuestion",
+                r#"{"questions":[{"question":"Which?"}]}"#
+            )
+            .as_deref(),
+            Some("Which?")
+        );
+        assert_eq!(
+            about("mcp__x__find", r#"{"n":1,"query":"q"}"#).as_deref(),
+            Some("q")
+        );
+        assert_eq!(about("Read", "{}"), None);
+    }
+
+    #[test]
+    fn whitespace_in_any_spelling_is_blank() {
+        for (raw, blank) in [
+            (r#""""#, true),
+            (r#"" \n\t""#, true),
+            (r#""\u00a0""#, true),
+            (r#""　""#, true),
+            (r#""\n x""#, false),
+            ("null", true),
+        ] {
+            assert_eq!(is_blank(raw.as_bytes()), blank, "{raw}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Names of lines: almost always a uuid, sometimes not, never to be relied on.
+
+use std::fmt;
+
+/// The id of a line or session.
+///
+/// A lower-case uuid, which nearly all of them are, takes no heap; any other text is kept as
+/// it is, so that ids of other programs and of hand-made files work alike.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Id(Repr);
+
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Repr {
+    Uuid([u8; 16]),
+    Text(Box<str>),
+}
+
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+impl Id {
+    /// The id with this text.
+    pub fn new(text: &str) -> Id {
+        Id(packed(text).map_or_else(|| Repr::Text(text.into()), Repr::Uuid))
+    }
+
+    /// Whether it is a uuid of zeros, which 2.1.325 writes for "before the first line".
+    pub fn is_zero(&self) -> bool {
+        self.0 == Repr::Uuid([0; 16])
+    }
+}
+
+impl From<&str> for Id {
+    fn from(text: &str) -> Id {
+        Id::new(text)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Text(text) => f.write_str(text),
+            Repr::Uuid(bytes) => {
+                let mut text = [b'-'; 36];
+                let places = (0..36).filter(|at| !DASHES.contains(at));
+                for (at, nibble) in places.zip(0..32) {
+                    let byte = bytes[nibble / 2];
+                    let digit = if nibble % 2 == 0 {
+                        byte >> 4
+                    } else {
+                        byte & 15
+                    };
+                    text[at] = b"0123456789abcdef"[usize::from(digit)];
+                }
+                f.write_str(std::str::from_utf8(&text).unwrap_or_default())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn packed(text: &str) -> Option<[u8; 16]> {
+    let text = text.as_bytes();
+    if text.len() != 36 || DASHES.iter().any(|&at| text[at] != b'-') {
+        return None;
+    }
+    let mut bytes = [0u8; 16];
+    let places = (0..36).filter(|at| !DASHES.contains(at));
+    for (at, nibble) in places.zip(0..32) {
+        let digit = match text[at] {
+            digit @ b'0'..=b'9' => digit - b'0',
+            // Upper case would come back as lower case, so it stays text.
+            digit @ b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        bytes[nibble / 2] = bytes[nibble / 2] << 4 | digit;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_comes_back_as_it_was_written() {
+        let texts = [
+            "2f723639-cb3c-465d-8642-02ad42cb3466",
+            "2F723639-cb3c-465d-8642-02ad42cb3466",
+            "aaa-111",
+            "",
+            "00000000-0000-0000-0000-000000000000",
+        ];
+        for text in texts {
+            assert_eq!(Id::new(text).to_string(), text);
+        }
+        assert!(Id::new(texts[4]).is_zero() && !Id::new(texts[0]).is_zero());
+    }
+}

@@ -1,0 +1,430 @@
+//! What a user line is: a person's act that opens a turn, or something a program wrote.
+//!
+//! The order of the questions matters and was measured on 13,254 real lines (98–100 %
+//! precise). String content alone says nothing: of the string lines only 58 % are prompts,
+//! and 12 % of the prompts are arrays.
+
+/// What a user line turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// Typed or pasted by a person (images alone count).
+    Prompt,
+    /// A slash command.
+    Command,
+    /// A shell command typed behind `!`.
+    Shell,
+    /// A note typed behind `#`.
+    Memory,
+    /// A plan handed over to a fresh context; written by the program for the person.
+    Plan,
+    /// Results of tool calls.
+    Results,
+    /// "[Request interrupted by user]": ends a turn, opens none.
+    Interrupt,
+    /// The summary that a compaction left.
+    Summary,
+    /// Written by the program for the model (`isMeta`): skill bodies, caveats, hook feedback.
+    Meta,
+    /// Output of local and shell commands, notifications, messages of other agents.
+    #[default]
+    Machine,
+}
+
+impl Input {
+    /// Whether it opens a turn.
+    pub fn opens_turn(self) -> bool {
+        match self {
+            Input::Prompt | Input::Command | Input::Shell | Input::Memory | Input::Plan => true,
+            Input::Results | Input::Interrupt | Input::Summary | Input::Meta | Input::Machine => {
+                false
+            }
+        }
+    }
+
+    /// The name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Input::Prompt => "prompt",
+            Input::Command => "command",
+            Input::Shell => "shell",
+            Input::Memory => "memory",
+            Input::Plan => "plan",
+            Input::Results => "tool_result",
+            Input::Interrupt => "interrupt",
+            Input::Summary => "summary",
+            Input::Meta => "meta",
+            Input::Machine => "machine",
+        }
+    }
+}
+
+/// What stands on a user line beside its text.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts<'a> {
+    /// It holds a tool result.
+    pub results: bool,
+    /// It holds an image or a document.
+    pub media: bool,
+    /// `isMeta`.
+    pub meta: bool,
+    /// `isCompactSummary`.
+    pub summary: bool,
+    /// `isVisibleInTranscriptOnly`.
+    pub transcript_only: bool,
+    /// `planContent` is there.
+    pub plan: bool,
+    /// `origin.kind`.
+    pub origin: Option<&'a str>,
+}
+
+/// Kinds of input that people filter by; a line may be several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InputKinds(u8);
+
+impl InputKinds {
+    /// Plain text.
+    pub const TEXT: InputKinds = InputKinds(1);
+    /// Lines selected in an editor.
+    pub const IDE_SELECTION: InputKinds = InputKinds(2);
+    /// A file open in an editor.
+    pub const IDE_OPENED_FILE: InputKinds = InputKinds(4);
+    /// An image or document.
+    pub const IMAGE: InputKinds = InputKinds(8);
+    /// A slash command.
+    pub const COMMAND: InputKinds = InputKinds(16);
+    /// A tool result.
+    pub const TOOL_RESULT: InputKinds = InputKinds(32);
+
+    const NAMES: [(InputKinds, &'static str); 6] = [
+        (InputKinds::TEXT, "text"),
+        (InputKinds::IDE_SELECTION, "ide_selection"),
+        (InputKinds::IDE_OPENED_FILE, "ide_opened_file"),
+        (InputKinds::IMAGE, "image"),
+        (InputKinds::COMMAND, "command"),
+        (InputKinds::TOOL_RESULT, "tool_result"),
+    ];
+
+    /// Adds a kind.
+    pub fn insert(&mut self, kind: InputKinds) {
+        self.0 |= kind.0;
+    }
+
+    /// Whether `kind` is among them.
+    pub fn contains(self, kind: InputKinds) -> bool {
+        self.0 & kind.0 != 0
+    }
+
+    /// Their names, in a fixed order.
+    pub fn names(self) -> Vec<&'static str> {
+        let with_name = InputKinds::NAMES
+            .iter()
+            .filter(|(kind, _)| self.contains(*kind));
+        with_name.map(|(_, name)| *name).collect()
+    }
+}
+
+/// Says what a user line is.
+pub fn classify(text: &str, facts: Facts<'_>) -> Input {
+    if facts.results {
+        return Input::Results;
+    }
+    if facts.summary {
+        return Input::Summary;
+    }
+    if facts.meta {
+        return Input::Meta;
+    }
+    if facts.transcript_only || facts.origin.is_some_and(|kind| kind != "human") {
+        return Input::Machine;
+    }
+    let text = stripped(text);
+    let starts = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
+    if starts(&["<command-name>", "<command-message>"]) {
+        Input::Command
+    } else if starts(&["<bash-input>"]) {
+        Input::Shell
+    } else if starts(&["<user-memory-input>"]) {
+        Input::Memory
+    } else if starts(&["[Request interrupted by user"]) {
+        Input::Interrupt
+    } else if starts(&["This session is being continued from a previous conversation"]) {
+        Input::Summary
+    } else if starts(MACHINE) || text.trim() == "(no content)" {
+        Input::Machine
+    } else if facts.plan || starts(&["Implement the following plan:\n"]) {
+        Input::Plan
+    } else if text.trim().is_empty() && !facts.media {
+        Input::Machine
+    } else {
+        Input::Prompt
+    }
+}
+
+const MACHINE: &[&str] = &[
+    "<local-command-",
+    "<task-notification",
+    "<teammate-message",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<bash-notification>",
+    "<ci-monitor-event",
+    "Caveat: The messages below were generated by the user while running local commands",
+    "Operation stopped by hook:",
+    "[Image: source:",
+];
+
+const WRAPPERS: &[&str] = &[
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "system-reminder",
+];
+
+/// The text without the wrappers that editors and the program put in front of it.
+pub fn stripped(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    'next: loop {
+        for tag in WRAPPERS {
+            if let Some(behind) = behind_tag(rest, tag) {
+                rest = behind.trim_start();
+                continue 'next;
+            }
+        }
+        return rest;
+    }
+}
+
+fn behind_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let inner = text
+        .strip_prefix('<')?
+        .strip_prefix(tag)?
+        .strip_prefix('>')?;
+    let close = format!("</{tag}>");
+    // A wrapper that never closes is the whole text.
+    Some(
+        inner
+            .find(&close)
+            .map_or("", |at| &inner[at + close.len()..]),
+    )
+}
+
+/// Which kinds of input the text holds.
+pub fn kinds(text: &str, facts: Facts<'_>) -> InputKinds {
+    let mut kinds = InputKinds::default();
+    if facts.results {
+        kinds.insert(InputKinds::TOOL_RESULT);
+    }
+    if facts.media {
+        kinds.insert(InputKinds::IMAGE);
+    }
+    if text.contains("<ide_selection>") {
+        kinds.insert(InputKinds::IDE_SELECTION);
+    }
+    if text.contains("<ide_opened_file>") {
+        kinds.insert(InputKinds::IDE_OPENED_FILE);
+    }
+    let rest = stripped(text).trim();
+    if rest.starts_with("<command-name>") || rest.starts_with("<command-message>") {
+        kinds.insert(InputKinds::COMMAND);
+    } else if !rest.is_empty() {
+        kinds.insert(InputKinds::TEXT);
+    }
+    kinds
+}
+
+/// The text as a person would read it: wrappers off, commands as they were typed.
+pub fn readable(text: &str) -> String {
+    let text = stripped(text);
+    if let Some(name) = tagged(text, "command-name").or_else(|| tagged(text, "command-message")) {
+        let args = tagged(text, "command-args").unwrap_or_default().trim();
+        let slash = if name.starts_with('/') { "" } else { "/" };
+        return format!("{slash}{} {args}", name.trim())
+            .trim_end()
+            .to_owned();
+    }
+    if let Some(command) = tagged(text, "bash-input") {
+        return format!("! {command}");
+    }
+    if let Some(note) = tagged(text, "user-memory-input") {
+        return format!("# {note}");
+    }
+    text.trim_end().to_owned()
+}
+
+/// What stands between `<tag>` and `</tag>`.
+pub fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let open = format!("<{tag}>");
+    let start = text.find(&open)? + open.len();
+    let end = text[start..].find(&format!("</{tag}>"))?;
+    Some(&text[start..start + end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(text: &str) -> Input {
+        classify(text, Facts::default())
+    }
+
+    #[test]
+    fn a_prompt_is_what_a_person_typed_whatever_its_wrapping() {
+        assert_eq!(input("fix it"), Input::Prompt);
+        assert_eq!(
+            input("<ide_opened_file>a.rs</ide_opened_file>\n继续"),
+            Input::Prompt
+        );
+        assert_eq!(
+            input("<system-reminder>x</system-reminder> go"),
+            Input::Prompt
+        );
+        assert_eq!(
+            classify(
+                "",
+                Facts {
+                    media: true,
+                    ..Facts::default()
+                }
+            ),
+            Input::Prompt
+        );
+    }
+
+    #[test]
+    fn commands_shell_lines_notes_and_plans_open_turns_of_their_own_kind() {
+        assert_eq!(input("<command-name>/model</command-name>"), Input::Command);
+        assert_eq!(
+            input("<command-message>greet</command-message>"),
+            Input::Command
+        );
+        assert_eq!(input("<bash-input>ls</bash-input>"), Input::Shell);
+        assert_eq!(
+            input("<user-memory-input>x</user-memory-input>"),
+            Input::Memory
+        );
+        assert_eq!(input("Implement the following plan:\n\n1. x"), Input::Plan);
+        assert_eq!(
+            classify(
+                "do x",
+                Facts {
+                    plan: true,
+                    ..Facts::default()
+                }
+            ),
+            Input::Plan
+        );
+    }
+
+    #[test]
+    fn what_a_program_wrote_opens_nothing() {
+        let machine = [
+            "<local-command-stdout>x</local-command-stdout>",
+            "<task-notification>\n<task-id>1",
+            "<teammate-message teammate_id=\"a\">",
+            "<bash-stdout>x</bash-stdout>",
+            "Caveat: The messages below were generated by the user while running local commands.",
+            "(no content)",
+            "  ",
+            "<ide_opened_file>only a wrapper</ide_opened_file>",
+            "<ide_selection>never closed",
+        ];
+        for text in machine {
+            assert_eq!(input(text), Input::Machine, "{text}");
+        }
+        let foreign = Facts {
+            origin: Some("task-notification"),
+            ..Facts::default()
+        };
+        assert_eq!(classify("hello", foreign), Input::Machine);
+        assert_eq!(
+            classify(
+                "hello",
+                Facts {
+                    origin: Some("human"),
+                    ..Facts::default()
+                }
+            ),
+            Input::Prompt
+        );
+        assert_eq!(
+            classify(
+                "skill body",
+                Facts {
+                    meta: true,
+                    ..Facts::default()
+                }
+            ),
+            Input::Meta
+        );
+        assert_eq!(
+            classify(
+                "x",
+                Facts {
+                    transcript_only: true,
+                    ..Facts::default()
+                }
+            ),
+            Input::Machine
+        );
+    }
+
+    #[test]
+    fn a_tool_result_is_never_a_prompt() {
+        assert_eq!(
+            classify(
+                "text beside it",
+                Facts {
+                    results: true,
+                    ..Facts::default()
+                }
+            ),
+            Input::Results
+        );
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_turn_and_opens_none() {
+        assert_eq!(
+            input("[Request interrupted by user for tool use]"),
+            Input::Interrupt
+        );
+        assert!(!Input::Interrupt.opens_turn());
+    }
+
+    #[test]
+    fn a_summary_without_its_flag_is_still_a_summary() {
+        assert_eq!(
+            input("This session is being continued from a previous conversation that ran out"),
+            Input::Summary
+        );
+    }
+
+    #[test]
+    fn a_line_may_be_several_kinds_of_input() {
+        let facts = Facts {
+            media: true,
+            ..Facts::default()
+        };
+        let text = "<ide_selection>lines 1 to 2</ide_selection>look";
+        assert_eq!(
+            kinds(text, facts).names(),
+            ["text", "ide_selection", "image"]
+        );
+        assert_eq!(
+            kinds("<command-name>/x</command-name>", Facts::default()).names(),
+            ["command"]
+        );
+    }
+
+    #[test]
+    fn commands_read_as_they_were_typed() {
+        let text = "<command-message>greet</command-message>\n<command-name>/greet</command-name>\n<command-args>Bob</command-args>";
+        assert_eq!(readable(text), "/greet Bob");
+        assert_eq!(readable("<command-name>model</command-name>"), "/model");
+        assert_eq!(readable("<bash-input>ls -l</bash-input>"), "! ls -l");
+        assert_eq!(
+            readable("<ide_opened_file>x</ide_opened_file>\n go on\n"),
+            "go on"
+        );
+    }
+}

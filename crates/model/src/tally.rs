@@ -1,0 +1,49 @@
+//! Distinct texts in the order they were first met, and how often each was.
+
+use std::collections::HashMap;
+
+/// A list of distinct texts with counts; a text is named by its index.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    items: Vec<(Box<str>, u32)>,
+    index: HashMap<Box<str>, u32>,
+}
+
+impl Tally {
+    /// Counts a text and gives its index.
+    pub fn add(&mut self, text: &str) -> u32 {
+        if let Some(&at) = self.index.get(text) {
+            self.items[at as usize].1 += 1;
+            return at;
+        }
+        let at = self.items.len() as u32;
+        self.items.push((text.into(), 1));
+        self.index.insert(text.into(), at);
+        at
+    }
+
+    /// The text with this index; empty if there is none.
+    pub fn get(&self, at: u32) -> &str {
+        self.items.get(at as usize).map_or("", |(text, _)| text)
+    }
+
+    /// The texts in the order they were first met, with their counts.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, u32)> {
+        self.items.iter().map(|(text, count)| (&**text, *count))
+    }
+
+    /// The texts alone.
+    pub fn texts(&self) -> Vec<String> {
+        self.iter().map(|(text, _)| text.to_owned()).collect()
+    }
+
+    /// How many distinct texts.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}

@@ -1,0 +1,72 @@
+//! Tokens, and the one rule about them: lines of one message repeat, they never add up.
+
+use std::ops::AddAssign;
+
+/// Tokens of one message, or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Input that was neither read from nor written to the cache.
+    pub input: u64,
+    /// What the model wrote.
+    pub output: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to the five-minute cache; writes without a split count here.
+    pub cache_write_5m: u64,
+    /// Input written to the one-hour cache.
+    pub cache_write_1h: u64,
+}
+
+impl Usage {
+    /// Field by field the larger one.
+    ///
+    /// The lines of one message repeat its usage, and while it streams they hold a
+    /// placeholder for the output (2.0.50 to 2.1.58), so the maximum is the truth.
+    #[must_use]
+    pub fn max(self, other: Usage) -> Usage {
+        Usage {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write_5m: self.cache_write_5m.max(other.cache_write_5m),
+            cache_write_1h: self.cache_write_1h.max(other.cache_write_1h),
+        }
+    }
+
+    /// Tokens the model was given: what fills its context before it answers.
+    pub fn context(self) -> u64 {
+        self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
+    }
+
+    /// All tokens.
+    pub fn total(self) -> u64 {
+        self.context() + self.output
+    }
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write_5m = self.cache_write_5m.saturating_add(other.cache_write_5m);
+        self.cache_write_1h = self.cache_write_1h.saturating_add(other.cache_write_1h);
+    }
+}
+
+impl std::iter::Sum for Usage {
+    fn sum<I: Iterator<Item = Usage>>(all: I) -> Usage {
+        all.fold(Usage::default(), |mut sum, usage| {
+            sum += usage;
+            sum
+        })
+    }
+}
+
+/// How many tokens fit into the context of a model, as far as its name tells.
+pub fn context_limit(model: &str, seen: u64) -> Option<u64> {
+    if model.contains("[1m]") || (model.starts_with("claude") && seen > 200_000) {
+        return Some(1_000_000);
+    }
+    model.starts_with("claude").then_some(200_000)
+}
