@@ -4,7 +4,9 @@
 //! the machine, starts other programs, and says what came of it. A task may
 //! print and fail; it knows no rules about sessions.
 
+mod bench;
 mod generate;
+mod measure;
 mod needs;
 mod test;
 
@@ -37,6 +39,16 @@ const TASKS: &[Task] = &[
         name: "generate",
         about: "write a made-up config directory and its truth",
         run: generate::run,
+    },
+    Task {
+        name: "bench",
+        about: "measure the program against its targets and its peers",
+        run: bench::run,
+    },
+    Task {
+        name: "measure",
+        about: "run one program and print what it cost (used by bench)",
+        run: measure::run,
     },
 ];
 

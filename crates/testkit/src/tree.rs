@@ -28,6 +28,9 @@ use setting::{Layout, Setting, World};
 use text::Text;
 pub use truth::{SessionTruth, Truth, Usage};
 
+/// Raise this when the same options give other bytes: trees are kept by it.
+pub const EDITION: u32 = 1;
+
 /// How large a tree to make.
 #[derive(Clone, Debug)]
 pub struct Options {
