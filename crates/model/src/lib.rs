@@ -2,6 +2,7 @@
 pub mod block;
 pub mod entry;
 pub mod fault;
+pub mod graph;
 pub mod id;
 pub mod input;
 pub mod json;
@@ -12,3 +13,4 @@ pub mod tally;
 pub mod time;
 pub mod tool;
 pub mod usage;
+pub mod view;

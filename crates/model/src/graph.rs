@@ -1,0 +1,256 @@
+//! Who follows whom: parents, healed where the file is broken.
+//!
+//! Parents may stand later in the file than their children, nowhere at all, or in a circle.
+//! Every line still gets one place. What a client makes of the same lines is in
+//! [`crate::view::messages`], which uses the same two steps with that client's rules.
+
+use std::collections::HashMap;
+
+use crate::entry::{Kind, Parent};
+use crate::id::Id;
+use crate::session::{Index, Record, Session};
+
+/// What is done about a parent that is not in the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The line becomes a root: what went before is lost.
+    Cut,
+    /// The line follows the one before it in the file.
+    Heal,
+}
+
+/// Links between lines. `order` lists the lines of the chain as they stand in the file.
+#[derive(Clone, Debug)]
+pub struct Links {
+    /// The lines of the chain, in file order.
+    pub order: Vec<Index>,
+    /// The parent of each record, by record; `None` for roots and lines outside the chain.
+    pub parent: Vec<Option<Index>>,
+    /// Lines whose named parent is nowhere.
+    pub missing: Vec<Index>,
+    /// Lines at which a circle was cut.
+    pub cycles: Vec<Index>,
+}
+
+impl Links {
+    /// The line and its ancestors, nearest first. Ends also on a circle that was left.
+    pub fn ancestors(&self, from: Index) -> impl Iterator<Item = Index> {
+        let mut next = Some(from);
+        let mut left = self.order.len();
+        std::iter::from_fn(move || {
+            let here = next.filter(|_| left > 0)?;
+            left -= 1;
+            next = self.parent[here as usize];
+            Some(here)
+        })
+    }
+}
+
+/// The links as we read them: every line with an id is a link, a missing parent is healed, a
+/// circle is cut. Conversation lines without an id follow the line before them.
+pub fn links(session: &Session) -> Links {
+    let mut links = link(
+        session,
+        |record| record.in_chain() || is_nameless(record),
+        Missing::Heal,
+        false,
+    );
+    cut_cycles(&mut links);
+    links
+}
+
+/// A prompt or reply without an id, as some tools write them.
+pub fn is_nameless(record: &Record) -> bool {
+    record.uuid.is_none() && record.is_conversation()
+}
+
+/// Links the records that `takes` chooses. Where `bridge` is set, other lines with an id are
+/// passed through to their own parents.
+pub fn link(
+    session: &Session,
+    takes: impl Fn(&Record) -> bool,
+    missing: Missing,
+    bridge: bool,
+) -> Links {
+    let records = &session.records;
+    let mut links = Links {
+        order: Vec::new(),
+        parent: vec![None; records.len()],
+        missing: Vec::new(),
+        cycles: Vec::new(),
+    };
+    let mut taken = vec![false; records.len()];
+    let mut through: HashMap<&Id, &Parent> = HashMap::new();
+    for (at, record) in records.iter().enumerate() {
+        if takes(record) {
+            taken[at] = true;
+            links.order.push(at as Index);
+        } else if let (true, Some(id)) = (bridge && record.in_chain(), &record.uuid) {
+            through.insert(id, &record.parent);
+        }
+    }
+    let mut last: Option<Index> = None;
+    for &at in &links.order {
+        let record = &records[at as usize];
+        let named = follow(&record.parent, &through);
+        let known = named
+            .and_then(|id| session.find(id))
+            .filter(|&parent| taken[parent as usize]);
+        links.parent[at as usize] = match (known, named) {
+            (Some(parent), _) => Some(parent),
+            (None, Some(_)) => {
+                links.missing.push(at);
+                last.filter(|_| missing == Missing::Heal)
+            }
+            (None, None) if is_nameless(record) && record.parent == Parent::Absent => {
+                last.filter(|_| missing == Missing::Heal)
+            }
+            (None, None) => None,
+        };
+        last = Some(at);
+    }
+    links
+}
+
+/// The parent behind lines that are only passed through.
+fn follow<'a>(parent: &'a Parent, through: &HashMap<&Id, &'a Parent>) -> Option<&'a Id> {
+    let mut id = parent.id()?;
+    let mut left = through.len() + 1;
+    while let Some(next) = through.get(id) {
+        id = next.id()?;
+        left -= 1;
+        if left == 0 {
+            return None;
+        }
+    }
+    Some(id)
+}
+
+/// Cuts every circle at the line whose parent comes later in the file; that line follows the
+/// one before it instead, or nothing if that would close a circle again.
+pub fn cut_cycles(links: &mut Links) {
+    let mut place = vec![0u32; links.parent.len()];
+    for (position, &at) in links.order.iter().enumerate() {
+        place[at as usize] = position as u32;
+    }
+    let mut settled = vec![false; links.parent.len()];
+    for start in links.order.clone() {
+        while let Some(circle) = circle_from(links, start, &mut settled) {
+            let later = |&at: &Index| {
+                links.parent[at as usize]
+                    .is_some_and(|parent| place[parent as usize] >= place[at as usize])
+            };
+            let cut = circle
+                .iter()
+                .copied()
+                .filter(later)
+                .min_by_key(|&at| place[at as usize]);
+            let cut = cut.unwrap_or(circle[0]);
+            let before = place[cut as usize]
+                .checked_sub(1)
+                .map(|at| links.order[at as usize]);
+            let again = links.cycles.contains(&cut)
+                || before.is_some_and(|before| circle.contains(&before));
+            links.parent[cut as usize] = before.filter(|_| !again);
+            links.cycles.push(cut);
+        }
+    }
+}
+
+/// Whether walking up from any line would never end.
+pub fn has_cycle(links: &Links) -> bool {
+    let mut settled = vec![false; links.parent.len()];
+    links
+        .order
+        .iter()
+        .any(|&start| circle_from(links, start, &mut settled).is_some())
+}
+
+/// The circle that walking up from `start` runs into; marks what leads to a root.
+fn circle_from(links: &Links, start: Index, settled: &mut [bool]) -> Option<Vec<Index>> {
+    let mut path = Vec::new();
+    let mut on_path: HashMap<Index, usize> = HashMap::new();
+    let mut next = Some(start);
+    while let Some(at) = next.filter(|&at| !settled[at as usize]) {
+        if let Some(&first) = on_path.get(&at) {
+            return Some(path.split_off(first));
+        }
+        on_path.insert(at, path.len());
+        path.push(at);
+        next = links.parent[at as usize];
+    }
+    for at in path {
+        settled[at as usize] = true;
+    }
+    None
+}
+
+/// The line the conversation goes on from, and what leads to it.
+///
+/// 2.1.200 and later: the last line of the chain, unless the last `last-prompt` names another
+/// branch. That rule holds for older files too as long as they are read in file order.
+pub fn live_leaf(session: &Session, links: &Links) -> Option<Index> {
+    let own = |at: &&Index| {
+        let record = &session.records[**at as usize];
+        record.thread == 0 && !matches!(record.kind, Kind::Progress | Kind::Unknown)
+    };
+    let last = *links.order.iter().rev().find(own)?;
+    let Some((Some(leaf), explicit)) = &session.last_prompt else {
+        return Some(last);
+    };
+    let Some(named) = session
+        .find(leaf)
+        .filter(|&at| session.records[at as usize].thread == 0)
+    else {
+        return Some(last);
+    };
+    let descends = links.ancestors(last).any(|at| at == named);
+    Some(if *explicit || !descends { named } else { last })
+}
+
+/// Marks every record on the live branch: the leaf's ancestors (through compactions), the
+/// siblings of parallel calls and their results, and lines that only hang beside them.
+pub fn live(session: &Session, links: &Links) -> Vec<bool> {
+    let mut live = vec![false; session.records.len()];
+    let mut next = live_leaf(session, links);
+    while let Some(at) = next {
+        if std::mem::replace(&mut live[at as usize], true) {
+            break;
+        }
+        next = links.parent[at as usize].or_else(|| logical_parent(session, at));
+    }
+    for message in &session.messages {
+        if message.records.iter().any(|&at| live[at as usize]) {
+            message
+                .records
+                .iter()
+                .for_each(|&at| live[at as usize] = true);
+        }
+    }
+    for call in &session.calls {
+        if let Some(result) = &call.result {
+            live[result.record as usize] |= live[call.record as usize];
+        }
+    }
+    hang_beside(session, links, &mut live);
+    live
+}
+
+fn logical_parent(session: &Session, at: Index) -> Option<Index> {
+    let record = &session.records[at as usize];
+    session
+        .find(record.logical_parent.as_ref()?)
+        .filter(|&parent| parent != at)
+}
+
+/// Progress and notes that hang on a live line are live; so is what follows only them.
+fn hang_beside(session: &Session, links: &Links, live: &mut [bool]) {
+    for &at in &links.order {
+        let record = &session.records[at as usize];
+        let beside = !record.is_conversation() && !matches!(record.kind, Kind::CompactBoundary(_));
+        let parent = links.parent[at as usize];
+        if beside && parent.is_none_or(|parent| live[parent as usize]) {
+            live[at as usize] = true;
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The Messages-API array that a client would send when it resumes the session.
+//!
+//! First the chain: which lines are live, in which order ([`chain`]). Then the messages:
+//! lines merged, calls and results brought together, what cannot be sent left out
+//! ([`assemble`]). Reminders that the client makes anew on every start are not part of the
+//! conversation and are left out.
+
+pub(crate) mod assemble;
+mod chain;
+
+use crate::log::Source;
+use crate::session::{Index, Session};
+use crate::view::profile::Profile;
+
+/// What resuming would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// These messages would be sent ahead of the next prompt.
+    Messages(Vec<ApiMessage>),
+    /// The client would say that there is no conversation.
+    NoConversation,
+    /// The client would never come back.
+    Hangs,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaker {
+    /// The person, and the tools.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl Speaker {
+    /// The role on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Speaker::User => "user",
+            Speaker::Assistant => "assistant",
+        }
+    }
+}
+
+/// One message of the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiMessage {
+    /// Who speaks.
+    pub role: Speaker,
+    /// Its blocks, in order.
+    pub content: Vec<Piece>,
+}
+
+/// What a block of the request is, as far as the rules ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// Text.
+    Text,
+    /// Thinking, readable or not.
+    Thinking,
+    /// A call.
+    Call,
+    /// A result.
+    Result,
+    /// Anything else.
+    Other,
+}
+
+/// One block of the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub kind: PieceKind,
+    /// The call it makes or answers.
+    pub call: Option<Box<str>>,
+    /// Text without a visible character.
+    pub blank: bool,
+    /// The block as JSON.
+    pub json: String,
+    /// The line it comes from; `None` for what the client puts in.
+    pub record: Option<Index>,
+}
+
+/// The messages that the client of `profile` would send.
+pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Resume {
+    let rules = profile.rules();
+    match chain::chain(session, &rules) {
+        chain::Chain::Lines(lines) => {
+            Resume::Messages(assemble::assemble(session, source, &lines, &rules))
+        }
+        chain::Chain::None => Resume::NoConversation,
+        chain::Chain::Hangs => Resume::Hangs,
+    }
+}
+
+/// The lines that the client of `profile` would build its messages from, in order.
+pub fn live_lines(session: &Session, profile: Profile) -> Vec<Index> {
+    match chain::chain(session, &profile.rules()) {
+        chain::Chain::Lines(lines) => lines,
+        chain::Chain::None | chain::Chain::Hangs => Vec::new(),
+    }
+}
+
+/// The array as JSON text.
+pub fn to_json(messages: &[ApiMessage]) -> String {
+    let mut out = String::from("[");
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        out.push_str("{\"role\":\"");
+        out.push_str(message.role.name());
+        out.push_str("\",\"content\":[");
+        for (at, piece) in message.content.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            out.push_str(&piece.json);
+        }
+        out.push_str("]}");
+    }
+    out.push(']');
+    out
+}

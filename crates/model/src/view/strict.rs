@@ -1,0 +1,223 @@
+//! Messages that the API accepts, whatever the transcript looks like.
+//!
+//! The rules are those that earn a 400: results right behind their calls, first in the
+//! message and all together; no id twice; no empty text; no thinking on its own, without its
+//! signature or of another model; no half surrogate pair; nothing the API does not know.
+//! What can be said otherwise is kept: a call without a result gets one that says so.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::json;
+use crate::view::messages::assemble::{result_piece, text_piece};
+use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
+
+const LOST: &str = "[The result of this call is not in the transcript]";
+const EARLIER: &str = "[Earlier conversation is not in this transcript]";
+
+/// Blocks the API knows beside text, thinking, calls and results.
+const KNOWN: &[&str] = &["image", "document"];
+
+/// Repairs drafted messages until the API accepts them.
+pub(super) fn accepted(drafts: Vec<ApiMessage>) -> Vec<ApiMessage> {
+    let mut results: HashMap<Box<str>, Piece> = HashMap::new();
+    let mut plain = Vec::new();
+    for mut message in drafts {
+        message.content = message
+            .content
+            .into_iter()
+            .filter_map(|piece| known(piece, message.role))
+            .collect();
+        take_results(&mut message, &mut results);
+        plain.push(message);
+    }
+    let mut called: HashSet<Box<str>> = HashSet::new();
+    let mut out: Vec<ApiMessage> = Vec::new();
+    for mut message in plain {
+        if message.role == Speaker::User {
+            add(&mut out, message);
+            continue;
+        }
+        message.content.retain(|piece| {
+            piece.kind != PieceKind::Call
+                || piece
+                    .call
+                    .as_ref()
+                    .is_some_and(|call| called.insert(call.clone()))
+        });
+        if message
+            .content
+            .iter()
+            .all(|piece| piece.kind == PieceKind::Thinking)
+        {
+            continue;
+        }
+        let calls = message
+            .content
+            .iter()
+            .filter(|piece| piece.kind == PieceKind::Call);
+        let answers: Vec<Piece> = calls
+            .filter_map(|piece| piece.call.as_ref())
+            .map(|call| answer(call, &mut results))
+            .collect();
+        add(&mut out, message);
+        if !answers.is_empty() {
+            out.push(ApiMessage {
+                role: Speaker::User,
+                content: answers,
+            });
+        }
+    }
+    if out
+        .first()
+        .is_some_and(|first| first.role == Speaker::Assistant)
+    {
+        let content = vec![Piece {
+            record: None,
+            ..text_piece(EARLIER, 0)
+        }];
+        out.insert(
+            0,
+            ApiMessage {
+                role: Speaker::User,
+                content,
+            },
+        );
+    }
+    out
+}
+
+fn answer(call: &str, results: &mut HashMap<Box<str>, Piece>) -> Piece {
+    results
+        .remove(call)
+        .unwrap_or_else(|| result_piece(call, LOST))
+}
+
+fn take_results(message: &mut ApiMessage, results: &mut HashMap<Box<str>, Piece>) {
+    let (answers, rest): (Vec<Piece>, Vec<Piece>) = std::mem::take(&mut message.content)
+        .into_iter()
+        .partition(|piece| piece.kind == PieceKind::Result);
+    message.content = rest;
+    for piece in answers {
+        if let (Speaker::User, Some(call)) = (message.role, piece.call.clone()) {
+            results.entry(call).or_insert(piece);
+        }
+    }
+}
+
+/// Adds a message; neighbours of one role are one message, unless calls lie between.
+fn add(out: &mut Vec<ApiMessage>, mut message: ApiMessage) {
+    if message.content.is_empty() {
+        return;
+    }
+    match out.last_mut() {
+        Some(last) if last.role == message.role => last.content.append(&mut message.content),
+        _ => out.push(message),
+    }
+}
+
+/// The piece in a form the API knows, if there is one.
+fn known(mut piece: Piece, role: Speaker) -> Option<Piece> {
+    let value = json::value(piece.json.as_bytes());
+    let text = |field: &str| {
+        value
+            .get(field)
+            .and_then(|value| value.as_str())
+            .unwrap_or_default()
+    };
+    match (piece.kind, role) {
+        (PieceKind::Text, _) => {
+            let said = text("text").to_owned();
+            (!said.trim().is_empty()).then(|| {
+                piece.json = text_piece(&said, 0).json;
+                piece
+            })
+        }
+        (PieceKind::Thinking, Speaker::Assistant) => {
+            let sealed = !text("signature").is_empty() || !text("data").is_empty();
+            sealed.then_some(piece)
+        }
+        (PieceKind::Call, Speaker::Assistant) => {
+            let complete = is_name(text("id"))
+                && is_name(text("name"))
+                && value.get("input").is_some_and(|input| input.is_object());
+            complete.then_some(piece)
+        }
+        (PieceKind::Result, Speaker::User) => is_name(text("tool_use_id")).then(|| {
+            piece.json = result(&value);
+            piece
+        }),
+        (PieceKind::Other, Speaker::User)
+            if KNOWN.contains(&text("type")) && has_source(&value) =>
+        {
+            Some(piece)
+        }
+        // Not something this speaker can send: say what it was.
+        _ => {
+            let what = text("type").to_owned();
+            let note = format!(
+                "[{} block]",
+                if what.is_empty() { "unknown" } else { &what }
+            );
+            let at = piece.record;
+            Some(Piece {
+                record: at,
+                ..text_piece(&note, 0)
+            })
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 200
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+fn has_source(value: &serde_json::Value) -> bool {
+    value.get("source").is_some_and(|source| source.is_object())
+}
+
+/// A result whose content is a string, or texts, images and documents without empty ones.
+fn result(value: &serde_json::Value) -> String {
+    let mut out = serde_json::Map::new();
+    out.insert("type".into(), "tool_result".into());
+    out.insert(
+        "tool_use_id".into(),
+        value.get("tool_use_id").cloned().unwrap_or_default(),
+    );
+    match value.get("content") {
+        Some(serde_json::Value::String(text)) => {
+            drop(out.insert("content".into(), text.as_str().into()))
+        }
+        Some(serde_json::Value::Array(items)) => {
+            let kept: Vec<_> = items.iter().filter_map(result_item).collect();
+            out.insert("content".into(), kept.into());
+        }
+        Some(serde_json::Value::Null) | None => {}
+        Some(other) => drop(out.insert("content".into(), other.to_string().into())),
+    }
+    if value.get("is_error") == Some(&true.into()) {
+        out.insert("is_error".into(), true.into());
+    }
+    serde_json::Value::Object(out).to_string()
+}
+
+fn result_item(item: &serde_json::Value) -> Option<serde_json::Value> {
+    let kind = item
+        .get("type")
+        .and_then(|kind| kind.as_str())
+        .unwrap_or_default();
+    match kind {
+        "text" => {
+            let text = item.get("text")?.as_str()?;
+            (!text.trim().is_empty()).then(|| serde_json::json!({"type": "text", "text": text}))
+        }
+        "image" | "document" if has_source(item) => Some(item.clone()),
+        _ => {
+            let text = item.to_string();
+            Some(serde_json::json!({"type": "text", "text": text}))
+        }
+    }
+}
