@@ -207,7 +207,8 @@ impl Request {
     }
 }
 
-fn build() -> Result<PathBuf, String> {
+/// Builds the release program and says where it is.
+pub fn build() -> Result<PathBuf, String> {
     let status = Command::new("cargo")
         .args(["build", "--release", "--package", "unspool"])
         .current_dir(crate::root())

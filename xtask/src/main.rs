@@ -5,9 +5,11 @@
 //! print and fail; it knows no rules about sessions.
 
 mod bench;
+mod fuzz;
 mod generate;
 mod measure;
 mod needs;
+mod soak;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +46,16 @@ const TASKS: &[Task] = &[
         name: "bench",
         about: "measure the program against its targets and its peers",
         run: bench::run,
+    },
+    Task {
+        name: "fuzz",
+        about: "fuzz one target and add to docs/fuzzing.md",
+        run: fuzz::run,
+    },
+    Task {
+        name: "soak",
+        about: "run the program on strange sessions until something breaks",
+        run: soak::run,
     },
     Task {
         name: "measure",
