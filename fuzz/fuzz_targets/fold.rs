@@ -36,7 +36,7 @@ fn in_pieces(bytes: &[u8], size: usize) -> Session {
 }
 
 /// What two readings of the same bytes must agree on; cheap, or it is all we measure.
-fn outline(session: &Session) -> impl PartialEq + std::fmt::Debug {
+fn outline(session: &Session) -> impl PartialEq + std::fmt::Debug + use<> {
     let records = session.records.iter();
     let places: Vec<_> = records
         .map(|record| {

@@ -42,6 +42,13 @@ struct Total {
 pub fn run(args: &[String]) -> Outcome {
     let (target, seconds) = read(args)?;
     prepare(target)?;
+    // First alone, because a target that does not build has not crashed.
+    let mut build = compiler()?;
+    build.args(["fuzz", "build", "--sanitizer", "none", target]);
+    let is_built = build.current_dir(crate::root().join("fuzz")).status();
+    if !is_built.is_ok_and(|status| status.success()) {
+        return Err(format!("{target} does not build"));
+    }
     let mut command = compiler()?;
     command
         .args(["fuzz", "run", "--sanitizer", "none", target, "--"])
