@@ -138,3 +138,64 @@ fn a_session_is_the_same_however_its_bytes_are_cut() {
         }
     }
 }
+
+/// One of every kind of line that a script can write.
+const EVERYTHING: &str = "
+    you:    fix it
+    think:  where
+    claude: looking [Read a.rs] [Bash ls] [Task look]
+    hook:   PreToolUse:Bash
+    result: Read a.rs ok
+    queued: and that
+    result: Bash ls broken!
+    result: Task look found
+    agent a1: look
+    (agent=a1) claude: found
+    claude: done
+    duration: 5500
+    meta:   note
+    command: /model opus
+    shell:  ls
+    stdout: a.rs
+    image:  see
+    interrupt:
+    error:  API Error: overloaded
+    (keep=2) compact: 30000 -> 5000
+    summary: so far
+    you:    go on
+    title:  Mine
+    ai-title: Its
+    last-prompt: go on
+";
+
+#[test]
+fn scripts_are_read_without_faults_or_surprises() {
+    for version in ["2.0.42", "2.0.76", "2.1.45", "2.1.100", "2.1.325"] {
+        let script = format!("(version={version})\n{EVERYTHING}");
+        let session = Session::from_log(
+            &Log::new(unspool_testkit::script::jsonl(&script)),
+            Role::Main,
+        );
+        assert_eq!(session.faults, [], "{version}");
+        assert!(
+            session.unknown.is_empty(),
+            "{version}: {:?}",
+            session.unknown
+        );
+        assert_eq!(session.orphan_results(), [], "{version}");
+    }
+}
+
+#[test]
+fn generated_trees_hold_nothing_unknown() {
+    let (dir, truth) = tree();
+    for truth in &truth.sessions {
+        let session = Session::from_log(&log(dir.path(), truth), Role::Main);
+        assert!(
+            session.unknown.is_empty(),
+            "{}: {:?}",
+            truth.path,
+            session.unknown
+        );
+    }
+}
