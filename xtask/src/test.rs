@@ -99,22 +99,31 @@ fn run_step(step: &Step, available: &[&str], scratch: &Path) -> End {
 }
 
 fn report(ends: &[(&Step, End)]) -> Outcome {
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     println!();
     for (step, end) in ends {
         match end {
-            End::Passed => {
-                passed += 1;
-                println!("passed   {}", step.name);
-            }
-            End::Failed(reason) => {
-                failed += 1;
-                println!("FAILED   {} ({reason})", step.name);
-            }
-            End::NotRun(reason) => {
-                skipped += 1;
-                println!("NOT RUN  {} ({reason})", step.name);
-            }
+            End::Passed => println!("passed   {}", step.name),
+            End::Failed(reason) => println!("FAILED   {} ({reason})", step.name),
+            End::NotRun(reason) => println!("NOT RUN  {} ({reason})", step.name),
+        }
+    }
+    let (summary, is_green) = summary(ends.iter().map(|(_, end)| end));
+    println!("{summary}");
+    if is_green {
+        Ok(())
+    } else {
+        Err("not everything passed".into())
+    }
+}
+
+/// The last line, which scripts read, and whether everything ran and passed.
+fn summary<'a>(ends: impl Iterator<Item = &'a End>) -> (String, bool) {
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for end in ends {
+        match end {
+            End::Passed => passed += 1,
+            End::Failed(_) => failed += 1,
+            End::NotRun(_) => skipped += 1,
         }
     }
     let skips = if skipped > 0 {
@@ -122,12 +131,10 @@ fn report(ends: &[(&Step, End)]) -> Outcome {
     } else {
         String::new()
     };
-    println!("{passed} passed, {failed} failed{skips}");
-    if failed + skipped == 0 {
-        Ok(())
-    } else {
-        Err("not everything passed".into())
-    }
+    (
+        format!("{passed} passed, {failed} failed{skips}"),
+        failed + skipped == 0,
+    )
 }
 
 /// A folder that is gone when the run is over.
@@ -145,5 +152,37 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // Left-overs in the temporary folder harm nobody.
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Step = Step {
+        name: "pages",
+        needs: &[&needs::CHROMIUM],
+        command: &["false"],
+    };
+
+    #[test]
+    fn a_step_without_its_needs_does_not_run_and_is_no_success() {
+        let end = run_step(&STEP, &["python3"], Path::new("."));
+        assert!(matches!(&end, End::NotRun(reason) if reason == "needs chromium"));
+        let summary = summary([End::Passed, end].iter());
+        assert_eq!(summary, ("1 passed, 0 failed, 1 skipped".to_owned(), false));
+    }
+
+    #[test]
+    fn a_green_run_ends_with_a_plain_line() {
+        let summary = summary([End::Passed, End::Passed].iter());
+        assert_eq!(summary, ("2 passed, 0 failed".to_owned(), true));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_fails_fails_its_step() {
+        let end = run_step(&STEP, &["chromium"], Path::new("."));
+        assert!(matches!(end, End::Failed(_)));
     }
 }
