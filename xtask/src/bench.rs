@@ -143,7 +143,7 @@ pub fn run(args: &[String]) -> Outcome {
             case.args.join(" ")
         );
         let floor = read_all(&home)?;
-        let cost = best(&request, || run_case(&program, case, &home));
+        let cost = best(request.runs, || run_case(&program, case, &home));
         let against = peers(&request, case, &home, floor, cost.as_ref().ok());
         rows.push(Row {
             name: case.name.to_owned(),
@@ -226,10 +226,10 @@ pub fn build() -> Result<PathBuf, String> {
 
 /// The folder with `.claude` in it for a tree, generated if it is not there yet.
 fn home(request: &Request, which: Tree) -> Result<PathBuf, String> {
+    if let (Tree::Medium, Some(tree)) = (which, &request.tree) {
+        return Ok(tree.clone());
+    }
     let name = match which {
-        Tree::Medium if request.tree.is_some() => {
-            return Ok(request.tree.clone().unwrap_or_default());
-        }
         Tree::Empty => "empty",
         Tree::Medium => "m",
         Tree::Many => "many",
@@ -292,9 +292,9 @@ fn start(program: &Path, args: &[&str], home: &Path) -> Result<Cost, String> {
 }
 
 /// The least time of several runs, and the most memory.
-fn best(request: &Request, mut run: impl FnMut() -> Result<Cost, String>) -> Result<Cost, String> {
+fn best(runs: usize, mut run: impl FnMut() -> Result<Cost, String>) -> Result<Cost, String> {
     let mut best = run()?;
-    for _ in 1..request.runs {
+    for _ in 1..runs {
         let cost = run()?;
         best.wall = best.wall.min(cost.wall);
         best.cpu = best.cpu.min(cost.cpu);
@@ -335,15 +335,10 @@ fn peers(request: &Request, case: &Case, home: &Path, floor: f64, cost: Option<&
     let python = needs::sdk_python();
     if case.args[0] == "ls" && python.exists() {
         let script = "import claude_agent_sdk as sdk; sdk.list_sessions()";
-        // Once is enough for a peer that takes seconds.
-        let once = Request {
-            runs: request.runs.min(2),
-            only: None,
-            tree: None,
-            program: None,
-            write: None,
-        };
-        if let Ok(peer) = best(&once, || start(&python, &["-c", script], home)) {
+        // Twice is enough for a peer that takes seconds.
+        if let Ok(peer) = best(request.runs.min(2), || {
+            start(&python, &["-c", script], home)
+        }) {
             let ratio = peer.wall / cost.wall;
             words.push(format!(
                 "Python SDK list_sessions {}, {:.0} MB ({ratio:.1}× ours)",

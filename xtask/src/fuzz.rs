@@ -26,6 +26,10 @@ const TARGETS: &[(&str, &str)] = &[
         "fold",
         "any bytes are a session, the same one however they are cut",
     ),
+    (
+        "resume",
+        "what would be sent on resume is something, and ours is valid",
+    ),
 ];
 
 const DOCUMENT: &str = "docs/fuzzing.md";
@@ -42,13 +46,7 @@ struct Total {
 pub fn run(args: &[String]) -> Outcome {
     let (target, seconds) = read(args)?;
     prepare(target)?;
-    // First alone, because a target that does not build has not crashed.
-    let mut build = compiler()?;
-    build.args(["fuzz", "build", "--sanitizer", "none", target]);
-    let is_built = build.current_dir(crate::root().join("fuzz")).status();
-    if !is_built.is_ok_and(|status| status.success()) {
-        return Err(format!("{target} does not build"));
-    }
+    build(target)?;
     let mut command = compiler()?;
     command
         .args(["fuzz", "run", "--sanitizer", "none", target, "--"])
@@ -77,6 +75,18 @@ pub fn run(args: &[String]) -> Outcome {
         Ok(())
     } else {
         Err(format!("{target} crashed; see fuzz/artifacts/{target}"))
+    }
+}
+
+/// Builds apart from running, because a target that does not build has not crashed.
+fn build(target: &str) -> Outcome {
+    let mut command = compiler()?;
+    command.args(["fuzz", "build", "--sanitizer", "none", target]);
+    let status = command.current_dir(crate::root().join("fuzz")).status();
+    if status.is_ok_and(|status| status.success()) {
+        Ok(())
+    } else {
+        Err(format!("{target} does not build"))
     }
 }
 
@@ -260,7 +270,7 @@ mod tests {
             seconds: 60,
             crashes: 0,
         };
-        let text = document(&[run, Total::default(), Total::default()]);
+        let text = document(&[run, Total::default(), Total::default(), Total::default()]);
         assert!(text.contains("| line | 1,234,567 | 60 | 0 |"), "{text}");
         assert_eq!(total(&text, "line").plus(run).executions, 2_469_134);
         assert_eq!(total(&text, "fold"), Total::default());

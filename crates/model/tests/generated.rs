@@ -9,6 +9,7 @@ use unspool_model::graph;
 use unspool_model::log::{Log, Splitter};
 use unspool_model::session::{Role, Session};
 use unspool_model::usage::Usage;
+use unspool_model::view::messages::{ApiMessage, PieceKind, Resume, Speaker};
 use unspool_model::view::profile::Profile;
 use unspool_model::view::{check, messages, row, turns};
 use unspool_testkit::tree::{self, Options, SessionTruth, Truth};
@@ -114,6 +115,34 @@ fn any_graph_is_read_and_every_line_has_one_place() {
         check::faults(&session);
         turns::turns(&session, &log, turns::Options::default());
     }
+}
+
+#[test]
+fn what_we_would_send_obeys_the_rules_of_the_api() {
+    for seed in 0..500 {
+        let text = unspool_testkit::graph::session(seed).join("\n") + "\n";
+        let log = Log::new(text);
+        let session = Session::from_log(&log, Role::Main);
+        let Resume::Messages(messages) = messages::messages(&session, &log, Profile::Strict) else {
+            continue;
+        };
+        let first = messages.first().map(|message| message.role);
+        assert_ne!(first, Some(Speaker::Assistant), "seed {seed}");
+        for pair in messages.windows(2) {
+            let calls = ids(&pair[0], PieceKind::Call);
+            assert_eq!(calls, ids(&pair[1], PieceKind::Result), "seed {seed}");
+        }
+        for message in &messages {
+            assert!(!message.content.is_empty(), "seed {seed}");
+        }
+    }
+}
+
+fn ids(message: &ApiMessage, kind: PieceKind) -> Vec<&str> {
+    let pieces = message.content.iter().filter(|piece| piece.kind == kind);
+    let mut ids: Vec<&str> = pieces.filter_map(|piece| piece.call.as_deref()).collect();
+    ids.sort_unstable();
+    ids
 }
 
 #[test]
