@@ -94,15 +94,14 @@ impl<'a> Walk<'a> {
                 self.turns.push((turn.record, Vec::new()));
             }
         }
+        let turn_of = session.turns_by_record();
         let mut last = None;
         for (at, record) in session.records.iter().enumerate() {
             let mine = record.thread == self.thread && !record.duplicate;
             if !mine {
                 continue;
             }
-            let turn = session
-                .turn_of(record)
-                .and_then(|turn| place.get(&turn).copied());
+            let turn = turn_of[at].and_then(|turn| place.get(&turn).copied());
             let lines = match turn.or(last) {
                 Some(turn) => &mut self.turns[turn].1,
                 None => &mut self.before,
