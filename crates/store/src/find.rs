@@ -413,6 +413,40 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// Everything in the folder of a transcript, as if it were a project's folder: the files of
+/// its sub-agents stand there.
+pub fn beside(path: &Path) -> Found {
+    let dir = path
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.into());
+    let folder = name(dir);
+    let mut found = Place {
+        config: &config_of(path),
+        root,
+        dir: dir.into(),
+        folder,
+    }
+    .walk();
+    // Warnings about neighbours belong to those who asked for them.
+    found.warnings.clear();
+    found.sort();
+    found
+}
+
+/// The config folder of a transcript that stands where the client puts them.
+fn config_of(path: &Path) -> PathBuf {
+    let projects = path
+        .parent()
+        .and_then(Path::parent)
+        .filter(|dir| dir.ends_with("projects"));
+    projects
+        .and_then(Path::parent)
+        .map(PathBuf::from)
+        .unwrap_or_default()
+}
+
 /// A file that somebody named by its path, wherever it is.
 pub fn single(path: &Path) -> Result<Target, Error> {
     let (_, metadata) = open::open(path)?;
@@ -425,7 +459,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
             id: id.to_owned(),
             session: None,
             folder,
-            config: PathBuf::new(),
+            config: config_of(path),
             bytes,
             modified,
         }));
@@ -435,7 +469,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
         path: path.into(),
         id: stem,
         folder,
-        config: PathBuf::new(),
+        config: config_of(path),
         bytes,
         modified,
         beside: beside.is_dir().then_some(beside),
