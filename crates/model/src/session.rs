@@ -618,9 +618,30 @@ impl Session {
         self.groups[self.root_group(group) as usize].turn
     }
 
-    /// The turn that a record belongs to.
-    pub fn turn_of(&self, record: &Record) -> Option<Index> {
-        self.turn_of_group(record.group)
+    /// The turn that each record belongs to, by record.
+    pub fn turns_by_record(&self) -> Vec<Option<Index>> {
+        let mut known: Vec<Option<Option<Index>>> = vec![None; self.groups.len()];
+        let mut path = Vec::new();
+        for group in 0..self.groups.len() {
+            let mut at = group;
+            let turn = loop {
+                if let Some(turn) = known[at] {
+                    break turn;
+                }
+                path.push(at);
+                match self.groups[at].link {
+                    Some(next) => at = next as usize,
+                    None => break self.groups[at].turn,
+                }
+            };
+            for at in path.drain(..) {
+                known[at] = Some(turn);
+            }
+        }
+        self.records
+            .iter()
+            .map(|record| known[record.group as usize].flatten())
+            .collect()
     }
 
     /// Adds a line to its message.

@@ -1,5 +1,18 @@
 //! What people ask of a session: plain data, computed by pure functions.
+//!
+//! A view never opens a file: texts come from a [`crate::log::Source`], the time is an
+//! argument.
 
+pub mod agents;
+pub mod check;
+pub mod context;
+pub mod files;
+pub mod info;
 pub mod messages;
 pub mod profile;
+pub mod queue;
+pub mod row;
+pub mod status;
 mod strict;
+pub mod tree;
+pub mod turns;

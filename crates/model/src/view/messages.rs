@@ -85,19 +85,35 @@ pub struct Piece {
 pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Resume {
     let rules = profile.rules();
     match chain::chain(session, &rules) {
-        chain::Chain::Lines(lines) => {
+        Outcome::Lines(lines) => {
             Resume::Messages(assemble::assemble(session, source, &lines, &rules))
         }
-        chain::Chain::None => Resume::NoConversation,
-        chain::Chain::Hangs => Resume::Hangs,
+        Outcome::None => Resume::NoConversation,
+        Outcome::Hangs => Resume::Hangs,
     }
+}
+
+/// The lines a client would build its messages from, or why there are none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// These lines, in the order they are read.
+    Lines(Vec<Index>),
+    /// It would find no conversation.
+    None,
+    /// It would never come back.
+    Hangs,
+}
+
+/// What the client of `profile` would make of the lines.
+pub fn outcome(session: &Session, profile: Profile) -> Outcome {
+    chain::chain(session, &profile.rules())
 }
 
 /// The lines that the client of `profile` would build its messages from, in order.
 pub fn live_lines(session: &Session, profile: Profile) -> Vec<Index> {
-    match chain::chain(session, &profile.rules()) {
-        chain::Chain::Lines(lines) => lines,
-        chain::Chain::None | chain::Chain::Hangs => Vec::new(),
+    match outcome(session, profile) {
+        Outcome::Lines(lines) => lines,
+        Outcome::None | Outcome::Hangs => Vec::new(),
     }
 }
 

@@ -6,16 +6,10 @@ use crate::block::BlockKind;
 use crate::entry::{Kind, Parent};
 use crate::graph::{self, Links, Missing};
 use crate::session::{Index, Record, Role, Session};
+use crate::view::messages::Outcome;
 use crate::view::profile::{Circle, Leaf, Rules};
 
-/// The live lines, or why there are none.
-pub(super) enum Chain {
-    Lines(Vec<Index>),
-    None,
-    Hangs,
-}
-
-pub(super) fn chain(session: &Session, rules: &Rules) -> Chain {
+pub(super) fn chain(session: &Session, rules: &Rules) -> Outcome {
     let missing = if rules.heals {
         Missing::Heal
     } else {
@@ -27,7 +21,7 @@ pub(super) fn chain(session: &Session, rules: &Rules) -> Chain {
         graph::cut_cycles(&mut links);
     }
     let Some(leaf) = leaf(session, &links, rules) else {
-        return Chain::None;
+        return Outcome::None;
     };
     let mut lines = Vec::new();
     let mut seen = HashSet::new();
@@ -35,7 +29,7 @@ pub(super) fn chain(session: &Session, rules: &Rules) -> Chain {
     while let Some(at) = next {
         if !seen.insert(at) {
             if rules.circle == Circle::Hangs {
-                return Chain::Hangs;
+                return Outcome::Hangs;
             }
             break;
         }
@@ -49,7 +43,7 @@ pub(super) fn chain(session: &Session, rules: &Rules) -> Chain {
     if rules.siblings {
         lines = with_siblings(session, &links, lines);
     }
-    Chain::Lines(lines)
+    Outcome::Lines(lines)
 }
 
 fn takes(record: &Record, rules: &Rules) -> bool {

@@ -1,0 +1,205 @@
+//! Sub-agents of a session: in its file (1.0) and in files of their own.
+
+use std::collections::HashMap;
+
+use crate::session::{Index, Session, Thread};
+use crate::tool;
+use crate::usage::Usage;
+use crate::view::turns::{CallStatus, Course};
+
+/// A sub-agent's own file, as the store found it.
+#[derive(Clone, Debug)]
+pub struct AgentFile<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its lines.
+    pub session: &'a Session,
+    /// `agentType` of its `.meta.json`.
+    pub kind: Option<&'a str>,
+    /// `description` of its `.meta.json`.
+    pub description: Option<&'a str>,
+    /// `toolUseId` of its `.meta.json`.
+    pub call: Option<&'a str>,
+}
+
+/// One sub-agent.
+#[derive(Clone, Debug)]
+pub struct AgentRow {
+    /// Its id; empty for the nameless ones of 1.0.
+    pub agent: String,
+    /// What kind of agent.
+    pub kind: Option<String>,
+    /// What it was sent for.
+    pub description: Option<String>,
+    /// The call that started it.
+    pub call: Option<String>,
+    /// The agent whose call it was; `None` for the session itself.
+    pub parent: Option<String>,
+    /// How deep it is nested, from 1.
+    pub depth: usize,
+    /// What became of it.
+    pub status: &'static str,
+    /// Its turns.
+    pub turns: usize,
+    /// Its calls.
+    pub calls: usize,
+    /// Its tokens.
+    pub usage: Usage,
+    /// The last thing it said.
+    pub recent_output: Option<String>,
+    /// Its place in the list of files; `None` for those inside the session's file.
+    pub file: Option<usize>,
+}
+
+/// The sub-agents of a session, each below the one that started it.
+pub fn agents(session: &Session, files: &[AgentFile<'_>]) -> Vec<AgentRow> {
+    let mut rows: Vec<AgentRow> = Vec::new();
+    let inline = session.threads.iter().enumerate().skip(1);
+    rows.extend(inline.map(|(index, thread)| inside(session, index as Index, thread)));
+    let makers = Makers::of(session, files);
+    rows.extend(
+        files
+            .iter()
+            .enumerate()
+            .map(|(index, file)| beside(&makers, index, file)),
+    );
+    nest(rows)
+}
+
+/// A sub-agent whose lines stand in the session's own file.
+fn inside(session: &Session, index: Index, thread: &Thread) -> AgentRow {
+    let messages = session
+        .messages
+        .iter()
+        .filter(|message| message.thread == index);
+    let calls = session
+        .calls
+        .iter()
+        .filter(|call| session.records[call.record as usize].thread == index);
+    AgentRow {
+        agent: thread.agent.as_deref().unwrap_or_default().to_owned(),
+        kind: None,
+        description: None,
+        call: None,
+        parent: None,
+        depth: 1,
+        status: "completed",
+        turns: thread.turns as usize,
+        calls: calls.count(),
+        usage: messages
+            .filter(|message| !message.synthetic)
+            .map(|message| message.usage)
+            .sum(),
+        recent_output: None,
+        file: None,
+    }
+}
+
+/// Everyone who may have started a sub-agent: the session, then each sub-agent.
+struct Makers<'a> {
+    all: Vec<(&'a Session, Option<&'a str>, Course)>,
+    /// The maker and call that a tool result named for an agent.
+    by_agent: HashMap<&'a str, (usize, Index)>,
+}
+
+impl<'a> Makers<'a> {
+    fn of(main: &'a Session, files: &[AgentFile<'a>]) -> Makers<'a> {
+        let sessions = std::iter::once((main, None))
+            .chain(files.iter().map(|file| (file.session, Some(file.id))));
+        let all: Vec<_> = sessions
+            .map(|(session, id)| (session, id, Course::of(session)))
+            .collect();
+        let mut by_agent = HashMap::new();
+        for (maker, (session, id, _)) in all.iter().enumerate() {
+            for (index, call) in session.calls.iter().enumerate() {
+                if let Some(agent) = call.agent.as_deref().filter(|agent| Some(*agent) != *id) {
+                    by_agent.entry(agent).or_insert((maker, index as Index));
+                }
+            }
+        }
+        Makers { all, by_agent }
+    }
+
+    /// Who started the agent, and with which call.
+    fn origin(&self, file: &AgentFile<'_>) -> Option<(usize, Index)> {
+        let named = file.call.and_then(|call| {
+            let makers = self
+                .all
+                .iter()
+                .enumerate()
+                .filter(|(_, (_, id, _))| *id != Some(file.id));
+            makers
+                .filter_map(|(maker, (session, _, _))| Some((maker, session.find_call(call)?)))
+                .next()
+        });
+        named.or_else(|| self.by_agent.get(file.id).copied())
+    }
+}
+
+fn beside(makers: &Makers<'_>, index: usize, file: &AgentFile<'_>) -> AgentRow {
+    let origin = makers
+        .origin(file)
+        .map(|(maker, call)| (&makers.all[maker], call));
+    let call = origin.map(|((session, _, _), call)| &session.calls[call as usize]);
+    let status = origin.map_or("unknown", |((session, _, course), call)| {
+        match course.status(session, &session.calls[call as usize]) {
+            CallStatus::Ok => "completed",
+            CallStatus::Error => "failed",
+            CallStatus::Missing => "lost",
+            CallStatus::Running => "running",
+        }
+    });
+    AgentRow {
+        agent: file.id.to_owned(),
+        kind: file.kind.map(str::to_owned),
+        description: file
+            .description
+            .map(str::to_owned)
+            .or_else(|| call?.subject.as_deref().map(str::to_owned)),
+        call: call
+            .map(|call| call.id.to_string())
+            .or_else(|| file.call.map(str::to_owned)),
+        parent: origin.and_then(|((_, id, _), _)| *id).map(str::to_owned),
+        depth: 1,
+        status,
+        turns: file.session.turns.len(),
+        calls: file.session.calls.len(),
+        usage: file.session.usage(),
+        recent_output: file.session.recent_output.clone(),
+        file: Some(index),
+    }
+}
+
+/// Orders rows so that each stands below its parent, and says how deep.
+fn nest(rows: Vec<AgentRow>) -> Vec<AgentRow> {
+    let mut children: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        if let Some(parent) = &row.parent {
+            children.entry(parent.clone()).or_default().push(at);
+        }
+    }
+    // Roots first; what hangs in a circle of parents has none and comes last.
+    let (mut order, circle): (Vec<usize>, Vec<usize>) =
+        (0..rows.len()).partition(|&at| rows[at].parent.is_none());
+    order.extend(circle);
+    let mut rest: Vec<Option<AgentRow>> = rows.into_iter().map(Some).collect();
+    let mut out = Vec::with_capacity(rest.len());
+    for root in order {
+        let mut stack = vec![(root, 1)];
+        while let Some((at, depth)) = stack.pop() {
+            let Some(mut row) = rest[at].take() else {
+                continue;
+            };
+            row.depth = depth;
+            let below = children.get(&row.agent).into_iter().flatten().rev();
+            stack.extend(below.map(|&child| (child, depth + 1)));
+            out.push(row);
+        }
+    }
+    out
+}
+
+/// Calls that start sub-agents.
+pub fn is_agent_call(session: &Session, call: Index) -> bool {
+    tool::is_agent(session.text(session.calls[call as usize].tool))
+}

@@ -1,0 +1,169 @@
+//! What is wrong with a session, and which client could resume it.
+
+use std::collections::HashSet;
+
+use crate::entry::Kind;
+use crate::fault::{Fault, FaultKind};
+use crate::graph::{self, Links};
+use crate::input::Input;
+use crate::session::{Index, Role, Session};
+use crate::view::messages;
+use crate::view::profile::Profile;
+use crate::view::turns::{CallStatus, Course};
+
+/// Whether a client could resume the session.
+#[derive(Clone, Debug)]
+pub struct Resumable {
+    /// The client.
+    pub profile: Profile,
+    /// It would find the conversation.
+    pub resumes: bool,
+    /// Lines of the conversation that it would not send.
+    pub lost: usize,
+    /// The first such line.
+    pub first_lost: Option<u32>,
+    /// Why it would not resume, or what it would lose.
+    pub why: Option<String>,
+}
+
+/// Every fault: of single lines, of links and of calls, by line.
+pub fn faults(session: &Session) -> Vec<Fault> {
+    let links = graph::links(session);
+    let mut faults = session.faults.clone();
+    faults.extend(broken_links(session, &links));
+    faults.extend(broken_calls(session));
+    faults.sort_by_key(|fault| (fault.line, fault.kind));
+    faults
+}
+
+fn broken_links<'a>(session: &'a Session, links: &'a Links) -> impl Iterator<Item = Fault> + 'a {
+    let missing = links.missing.iter().map(|&at| {
+        let record = &session.records[at as usize];
+        let parent = record
+            .parent
+            .id()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let detail = format!("its parent {parent} is not in the file");
+        Fault {
+            line: record.line,
+            kind: FaultKind::MissingParent,
+            detail,
+        }
+    });
+    let mut seen = HashSet::new();
+    let cycles = links
+        .cycles
+        .iter()
+        .filter(move |&&at| seen.insert(at))
+        .map(|&at| {
+            let line = session.records[at as usize].line;
+            Fault {
+                line,
+                kind: FaultKind::Cycle,
+                detail: "the line is its own ancestor".to_owned(),
+            }
+        });
+    missing.chain(cycles)
+}
+
+fn broken_calls(session: &Session) -> Vec<Fault> {
+    let course = Course::of(session);
+    let mut faults = Vec::new();
+    for call in &session.calls {
+        if course.status(session, call) == CallStatus::Missing {
+            let line = session.records[call.record as usize].line;
+            let detail = format!(
+                "the call {} ({}) never got a result",
+                call.id,
+                session.text(call.tool)
+            );
+            faults.push(Fault {
+                line,
+                kind: FaultKind::CallWithoutResult,
+                detail,
+            });
+        }
+    }
+    for (record, block) in session.orphan_results() {
+        let record = &session.records[record as usize];
+        let id = session.blocks[block as usize].id.as_deref().unwrap_or("?");
+        let detail = format!("the call {id} is not in the file");
+        faults.push(Fault {
+            line: record.line,
+            kind: FaultKind::ResultWithoutCall,
+            detail,
+        });
+    }
+    faults
+}
+
+/// For every known client: whether it resumes the session, and what it would lose.
+pub fn resumable(session: &Session) -> Vec<Resumable> {
+    let whole = conversation(session, Profile::Strict);
+    let clients = Profile::ALL
+        .into_iter()
+        .filter(|profile| *profile != Profile::Strict);
+    clients
+        .map(|profile| resume(session, &whole, profile))
+        .collect()
+}
+
+/// Whether one client resumes the session.
+pub fn resumable_by(session: &Session, profile: Profile) -> Resumable {
+    resume(session, &conversation(session, Profile::Strict), profile)
+}
+
+fn resume(session: &Session, whole: &[Index], profile: Profile) -> Resumable {
+    let none = |why: &str| Resumable {
+        profile,
+        resumes: false,
+        lost: whole.len(),
+        first_lost: whole.first().map(|&at| session.records[at as usize].line),
+        why: Some(why.to_owned()),
+    };
+    if session.role() == Role::Agent {
+        return none("a sub-agent's file is not resumed on its own");
+    }
+    let lines = match messages::outcome(session, profile) {
+        messages::Outcome::Lines(lines) => lines,
+        messages::Outcome::None => return none("it would find no conversation"),
+        messages::Outcome::Hangs => return none("it would hang on a circle of parents"),
+    };
+    let sent: HashSet<Index> = lines.into_iter().collect();
+    let lost: Vec<u32> = whole
+        .iter()
+        .filter(|at| !sent.contains(at))
+        .map(|&at| session.records[at as usize].line)
+        .collect();
+    let why = (!lost.is_empty()).then(|| reason(lost.len(), lost[0]));
+    Resumable {
+        profile,
+        resumes: !whole.is_empty(),
+        lost: lost.len(),
+        first_lost: lost.first().copied(),
+        why,
+    }
+}
+
+fn reason(lost: usize, first: u32) -> String {
+    match lost {
+        1 => format!("line {first} would not be sent"),
+        _ => format!("{lost} lines would not be sent, the first is line {first}"),
+    }
+}
+
+/// The lines that a client sends as conversation.
+fn conversation(session: &Session, profile: Profile) -> Vec<Index> {
+    let lines = messages::live_lines(session, profile);
+    let said = |at: &Index| {
+        let record = &session.records[*at as usize];
+        let blank = session.blocks_of(record).iter().all(|block| block.blank);
+        match record.kind {
+            Kind::Assistant => !record.api_error && !blank,
+            Kind::User => record.input == Input::Results || !blank,
+            _ => false,
+        }
+    };
+    lines.into_iter().filter(said).collect()
+}

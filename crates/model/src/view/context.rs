@@ -1,0 +1,241 @@
+//! What fills the context: the live conversation by category and by its largest pieces.
+//!
+//! The API says how many tokens the last reply was given, not what they were. Pieces are
+//! estimated from their text; what the estimate does not explain is the system prompt and the
+//! tool descriptions, which no transcript holds.
+
+use std::collections::BTreeMap;
+
+use crate::entry::{self, Kind};
+use crate::input::Input;
+use crate::json;
+use crate::log::Source;
+use crate::session::{Index, Session};
+use crate::view::messages::{self, Piece, PieceKind, Resume};
+use crate::view::profile::Profile;
+
+/// A kind of content and its part of the context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CategoryRow {
+    /// What it is, such as `prompts` or `results Read`.
+    pub category: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Part of the whole, from 0 to 1.
+    pub share: f64,
+    /// The option of `clone` that would free it.
+    pub freed_by: Option<&'static str>,
+}
+
+/// One large piece.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ItemRow {
+    /// Its category.
+    pub category: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Part of the whole.
+    pub share: f64,
+    /// What a person recognises it by.
+    pub label: String,
+    /// Its line.
+    pub line: u32,
+    /// The id of that line.
+    pub uuid: String,
+}
+
+/// What fills the context.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Tokens in all: as the last reply was given, else the sum of the estimates.
+    pub tokens: u64,
+    /// Whether the API said so.
+    pub measured: bool,
+    /// Categories, largest first.
+    pub categories: Vec<CategoryRow>,
+    /// The largest pieces, largest first.
+    pub largest: Vec<ItemRow>,
+}
+
+/// An image takes about this much whatever its file size.
+const IMAGE: u64 = 1_500;
+
+struct Item {
+    category: String,
+    tokens: u64,
+    record: Index,
+}
+
+/// Attributes the live context. `most` pieces are named.
+pub fn context(session: &Session, source: &dyn Source, most: usize) -> Context {
+    let mut items = said(session, source);
+    items.extend(attached(session, source));
+    let estimated: u64 = items.iter().map(|item| item.tokens).sum();
+    let last = crate::view::row::row(session, &[], &Default::default(), crate::time::Time(0));
+    let measured = last.context_tokens.filter(|&tokens| tokens > 0);
+    let total = measured.unwrap_or(estimated).max(1);
+    // Never claim more than there is: an estimate that overshoots is scaled down.
+    let scale = if estimated > total {
+        total as f64 / estimated as f64
+    } else {
+        1.0
+    };
+    for item in &mut items {
+        item.tokens = (item.tokens as f64 * scale).round() as u64;
+    }
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for item in &items {
+        *sums.entry(item.category.clone()).or_default() += item.tokens;
+    }
+    let explained: u64 = sums.values().sum();
+    if measured.is_some() && explained < total {
+        *sums.entry("system".to_owned()).or_default() += total - explained;
+    }
+    let share = |tokens: u64| tokens as f64 / total as f64;
+    let mut categories: Vec<CategoryRow> = sums
+        .into_iter()
+        .map(|(category, tokens)| CategoryRow {
+            freed_by: freed_by(&category),
+            share: share(tokens),
+            tokens,
+            category,
+        })
+        .collect();
+    categories.sort_by(|a, b| b.tokens.cmp(&a.tokens).then(a.category.cmp(&b.category)));
+    items.sort_by(|a, b| b.tokens.cmp(&a.tokens).then(a.record.cmp(&b.record)));
+    let largest = items
+        .iter()
+        .take(most)
+        .map(|item| item_row(session, source, item, share(item.tokens)))
+        .collect();
+    Context {
+        tokens: measured.unwrap_or(explained),
+        measured: measured.is_some(),
+        categories,
+        largest,
+    }
+}
+
+fn freed_by(category: &str) -> Option<&'static str> {
+    match category {
+        "thinking" => Some("--strip-thinking"),
+        "tool inputs" => Some("--keep-tools"),
+        _ if category.starts_with("results ") => Some("--results-over"),
+        _ => None,
+    }
+}
+
+/// Prompts, replies, thinking, calls and results.
+fn said(session: &Session, source: &dyn Source) -> Vec<Item> {
+    let Resume::Messages(messages) = messages::messages(session, source, Profile::Strict) else {
+        return Vec::new();
+    };
+    let pieces = messages.iter().flat_map(|message| &message.content);
+    pieces
+        .filter_map(|piece| {
+            Some(Item {
+                category: category(session, piece),
+                tokens: tokens(&piece.json),
+                record: piece.record?,
+            })
+        })
+        .collect()
+}
+
+fn category(session: &Session, piece: &Piece) -> String {
+    let record = piece.record.map(|at| &session.records[at as usize]);
+    match piece.kind {
+        PieceKind::Thinking => "thinking".to_owned(),
+        PieceKind::Call => "tool inputs".to_owned(),
+        PieceKind::Result => {
+            let call = piece.call.as_deref().and_then(|id| session.find_call(id));
+            let tool = call.map_or("?", |call| session.text(session.calls[call as usize].tool));
+            format!("results {tool}")
+        }
+        PieceKind::Text | PieceKind::Other => match record
+            .map(|record| (&record.kind, record.input))
+        {
+            Some((Kind::Assistant, _)) => "replies".to_owned(),
+            Some((Kind::User, Input::Summary)) => "compaction summary".to_owned(),
+            Some((Kind::User, Input::Meta | Input::Machine)) => "commands and skills".to_owned(),
+            _ => "prompts".to_owned(),
+        },
+    }
+}
+
+/// Texts that the client attached to prompts.
+fn attached(session: &Session, source: &dyn Source) -> Vec<Item> {
+    let mut items = Vec::new();
+    for at in messages::live_lines(session, Profile::Strict) {
+        let record = &session.records[at as usize];
+        if record.kind != Kind::Attachment {
+            continue;
+        }
+        let bytes = session.bytes_of(source, record);
+        let Some(rendered) = json::find(&bytes, &["rendered"]) else {
+            continue;
+        };
+        let label = session.label_of(record);
+        let memory = label.ends_with("/instructions") || label.ends_with("/nested_memory");
+        let category = if memory {
+            "memory files"
+        } else {
+            "attachments"
+        };
+        let text = String::from_utf8_lossy(rendered.of(&bytes));
+        items.push(Item {
+            category: category.to_owned(),
+            tokens: tokens(&text),
+            record: at,
+        });
+    }
+    items
+}
+
+/// About how many tokens a text is: four Latin letters or one other character each.
+fn tokens(json: &str) -> u64 {
+    if json.contains("\"type\":\"image\"") || json.contains("\"type\":\"base64\"") {
+        return IMAGE;
+    }
+    let ascii = json.bytes().filter(u8::is_ascii).count() as u64;
+    let other = json.chars().filter(|c| !c.is_ascii()).count() as u64;
+    (ascii / 4 + other).max(1)
+}
+
+fn item_row(session: &Session, source: &dyn Source, item: &Item, share: f64) -> ItemRow {
+    let record = &session.records[item.record as usize];
+    let blocks = session.blocks_of(record);
+    let call_of = |id: &str| {
+        session
+            .find_call(id)
+            .and_then(|call| session.calls[call as usize].subject.clone())
+    };
+    let subject = blocks.iter().find_map(|block| {
+        block
+            .subject
+            .clone()
+            .or_else(|| block.id.as_deref().and_then(call_of))
+            .map(String::from)
+    });
+    let label = subject.unwrap_or_else(|| {
+        let bytes = session.bytes_of(source, record);
+        let text = entry::text_of(blocks, &bytes);
+        if text.is_empty() {
+            session.label_of(record).to_owned()
+        } else {
+            text
+        }
+    });
+    ItemRow {
+        category: item.category.clone(),
+        tokens: item.tokens,
+        share,
+        label: entry::clip(&crate::block::one_line(&label), 100),
+        line: record.line,
+        uuid: record
+            .uuid
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    }
+}

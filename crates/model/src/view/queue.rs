@@ -1,0 +1,62 @@
+//! Prompts typed while the model worked, which have no user line of their own.
+//!
+//! 2.1.105 and later keep them as `attachment/queued_command` in the chain. 2.1.11 to 2.1.104
+//! only wrote that they were queued and later removed: the model got them glued to a tool
+//! result. What was dequeued became an ordinary prompt; what was popped was taken back.
+
+use std::collections::{HashSet, VecDeque};
+
+use crate::entry::Kind;
+use crate::input::{self, Facts, Input};
+use crate::session::{Index, Session};
+
+/// The texts, each with the line at which it was taken up.
+pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
+    let mut out: Vec<(Index, String)> = Vec::new();
+    let mut attached: HashSet<&str> = HashSet::new();
+    for record in &session.records {
+        if let Kind::QueuedCommand { text, .. } = &record.kind {
+            attached.insert(text.trim());
+        }
+    }
+    let mut waiting: VecDeque<Option<&str>> = VecDeque::new();
+    for (index, record) in session
+        .records
+        .iter()
+        .enumerate()
+        .filter(|(_, record)| record.thread == 0)
+    {
+        match &record.kind {
+            Kind::QueuedCommand { human, text } => {
+                if *human && is_typed(text) {
+                    out.push((index as Index, text.trim().to_owned()));
+                }
+            }
+            Kind::Queue { operation, text } => match &**operation {
+                "enqueue" => waiting.push_back(text.as_deref()),
+                "dequeue" => drop(waiting.pop_front()),
+                "popAll" => waiting.clear(),
+                "remove" => {
+                    let place = text
+                        .as_deref()
+                        .and_then(|text| waiting.iter().position(|queued| *queued == Some(text)));
+                    let taken = waiting.remove(place.unwrap_or(0)).flatten();
+                    let typed = taken
+                        .map(str::trim)
+                        .filter(|text| is_typed(text) && !attached.contains(text));
+                    out.extend(typed.map(|text| (index as Index, text.to_owned())));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Notifications and messages of agents are queued too; a person did not type them.
+fn is_typed(text: &str) -> bool {
+    let input = input::classify(text, Facts::default());
+    matches!(input, Input::Prompt | Input::Command | Input::Shell)
+        && !text.trim_start().starts_with("{\"")
+}

@@ -1,0 +1,186 @@
+//! Branches, forks and resumes: where a conversation parted.
+//!
+//! Parallel calls and notes branch the file without branching the conversation; only prompts,
+//! compactions and the ends of branches are nodes here.
+
+use std::collections::HashMap;
+
+use crate::entry::{self, Kind};
+use crate::graph::{self, Links};
+use crate::id::Id;
+use crate::log::Source;
+use crate::session::{Index, Record, Session};
+use crate::time::Time;
+use crate::view::turns;
+
+/// One node.
+#[derive(Clone, Debug)]
+pub struct TreeRow {
+    /// Its number, from 1; other sessions have a number too.
+    pub id: usize,
+    /// The line, or the session for `fork` and `session`.
+    pub uuid: String,
+    /// `session`, `prompt`, `command`, …, `compaction`, `end`, `fork`.
+    pub kind: &'static str,
+    /// The node it follows.
+    pub parent: Option<usize>,
+    /// On the branch that goes on.
+    pub live: bool,
+    /// When.
+    pub at: Option<Time>,
+    /// What a person recognises it by.
+    pub label: String,
+    /// The line, 0 for sessions.
+    pub line: u32,
+}
+
+/// Another session that shares lines with this one.
+#[derive(Clone, Debug)]
+pub struct Relative {
+    /// Its id.
+    pub session: String,
+    /// The last line both have.
+    pub last_shared: Id,
+    /// How many lines both have.
+    pub shared: usize,
+    /// Its first time.
+    pub first: Option<Time>,
+    /// Its title.
+    pub title: String,
+}
+
+/// Which of the lines of `session` stand in `other` too: the last one and how many.
+pub fn shared_with(session: &Session, other: &Session) -> Option<(Id, usize)> {
+    let shared = session.records.iter().filter(|record| {
+        record.in_chain()
+            && record
+                .uuid
+                .as_ref()
+                .is_some_and(|id| other.find(id).is_some())
+    });
+    let mut count = 0;
+    let mut last = None;
+    for record in shared {
+        count += 1;
+        last = record.uuid.clone();
+    }
+    last.map(|last| (last, count))
+}
+
+/// The tree of a session; `name` is its id.
+pub fn tree(
+    session: &Session,
+    source: &dyn Source,
+    name: &str,
+    relatives: &[Relative],
+) -> Vec<TreeRow> {
+    let links = graph::links(session);
+    let live = graph::live(session, &links);
+    let mut rows = vec![TreeRow {
+        id: 1,
+        uuid: name.to_owned(),
+        kind: "session",
+        parent: None,
+        live: true,
+        at: session.first,
+        label: session.title(&HashMap::new()).unwrap_or_default(),
+        line: 0,
+    }];
+    let nodes = place(session, &links);
+    for &at in &links.order {
+        let record = &session.records[at as usize];
+        let Some(kind) = node_kind(record).filter(|_| record.thread == 0) else {
+            continue;
+        };
+        let parent = above(session, &links, &nodes, at);
+        rows.push(TreeRow {
+            id: nodes[&at],
+            uuid: record
+                .uuid
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
+            kind,
+            parent: Some(parent),
+            live: live[at as usize],
+            at: record.at,
+            label: label(session, source, record),
+            line: record.line,
+        });
+    }
+    for relative in relatives {
+        let shared = session.find(&relative.last_shared);
+        let parent = shared.map_or(1, |at| {
+            nodes
+                .get(&at)
+                .copied()
+                .unwrap_or_else(|| above(session, &links, &nodes, at))
+        });
+        rows.push(TreeRow {
+            id: rows.len() + 1,
+            uuid: relative.session.clone(),
+            kind: "fork",
+            parent: Some(parent),
+            live: false,
+            at: relative.first,
+            label: format!("{} ({} lines shared)", relative.title, relative.shared),
+            line: 0,
+        });
+    }
+    rows
+}
+
+/// The number of each node.
+fn place(session: &Session, links: &Links) -> HashMap<Index, usize> {
+    let nodes = links.order.iter().filter(|&&at| {
+        let record = &session.records[at as usize];
+        record.thread == 0 && node_kind(record).is_some()
+    });
+    nodes
+        .enumerate()
+        .map(|(position, &at)| (at, position + 2))
+        .collect()
+}
+
+fn node_kind(record: &Record) -> Option<&'static str> {
+    match &record.kind {
+        Kind::User if record.input.opens_turn() => Some(record.input.name()),
+        Kind::CompactBoundary(boundary) if !boundary.micro => Some("compaction"),
+        _ => None,
+    }
+}
+
+/// The nearest node above a line; a compaction follows what it summarises.
+fn above(session: &Session, links: &Links, nodes: &HashMap<Index, usize>, at: Index) -> usize {
+    let mut left = links.order.len() + 1;
+    let mut here = at;
+    while left > 0 {
+        left -= 1;
+        let logical = || session.find(session.records[here as usize].logical_parent.as_ref()?);
+        let Some(parent) = links.parent[here as usize].or_else(logical) else {
+            return 1;
+        };
+        if let Some(&node) = nodes.get(&parent) {
+            return node;
+        }
+        here = parent;
+    }
+    1
+}
+
+fn label(session: &Session, source: &dyn Source, record: &Record) -> String {
+    if let Kind::CompactBoundary(boundary) = &record.kind {
+        let tokens = |tokens: Option<u64>| {
+            tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string())
+        };
+        return format!(
+            "{} → {} tokens",
+            tokens(boundary.before),
+            tokens(boundary.after)
+        );
+    }
+    entry::clip(
+        &crate::block::one_line(&turns::prompt(session, source, record)),
+        120,
+    )
+}

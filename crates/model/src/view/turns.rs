@@ -1,0 +1,431 @@
+//! Turns: from a person's act to the answer.
+
+use std::collections::HashSet;
+
+use crate::block::BlockKind;
+use crate::entry::{self, Kind, Parent};
+use crate::graph;
+use crate::input::{self, Input};
+use crate::json;
+use crate::log::Source;
+use crate::session::{Call, Index, Message, Record, Session};
+use crate::time::Time;
+use crate::usage::Usage;
+use crate::view::queue;
+
+/// How a turn came about (the third seed's words).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// The first one, or one without a parent.
+    NewSession,
+    /// After a long pause.
+    Resume,
+    /// Any other.
+    NewRound,
+}
+
+impl Round {
+    /// The name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Round::NewSession => "new_session",
+            Round::Resume => "resume",
+            Round::NewRound => "new_round",
+        }
+    }
+}
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallStatus {
+    /// It has a result.
+    Ok,
+    /// Its result reports a failure.
+    Error,
+    /// The conversation went on without a result.
+    Missing,
+    /// The transcript ends while it runs.
+    Running,
+}
+
+impl CallStatus {
+    /// The name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallStatus::Ok => "ok",
+            CallStatus::Error => "error",
+            CallStatus::Missing => "missing",
+            CallStatus::Running => "running",
+        }
+    }
+}
+
+/// One turn.
+#[derive(Clone, Debug)]
+pub struct TurnRow {
+    /// Counts from 1.
+    pub n: usize,
+    /// The line that opened it.
+    pub record: Index,
+    /// What opened it.
+    pub kind: Input,
+    /// How it came about.
+    pub round: Round,
+    /// On the branch that goes on; `false` for what was rewound.
+    pub live: bool,
+    /// What was asked, as a person would read it.
+    pub prompt: String,
+    /// When it was asked.
+    pub at: Option<Time>,
+    /// When it was over; `None` while it goes on.
+    pub ended: Option<Time>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// Its replies, as indices of messages.
+    pub messages: Vec<Index>,
+    /// Its calls, as indices of calls.
+    pub calls: Vec<Index>,
+    /// The last thing the model said.
+    pub reply: Option<String>,
+    /// The person stopped it.
+    pub interrupted: bool,
+    /// The context was compacted meanwhile.
+    pub compacted: bool,
+    /// What was typed while the model worked.
+    pub queued: Vec<String>,
+    /// Tokens of its replies.
+    pub usage: Usage,
+}
+
+/// What the caller may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// A pause longer than this many milliseconds makes a turn a `resume`.
+    pub gap_ms: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            gap_ms: 5 * 60 * 1_000,
+        }
+    }
+}
+
+/// The turns of the file's own conversation, in file order.
+pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<TurnRow> {
+    let mut rows = outline(session, options);
+    for row in &mut rows {
+        row.prompt = prompt(session, source, &session.records[row.record as usize]);
+        row.reply = reply(session, source, &row.messages);
+    }
+    rows
+}
+
+/// The turns without their texts, which need no look into the file.
+pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
+    let live = graph::live(session, &graph::links(session));
+    let mut place = vec![usize::MAX; session.turns.len()];
+    let mut rows: Vec<TurnRow> = Vec::new();
+    for (index, turn) in session
+        .turns
+        .iter()
+        .enumerate()
+        .filter(|(_, turn)| turn.thread == 0)
+    {
+        place[index] = rows.len();
+        rows.push(opened(
+            session,
+            turn.record,
+            rows.len() + 1,
+            live[turn.record as usize],
+        ));
+    }
+    let turn_of = session.turns_by_record();
+    let of = |record: Index| {
+        let turn =
+            turn_of[record as usize].filter(|_| session.records[record as usize].thread == 0)?;
+        place
+            .get(turn as usize)
+            .copied()
+            .filter(|&at| at != usize::MAX)
+    };
+    gather_lines(session, &mut rows, of, options);
+    gather_messages(session, &mut rows, of);
+    for (index, call) in session.calls.iter().enumerate() {
+        if let Some(at) = of(call.record) {
+            rows[at].calls.push(index as Index);
+        }
+    }
+    for (record, text) in queue::typed_meanwhile(session) {
+        if let Some(at) = of(record).or(rows.len().checked_sub(1)) {
+            rows[at].queued.push(text);
+        }
+    }
+    finish(session, &mut rows);
+    rows
+}
+
+fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
+    let opener = &session.records[record as usize];
+    TurnRow {
+        n,
+        record,
+        kind: opener.input,
+        round: Round::NewRound,
+        live,
+        prompt: String::new(),
+        at: opener.at,
+        ended: None,
+        duration_ms: None,
+        messages: Vec::new(),
+        calls: Vec::new(),
+        reply: None,
+        interrupted: false,
+        compacted: false,
+        queued: Vec::new(),
+        usage: Usage::default(),
+    }
+}
+
+/// One pass over the lines: ends, durations, interrupts, compactions and rounds.
+fn gather_lines(
+    session: &Session,
+    rows: &mut [TurnRow],
+    of: impl Fn(Index) -> Option<usize>,
+    options: Options,
+) {
+    let mut last_said: Option<Time> = None;
+    let mut opens = rows
+        .iter()
+        .map(|row| row.record)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .enumerate()
+        .peekable();
+    for (index, record) in session.records.iter().enumerate() {
+        if record.thread != 0 || record.duplicate {
+            continue;
+        }
+        if let Some((at, _)) = opens.next_if(|(_, opener)| *opener == index as Index) {
+            rows[at].round = round(record, last_said, at == 0, options);
+        }
+        if record.is_conversation() {
+            last_said = record.at.or(last_said);
+        }
+        let Some(at) = of(index as Index) else {
+            continue;
+        };
+        let row = &mut rows[at];
+        match &record.kind {
+            Kind::TurnDuration(duration) => row.duration_ms = Some(*duration),
+            Kind::CompactBoundary(boundary) => row.compacted |= !boundary.micro,
+            Kind::User => row.interrupted |= record.input == Input::Interrupt,
+            _ => {}
+        }
+        let counts = record.is_conversation()
+            || matches!(record.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
+        if counts {
+            row.ended = row.ended.max(record.at);
+        }
+    }
+}
+
+fn round(record: &Record, last_said: Option<Time>, first: bool, options: Options) -> Round {
+    if first || record.parent == Parent::Null {
+        return Round::NewSession;
+    }
+    match (record.at, last_said) {
+        (Some(at), Some(last)) if at.since(last) > options.gap_ms => Round::Resume,
+        _ => Round::NewRound,
+    }
+}
+
+fn gather_messages(session: &Session, rows: &mut [TurnRow], of: impl Fn(Index) -> Option<usize>) {
+    for (index, message) in session.messages.iter().enumerate() {
+        let Some(at) = message
+            .records
+            .first()
+            .copied()
+            .and_then(&of)
+            .filter(|_| !message.synthetic)
+        else {
+            continue;
+        };
+        rows[at].messages.push(index as Index);
+        rows[at].usage += message.usage;
+    }
+}
+
+/// Ends and durations that no line gives.
+fn finish(session: &Session, rows: &mut [TurnRow]) {
+    let last = rows.len().wrapping_sub(1);
+    for (at, row) in rows.iter_mut().enumerate() {
+        let open = at == last
+            && row.duration_ms.is_none()
+            && !row.interrupted
+            && !is_answered(session, row);
+        if open {
+            row.ended = None;
+        }
+        if row.duration_ms.is_none() {
+            row.duration_ms = row.at.zip(row.ended).map(|(at, ended)| ended.since(at));
+        }
+    }
+}
+
+/// Whether the last thing in the turn is an answer: words, and no call that still runs.
+fn is_answered(session: &Session, row: &TurnRow) -> bool {
+    let running = row
+        .calls
+        .iter()
+        .any(|&call| session.calls[call as usize].result.is_none());
+    let last = row
+        .messages
+        .last()
+        .map(|&at| &session.messages[at as usize]);
+    let last_line = last.and_then(|message| message.records.last());
+    let says = |&line: &Index| {
+        let blocks = session.blocks_of(&session.records[line as usize]);
+        blocks
+            .iter()
+            .any(|block| block.kind == BlockKind::Text && !block.blank)
+    };
+    let own_command = matches!(row.kind, Input::Command | Input::Shell | Input::Memory)
+        && row.messages.is_empty();
+    own_command || (!running && last_line.is_some_and(says))
+}
+
+/// How far each thread went, which tells calls that still run from calls that got lost.
+#[derive(Clone, Debug)]
+pub struct Course {
+    threads: Vec<Reach>,
+}
+
+/// Where a thread last moved on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reach {
+    act: Option<usize>,
+    reply: Option<(usize, Option<Index>)>,
+    other_reply: Option<usize>,
+}
+
+impl Course {
+    /// Looks over the whole session once.
+    pub fn of(session: &Session) -> Course {
+        let mut threads = vec![Reach::default(); session.threads.len()];
+        for (at, record) in session
+            .records
+            .iter()
+            .enumerate()
+            .filter(|(_, record)| !record.duplicate)
+        {
+            let reach = &mut threads[record.thread as usize];
+            match record.kind {
+                Kind::User if !matches!(record.input, Input::Results | Input::Meta) => {
+                    reach.act = Some(at)
+                }
+                Kind::Assistant => {
+                    if let Some((before, message)) = reach.reply
+                        && message != record.message
+                    {
+                        reach.other_reply = Some(before);
+                    }
+                    reach.reply = Some((at, record.message));
+                }
+                _ => {}
+            }
+        }
+        Course { threads }
+    }
+
+    /// What became of a call.
+    pub fn status(&self, session: &Session, call: &Call) -> CallStatus {
+        match &call.result {
+            Some(result) if result.is_error => CallStatus::Error,
+            Some(_) => CallStatus::Ok,
+            None if self.went_on(session, call) => CallStatus::Missing,
+            None => CallStatus::Running,
+        }
+    }
+
+    /// Whether the conversation went on after the call, other than with results.
+    fn went_on(&self, session: &Session, call: &Call) -> bool {
+        let made = &session.records[call.record as usize];
+        let reach = &self.threads[made.thread as usize];
+        let after = |at: usize| at > call.record as usize;
+        let replied = match reach.reply {
+            Some((at, message)) if message != made.message => after(at),
+            _ => reach.other_reply.is_some_and(after),
+        };
+        replied || reach.act.is_some_and(after)
+    }
+}
+
+/// How long a call took.
+pub fn call_duration(session: &Session, call: &Call) -> Option<u64> {
+    let result = call.result.as_ref()?;
+    let (start, end) = (
+        session.records[call.record as usize].at?,
+        session.records[result.record as usize].at?,
+    );
+    Some(end.since(start))
+}
+
+/// What a person typed on this line.
+pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String {
+    let bytes = session.bytes_of(source, record);
+    let text = input::readable(&entry::text_of(session.blocks_of(record), &bytes));
+    let media = session
+        .blocks_of(record)
+        .iter()
+        .filter(|block| matches!(block.kind, BlockKind::Image | BlockKind::Document));
+    match (text.is_empty(), media.count()) {
+        (true, 0) => text,
+        (true, 1) => "[image]".to_owned(),
+        (true, images) => format!("[{images} images]"),
+        (false, _) => text,
+    }
+}
+
+/// The last thing the model said in these messages.
+fn reply(session: &Session, source: &dyn Source, messages: &[Index]) -> Option<String> {
+    let said = messages
+        .iter()
+        .rev()
+        .map(|&at| said(session, source, &session.messages[at as usize]));
+    said.into_iter().find(|text| !text.trim().is_empty())
+}
+
+/// The visible text of a message.
+pub fn said(session: &Session, source: &dyn Source, message: &Message) -> String {
+    if message.synthetic {
+        return String::new();
+    }
+    let mut out = String::new();
+    for (record, block) in session.content(message) {
+        let record = &session.records[record as usize];
+        let block = &session.blocks[block as usize];
+        if block.kind != BlockKind::Text || block.blank || record.api_error {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let bytes = session.bytes_of(source, record);
+        out.push_str(&json::string(block.body.of(&bytes)));
+    }
+    out
+}
+
+/// Sub-agents that the calls started.
+pub fn agents(session: &Session, calls: &[Index]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let named = calls
+        .iter()
+        .filter_map(|&call| session.calls[call as usize].agent.as_deref());
+    named
+        .filter(|agent| seen.insert(*agent))
+        .map(str::to_owned)
+        .collect()
+}
