@@ -51,9 +51,9 @@ fn an_empty_message_keeps_its_place_in_the_chain() {
     assert_eq!(read.session.messages.len(), 2);
     assert!(
         read.session
-            .records
+            .turns_by_record()
             .iter()
-            .all(|record| read.session.turn_of(record) == Some(0))
+            .all(|turn| *turn == Some(0))
     );
 }
 
@@ -92,9 +92,9 @@ fn a_reply_of_calls_alone_stays_in_its_turn() {
     assert_eq!(read.session.turns.len(), 1);
     assert!(
         read.session
-            .records
+            .turns_by_record()
             .iter()
-            .all(|record| read.session.turn_of(record) == Some(0))
+            .all(|turn| *turn == Some(0))
     );
 }
 

@@ -8,7 +8,8 @@ use unspool_model::session::{Role, Session};
 /// All that a session says, as text.
 fn digest(session: &Session) -> String {
     let mut out = Vec::new();
-    for record in &session.records {
+    let turn_of = session.turns_by_record();
+    for (at, record) in session.records.iter().enumerate() {
         out.push(format!(
             "{} {} {} {} {:?} {:?} {:?} {:?} {}",
             record.line,
@@ -17,7 +18,7 @@ fn digest(session: &Session) -> String {
             session.label_of(record),
             record.uuid,
             record.thread,
-            session.turn_of(record),
+            turn_of[at],
             record.message,
             record.input.name(),
         ));

@@ -7,8 +7,8 @@ use crate::make::{Read, call, read, reply, result, system, text, user};
 
 /// The turn of each record, by its number; `-` for none.
 fn turns(read: &Read) -> String {
-    let records = read.session.records.iter();
-    let names = records.map(|record| match read.session.turn_of(record) {
+    let turns = read.session.turns_by_record();
+    let names = turns.iter().map(|turn| match turn {
         Some(turn) => turn.to_string(),
         None => "-".to_owned(),
     });
@@ -239,7 +239,7 @@ fn a_sub_agent_in_the_same_file_has_turns_of_its_own() {
     assert_eq!(session.threads.len(), 2);
     assert_eq!((session.threads[0].turns, session.threads[1].turns), (1, 1));
     assert_eq!(session.records[5].thread, 0);
-    assert_eq!(session.turn_of(&session.records[5]), Some(0));
+    assert_eq!(session.turns_by_record()[5], Some(0));
     assert_eq!(session.goal.as_deref(), Some("go"));
     assert_eq!(session.recent_output.as_deref(), Some("d"));
 }
@@ -322,5 +322,5 @@ fn bookkeeping_in_between_opens_and_ends_nothing() {
         says("b", "a", "10:00:01", "m1"),
     ]);
     assert_eq!(read.session.turns.len(), 1);
-    assert_eq!(read.session.turn_of(&read.session.records[4]), Some(0));
+    assert_eq!(read.session.turns_by_record()[4], Some(0));
 }

@@ -14,6 +14,7 @@ use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
+use unspool_model::view::turns;
 
 use crate::make::{self, Read, block_names, kind_name, only};
 
@@ -411,6 +412,10 @@ fn seed_000_7_7_an_error_result_marks_its_call() {
 
 // --- 001 ---
 
+fn turn_rows(read: &Read) -> Vec<turns::TurnRow> {
+    turns::turns(&read.session, &read.log, turns::Options::default())
+}
+
 #[test]
 fn seed_001_2_lines_without_type_or_message_are_read_all_the_same() {
     let user = entry("001-2-user");
@@ -449,11 +454,14 @@ fn seed_001_5_the_example_is_one_turn_with_two_messages_and_one_call() {
         ),
         (1, 2, 1)
     );
-    let in_turn = session
-        .records
-        .iter()
-        .filter(|record| session.turn_of(record) == Some(0));
-    assert_eq!(in_turn.count(), 4);
+    assert_eq!(session.turns_by_record(), [Some(0); 4]);
+    let rows = turn_rows(&read);
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].messages.len(), rows[0].calls.len()), (2, 1));
+    assert_eq!(
+        (rows[0].prompt.as_str(), rows[0].reply.as_deref()),
+        ("read a file", Some("done"))
+    );
     let call = read.call("t1");
     let result = call.result.as_ref().unwrap();
     assert_eq!(session.text(call.tool), "Read");
@@ -629,12 +637,10 @@ fn seed_002_11_the_full_conversation_is_one_turn_with_one_call_and_its_duration(
         ),
         (1, 2, 1)
     );
-    let duration = session
-        .records
-        .iter()
-        .find(|record| matches!(record.kind, Kind::TurnDuration(5_500)))
-        .unwrap();
-    assert_eq!(session.turn_of(duration), Some(0));
+    assert_eq!(session.turns_by_record()[5], Some(0));
+    let rows = turn_rows(&read);
+    assert_eq!(rows.len(), 1);
+    assert_eq!((rows[0].calls.len(), rows[0].duration_ms), (1, Some(5_500)));
     assert_eq!(
         session.usage(),
         Usage {
