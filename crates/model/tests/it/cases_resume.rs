@@ -18,7 +18,8 @@ fn sent_by(read: &Read, profile: Profile) -> Vec<String> {
         let value: serde_json::Value = serde_json::from_str(json).unwrap();
         let kind = value["type"].as_str().unwrap().to_owned();
         match value["text"].as_str() {
-            Some(text) => format!("{kind}={text}"),
+            // 2.1.325 parts neighbouring texts by a line end.
+            Some(text) => format!("{kind}={}", text.trim_end()),
             None => kind,
         }
     };

@@ -11,6 +11,7 @@ mod cases_resume;
 mod cases_rows;
 mod cases_status;
 mod cases_tools;
+mod cases_transcript;
 mod cases_turns;
 mod make;
 mod seeds;

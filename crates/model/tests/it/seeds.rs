@@ -14,6 +14,9 @@ use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
+use unspool_model::view::outcome::{Change, Outcome};
+use unspool_model::view::pick::Pick;
+use unspool_model::view::transcript::{self, Body};
 use unspool_model::view::turns;
 
 use crate::make::{self, Read, block_names, kind_name, only};
@@ -581,6 +584,70 @@ fn seed_002_7_3_structured_results_do_not_disturb_their_calls() {
     assert_eq!(&*subject("toolu_TodoWrite"), "2 items");
     assert_eq!(&*subject("toolu_Task"), "Implement feature");
     assert_eq!(read.call("toolu_Task").agent.as_deref(), Some("ab97f57"));
+}
+
+#[test]
+fn seed_002_7_3_structured_results_say_what_came_of_a_call() {
+    let read = session("002-7.3-tool-use-result");
+    let items = transcript::transcript(
+        &read.session,
+        &read.log,
+        &transcript::Agents::new(),
+        &Pick::default(),
+    );
+    let outcomes: Vec<_> = items
+        .into_iter()
+        .filter_map(|item| match item.body {
+            Body::Call(call) => Some((call.outcome, call.change)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        outcomes[0].0,
+        Outcome::Read {
+            lines: 473,
+            of: Some(473)
+        }
+    );
+    assert_eq!(
+        outcomes[1].0,
+        Outcome::Found {
+            files: Some(2),
+            lines: None,
+            cut: false
+        }
+    );
+    assert_eq!(
+        outcomes[2].0,
+        Outcome::Ran {
+            exit: Some(0),
+            background: false,
+            interrupted: false
+        }
+    );
+    assert_eq!(
+        outcomes[3].0,
+        Outcome::Wrote {
+            created: true,
+            lines: 1
+        }
+    );
+    let Some(Change::Hunks(hunks)) = &outcomes[4].1 else {
+        panic!("the edit has no patch")
+    };
+    assert_eq!((hunks[0].old_start, hunks[0].lines.len()), (4, 4));
+    let Outcome::Todos(todos) = &outcomes[5].0 else {
+        panic!("no list of things to do")
+    };
+    assert_eq!(todos.len(), 2);
+    let Outcome::Agent(agent) = &outcomes[6].0 else {
+        panic!("no sub-agent")
+    };
+    assert_eq!(
+        (agent.calls, agent.tokens, agent.duration_ms),
+        (Some(77), Some(126_186), Some(785_728))
+    );
+    assert_eq!(agent.report.as_deref(), Some("There are still 114 errors."));
 }
 
 #[test]
