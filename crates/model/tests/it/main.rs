@@ -4,6 +4,7 @@
 mod cases_blocks;
 mod cases_chunks;
 mod cases_classify;
+mod cases_damage;
 mod cases_merge;
 mod cases_metadata;
 mod cases_reader;
