@@ -1,0 +1,107 @@
+//! Which turns somebody asked for: `3`, `5..`, `..4`, `2..4`, `-1` for the last.
+//!
+//! Both ends count. Turns are numbered from 1; negative numbers count from the end.
+
+use std::str::FromStr;
+
+/// One range of turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnRange {
+    /// The first turn; `None` for the start.
+    pub from: Option<i64>,
+    /// The last turn; `None` for the end.
+    pub to: Option<i64>,
+}
+
+impl TurnRange {
+    /// Whether turn `n` of `count` is in it.
+    pub fn contains(&self, n: u32, count: u32) -> bool {
+        let count = i64::from(count);
+        let place = |bound: i64| {
+            if bound < 0 { count + 1 + bound } else { bound }
+        };
+        let n = i64::from(n);
+        self.from.is_none_or(|from| n >= place(from)) && self.to.is_none_or(|to| n <= place(to))
+    }
+}
+
+impl FromStr for TurnRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TurnRange, String> {
+        let bound = |part: &str| -> Result<Option<i64>, String> {
+            if part.is_empty() {
+                return Ok(None);
+            }
+            let number = part.parse::<i64>().ok().filter(|number| *number != 0);
+            number
+                .map(Some)
+                .ok_or_else(|| format!("`{text}` is no turn: write `3`, `5..`, `..4` or `-1`"))
+        };
+        let range = match text.split_once("..") {
+            Some((from, to)) => TurnRange {
+                from: bound(from)?,
+                to: bound(to)?,
+            },
+            None => TurnRange {
+                from: bound(text)?,
+                to: bound(text)?,
+            },
+        };
+        if range.from.is_none() && text != ".." && range.to.is_none() {
+            return Err("a turn is missing: write `3`, `5..`, `..4` or `-1`".to_owned());
+        }
+        Ok(range)
+    }
+}
+
+/// What to show of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Pick {
+    /// Only these turns; empty for all.
+    pub turns: Vec<TurnRange>,
+    /// Open the conversations of sub-agents under their calls.
+    pub agents: bool,
+}
+
+impl Pick {
+    /// Whether turn `n` of `count` was asked for.
+    pub fn takes(&self, n: u32, count: u32) -> bool {
+        self.turns.is_empty() || self.turns.iter().any(|range| range.contains(n, count))
+    }
+
+    /// Whether lines outside all turns were asked for.
+    pub fn takes_rest(&self) -> bool {
+        self.turns.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(text: &str) -> Vec<u32> {
+        let range: TurnRange = text.parse().unwrap();
+        (1..=5).filter(|&n| range.contains(n, 5)).collect()
+    }
+
+    #[test]
+    fn ranges_include_both_ends_and_count_from_the_end() {
+        assert_eq!(taken("3"), [3]);
+        assert_eq!(taken("4.."), [4, 5]);
+        assert_eq!(taken("..2"), [1, 2]);
+        assert_eq!(taken("2..4"), [2, 3, 4]);
+        assert_eq!(taken("-1"), [5]);
+        assert_eq!(taken("-2.."), [4, 5]);
+        assert_eq!(taken(".."), [1, 2, 3, 4, 5]);
+        assert!(taken("9").is_empty() && taken("4..2").is_empty());
+    }
+
+    #[test]
+    fn what_is_no_turn_is_refused_with_a_hint() {
+        for text in ["", "0", "x", "1..y", "1.5"] {
+            let error = text.parse::<TurnRange>().unwrap_err();
+            assert!(error.contains("`5..`"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The conversation as a person reads it: turn by turn, each call once with its result.
+//!
+//! Plain data. Texts are read from the [`Source`] only for the turns that were picked, one
+//! turn at a time, so the last turn of a gigabyte is there at once. Nothing here decides how
+//! things look, and nothing is cut.
+
+mod nested;
+mod queue;
+mod walk;
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::input::{Input, InputKinds};
+use crate::log::Source;
+use crate::session::Session;
+use crate::time::Time;
+use crate::view::outcome::{Change, Outcome};
+use crate::view::pick::Pick;
+
+/// One thing that was said or done.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The line it stands on.
+    pub line: u32,
+    /// When.
+    pub at: Option<Time>,
+    /// What.
+    pub body: Body,
+}
+
+/// What an [`Item`] is.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// A turn begins.
+    Turn(TurnHead),
+    /// What a person typed.
+    Prompt(Prompt),
+    /// What the model said.
+    Reply {
+        /// In Markdown.
+        text: String,
+        /// By which model.
+        model: Option<String>,
+    },
+    /// What the model thought.
+    Thinking {
+        /// The text; empty if only its signature was written.
+        text: String,
+        /// How many characters.
+        chars: usize,
+    },
+    /// A tool call.
+    Call(Box<Call>),
+    /// The result of a call that is not in the file.
+    Orphan {
+        /// The call it names.
+        call: String,
+        /// Its text.
+        text: String,
+        /// It reports a failure.
+        is_error: bool,
+    },
+    /// A prompt typed while the model worked.
+    Queued {
+        /// The prompt.
+        text: String,
+        /// Whether the model got to see it.
+        sent: bool,
+    },
+    /// A person stopped the model.
+    Interrupt {
+        /// At a tool call.
+        tool: bool,
+    },
+    /// The context was compacted.
+    Compaction {
+        /// Only old tool results were cleared.
+        micro: bool,
+        /// `manual` or `auto`.
+        trigger: Option<String>,
+        /// Tokens before.
+        before: Option<u64>,
+        /// Tokens after.
+        after: Option<u64>,
+    },
+    /// What a compaction left of the conversation.
+    Summary {
+        /// The summary.
+        text: String,
+    },
+    /// The API failed.
+    ApiError {
+        /// What it said.
+        text: String,
+        /// Which attempt, of how many.
+        attempt: Option<(u64, u64)>,
+    },
+    /// A hook failed or blocked.
+    Hook(Hook),
+    /// A command that ran in the client, or its output.
+    Command {
+        /// As it was typed; `None` if this is only output.
+        command: Option<String>,
+        /// What it printed.
+        output: String,
+        /// It printed to stderr.
+        is_error: bool,
+    },
+    /// Something a program told the model, such as a finished background task.
+    Notice {
+        /// In a few words.
+        text: String,
+    },
+    /// Lines that only keep books, folded: what they are and how many.
+    Notes(Vec<(String, u32)>),
+    /// A kind of line never seen before.
+    Unknown {
+        /// Its type.
+        label: String,
+    },
+    /// A line that could not be read.
+    Fault {
+        /// What is wrong.
+        detail: String,
+    },
+}
+
+/// The head of a turn.
+#[derive(Clone, Debug)]
+pub struct TurnHead {
+    /// Its number, from 1.
+    pub n: u32,
+    /// What opened it.
+    pub kind: Input,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// Whether it is on the branch the session goes on from.
+    pub live: bool,
+}
+
+/// What a person typed.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// The text, without the wrappers of editors.
+    pub text: String,
+    /// What sort of prompt.
+    pub kind: Input,
+    /// What it is made of.
+    pub kinds: InputKinds,
+    /// How many images and documents came with it.
+    pub images: usize,
+    /// The permission mode it was typed in.
+    pub permission_mode: Option<String>,
+}
+
+/// A tool call with its result.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its id.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// What was done, in a word or two.
+    pub verb: String,
+    /// What it is about; paths below the working directory are shortened.
+    pub subject: Option<String>,
+    /// The whole input.
+    pub input: Value,
+    /// How it ended.
+    pub status: Status,
+    /// From call to result.
+    pub duration_ms: Option<u64>,
+    /// The text of the result; of a running call, the last it printed.
+    pub text: String,
+    /// How many images the result holds.
+    pub images: usize,
+    /// The structured result, or null.
+    pub meta: Value,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// How it changed a file.
+    pub change: Option<Change>,
+    /// The sub-agent it started.
+    pub agent: Option<Agent>,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// With a result.
+    Ok,
+    /// With a failure.
+    Error,
+    /// Without a result, though the conversation went on.
+    Missing,
+    /// Not yet: nothing follows it.
+    Running,
+}
+
+impl Status {
+    /// The name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Error => "error",
+            Status::Missing => "missing",
+            Status::Running => "running",
+        }
+    }
+}
+
+/// A sub-agent under its call.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Its id, if it has one.
+    pub id: Option<String>,
+    /// How many calls its transcript holds.
+    pub calls: u64,
+    /// Its conversation; empty unless it was picked.
+    pub items: Vec<Item>,
+}
+
+/// A hook that failed or blocked.
+#[derive(Clone, Debug, Default)]
+pub struct Hook {
+    /// The event, such as `Stop` or `PreToolUse:Bash`.
+    pub event: String,
+    /// Its command.
+    pub command: Option<String>,
+    /// It kept something from happening; otherwise it only failed.
+    pub blocked: bool,
+    /// What it printed.
+    pub output: String,
+}
+
+/// A sub-agent's own file.
+#[derive(Clone, Copy)]
+pub struct AgentFile<'a> {
+    /// What it means.
+    pub session: &'a Session,
+    /// Where its texts are.
+    pub source: &'a dyn Source,
+    /// The call that started it, if its side file says.
+    pub call: Option<&'a str>,
+}
+
+/// The files of sub-agents by agent id.
+pub type Agents<'a> = HashMap<String, AgentFile<'a>>;
+
+/// The whole conversation, as far as it was picked.
+pub fn transcript(
+    session: &Session,
+    source: &dyn Source,
+    agents: &Agents<'_>,
+    pick: &Pick,
+) -> Vec<Item> {
+    parts(session, source, agents, pick).flatten().collect()
+}
+
+/// The same, one turn at a time: for sessions too large to hold all their texts.
+pub fn parts<'a>(
+    session: &'a Session,
+    source: &'a dyn Source,
+    agents: &'a Agents<'a>,
+    pick: &'a Pick,
+) -> impl Iterator<Item = Vec<Item>> + 'a {
+    let walk = walk::Walk::new(session, source, agents, pick.agents);
+    let picked = walk.picked(pick);
+    picked.into_iter().map(move |turn| walk.turn(turn))
+}

@@ -1,0 +1,85 @@
+//! Which conversation belongs under which call that started a sub-agent.
+//!
+//! By the id in the call's result, by the call that the agent's side file names, or, for
+//! lines inside the session's own file (1.0) that name nobody, by the prompt.
+
+use serde_json::Value;
+
+use super::walk::{Walk, text_of};
+use super::{Agent, AgentFile};
+use crate::input::readable;
+use crate::session::{Call, Index};
+
+/// Deepest nesting shown; files that name each other in a circle end here.
+const DEPTH: usize = 5;
+
+impl<'a> Walk<'a> {
+    /// The sub-agent of a call, with its conversation if that was asked for.
+    pub(super) fn agent(&self, call: &Call, input: &Value) -> Option<Agent> {
+        if let Some((id, file)) = self.agent_file(call) {
+            let inner = || Walk::new(file.session, file.source, self.agents, true);
+            return Some(Agent {
+                id: Some(id),
+                calls: file.session.calls.len() as u64,
+                items: self.nested(inner),
+            });
+        }
+        let thread = self.inline_thread(call, input)?;
+        let own = |call: &&Call| self.session.records[call.record as usize].thread == thread;
+        let inner = || Walk::new(self.session, self.source, self.agents, true).in_thread(thread);
+        Some(Agent {
+            id: call.agent.as_deref().map(str::to_owned),
+            calls: self.session.calls.iter().filter(own).count() as u64,
+            items: self.nested(inner),
+        })
+    }
+
+    fn nested(&self, inner: impl FnOnce() -> Walk<'a>) -> Vec<super::Item> {
+        if !self.open_agents || self.depth >= DEPTH {
+            return Vec::new();
+        }
+        inner().below(self.depth + 1).all()
+    }
+
+    fn agent_file(&self, call: &Call) -> Option<(String, &'a AgentFile<'a>)> {
+        let named = call.agent.as_deref();
+        let by_id = named.and_then(|id| self.agents.get_key_value(id));
+        let by_call = || {
+            let starts = |(_, file): &(&String, &AgentFile<'_>)| file.call == Some(&*call.id);
+            self.agents.iter().find(starts)
+        };
+        let (id, file) = by_id.or_else(by_call)?;
+        // A file is never its own sub-agent.
+        (!std::ptr::eq(file.session, self.session)).then(|| (id.clone(), file))
+    }
+
+    /// The thread within this file that the call started.
+    fn inline_thread(&self, call: &Call, input: &Value) -> Option<Index> {
+        let session = self.session;
+        let threads = session.threads.iter().enumerate().skip(1);
+        if let Some(agent) = &call.agent {
+            let named = threads
+                .clone()
+                .find(|(_, thread)| thread.agent.as_ref() == Some(agent));
+            if let Some((at, _)) = named {
+                return Some(at as Index);
+            }
+        }
+        let end = call
+            .result
+            .as_ref()
+            .map_or(Index::MAX, |result| result.record);
+        let inside = |root: Index| root > call.record && root < end;
+        let prompt = input["prompt"].as_str().unwrap_or_default();
+        let nameless = threads.filter(|(_, thread)| thread.agent.is_none());
+        let candidates: Vec<(Index, Index)> = nameless
+            .filter_map(|(at, thread)| Some((at as Index, thread.root?)))
+            .filter(|&(_, root)| inside(root))
+            .collect();
+        let same =
+            |root: Index| readable(&text_of(session, self.source, root)) == prompt.trim_end();
+        let by_prompt = candidates.iter().find(|&&(_, root)| same(root));
+        let only = (candidates.len() == 1).then(|| &candidates[0]);
+        by_prompt.or(only).map(|&(at, _)| at)
+    }
+}

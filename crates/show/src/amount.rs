@@ -1,0 +1,143 @@
+//! Durations, sizes, counts and times in words.
+
+use jiff::tz::TimeZone;
+use unspool_model::time::Time;
+
+/// `850ms`, `3.2s`, `1m 28s`, `2h 05m`, `3d 04h`.
+pub fn duration(ms: u64) -> String {
+    let seconds = ms / 1_000;
+    match seconds {
+        0 if ms == 0 => "0s".to_owned(),
+        0 => format!("{ms}ms"),
+        1..60 => {
+            let tenths = ms / 100;
+            format!("{}.{}s", tenths / 10, tenths % 10)
+        }
+        60..3_600 => format!("{}m {:02}s", seconds / 60, seconds % 60),
+        3_600..86_400 => format!("{}h {:02}m", seconds / 3_600, seconds / 60 % 60),
+        _ => format!("{}d {:02}h", seconds / 86_400, seconds / 3_600 % 24),
+    }
+}
+
+/// `999`, `30.0k`, `1.2M`.
+pub fn tokens(count: u64) -> String {
+    scaled(
+        count,
+        &[
+            ("", 1),
+            ("k", 1_000),
+            ("M", 1_000_000),
+            ("G", 1_000_000_000),
+        ],
+    )
+}
+
+/// `999 B`, `30.0 kB`, `1.2 MB`.
+pub fn bytes(count: u64) -> String {
+    scaled(
+        count,
+        &[
+            (" B", 1),
+            (" kB", 1_000),
+            (" MB", 1_000_000),
+            (" GB", 1_000_000_000),
+        ],
+    )
+}
+
+fn scaled(count: u64, units: &[(&str, u64)]) -> String {
+    // 999,950 would round to "1000.0k".
+    let fits = |size: u64| size == 1 || count >= size - size / 20_000;
+    let (unit, size) = units
+        .iter()
+        .rev()
+        .find(|(_, size)| fits(*size))
+        .copied()
+        .unwrap_or(("", 1));
+    if size == 1 {
+        return format!("{count}{unit}");
+    }
+    let tenths = (u128::from(count) * 10 + u128::from(size) / 2) / u128::from(size);
+    format!("{}.{}{unit}", tenths / 10, tenths % 10)
+}
+
+/// `1 line`, `2 lines`.
+pub fn count(number: u64, one: &str) -> String {
+    let many = match one {
+        "match" => "matches",
+        "reply" => "replies",
+        _ => "",
+    };
+    match (number, many) {
+        (1, _) => format!("1 {one}"),
+        (_, "") => format!("{number} {one}s"),
+        (_, many) => format!("{number} {many}"),
+    }
+}
+
+/// `14:02`.
+pub fn clock(time: Time, zone: &TimeZone) -> String {
+    time.timestamp()
+        .to_zoned(zone.clone())
+        .strftime("%H:%M")
+        .to_string()
+}
+
+/// `2026-11-15`.
+pub fn day(time: Time, zone: &TimeZone) -> String {
+    time.timestamp()
+        .to_zoned(zone.clone())
+        .strftime("%Y-%m-%d")
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_parts_at_most() {
+        for (ms, text) in [
+            (0, "0s"),
+            (850, "850ms"),
+            (1_000, "1.0s"),
+            (3_249, "3.2s"),
+            (59_000, "59.0s"),
+            (59_999, "59.9s"),
+            (60_000, "1m 00s"),
+            (88_947, "1m 28s"),
+            (3_600_000, "1h 00m"),
+            (7_500_000, "2h 05m"),
+            (100_800_000, "1d 04h"),
+        ] {
+            assert_eq!(duration(ms), text);
+        }
+    }
+
+    #[test]
+    fn large_numbers_get_a_unit() {
+        for (count, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1.0k"),
+            (30_000, "30.0k"),
+            (999_949, "999.9k"),
+            (999_950, "1.0M"),
+            (1_240_000, "1.2M"),
+        ] {
+            assert_eq!(tokens(count), text);
+        }
+        assert_eq!(
+            (bytes(12), bytes(2_048)),
+            ("12 B".to_owned(), "2.0 kB".to_owned())
+        );
+        assert_eq!(tokens(u64::MAX), "18446744073.7G");
+    }
+
+    #[test]
+    fn counts_agree_with_their_noun() {
+        assert_eq!(count(1, "line"), "1 line");
+        assert_eq!(count(0, "line"), "0 lines");
+        assert_eq!(count(2, "match"), "2 matches");
+    }
+}

@@ -1,0 +1,267 @@
+//! Fits lines into columns: wrapping and cutting by display width, never inside a character.
+//!
+//! A character is what a person would call one (a grapheme); wide scripts take two columns
+//! and may be broken anywhere.
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::style::{Line, Paint};
+
+/// Columns between tab stops.
+const TAB: usize = 4;
+
+/// Tabs as spaces up to the next stop.
+pub fn untabbed(text: &str) -> String {
+    if !text.contains('\t') {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut column = 0;
+    for piece in text.split_inclusive('\t') {
+        let (words, tab) = match piece.strip_suffix('\t') {
+            Some(words) => (words, true),
+            None => (piece, false),
+        };
+        out.push_str(words);
+        column += words.width();
+        if tab {
+            let gap = TAB - column % TAB;
+            out.extend(std::iter::repeat_n(' ', gap));
+            column += gap;
+        }
+    }
+    out
+}
+
+/// The line cut into lines of at most `width` columns, at blanks where there are any.
+pub fn wrap(line: &Line, width: usize) -> Vec<Line> {
+    let width = width.max(1);
+    if line.width() <= width {
+        return vec![line.clone()];
+    }
+    let mut wrapper = Wrapper::new(width);
+    for (paint, text) in line.pieces() {
+        for grapheme in text.graphemes(true) {
+            wrapper.take(*paint, grapheme);
+        }
+    }
+    wrapper.finish()
+}
+
+/// Text of one look, wrapped; its own newlines stay.
+pub fn wrap_text(paint: Paint, text: &str, width: usize) -> Vec<Line> {
+    let text = crate::clean::text(text);
+    let lines = text
+        .split('\n')
+        .map(|line| Line::of(paint, &untabbed(line)));
+    lines.flat_map(|line| wrap(&line, width)).collect()
+}
+
+/// The line cut at `width` columns, with `…` for what is missing.
+pub fn cut(line: &Line, width: usize) -> Line {
+    if line.width() <= width {
+        return line.clone();
+    }
+    let mut out = Line::new();
+    let mut left = width.saturating_sub(1);
+    let mut last = Paint::PLAIN;
+    'pieces: for (paint, text) in line.pieces() {
+        for grapheme in text.graphemes(true) {
+            let columns = grapheme.width();
+            if columns > left {
+                break 'pieces;
+            }
+            left -= columns;
+            out.push(*paint, grapheme);
+            last = *paint;
+        }
+    }
+    if width > 0 {
+        out.push(last, "…");
+    }
+    out
+}
+
+/// Text cut at `width` columns; where it is a path, the start goes, not the file name.
+pub fn cut_path(text: &str, width: usize) -> String {
+    let text = crate::clean::line(text);
+    if text.width() <= width {
+        return text.into_owned();
+    }
+    let graphemes: Vec<&str> = text.graphemes(true).collect();
+    let mut left = width.saturating_sub(1);
+    let mut start = graphemes.len();
+    while start > 0 && graphemes[start - 1].width() <= left {
+        start -= 1;
+        left -= graphemes[start].width();
+    }
+    // Begin at a whole name if one begins near.
+    let slash = graphemes[start..]
+        .iter()
+        .take(24)
+        .position(|part| *part == "/");
+    let start = start
+        + slash
+            .filter(|at| start + at + 1 < graphemes.len())
+            .unwrap_or(0);
+    format!("…{}", graphemes[start..].concat())
+}
+
+/// Blanks that make the line `width` columns wide.
+pub fn pad(line: &mut Line, width: usize) {
+    let gap = width.saturating_sub(line.width());
+    line.push(Paint::PLAIN, &" ".repeat(gap));
+}
+
+/// The line behind a prefix.
+pub fn behind(prefix: &Line, line: &Line) -> Line {
+    let mut out = prefix.clone();
+    out.append(line);
+    out
+}
+
+struct Wrapper {
+    width: usize,
+    done: Vec<Line>,
+    line: Line,
+    columns: usize,
+    word: Vec<(Paint, String, usize)>,
+    word_columns: usize,
+    indent: usize,
+    in_indent: bool,
+}
+
+impl Wrapper {
+    fn new(width: usize) -> Wrapper {
+        Wrapper {
+            width,
+            done: Vec::new(),
+            line: Line::new(),
+            columns: 0,
+            word: Vec::new(),
+            word_columns: 0,
+            indent: 0,
+            in_indent: true,
+        }
+    }
+
+    fn take(&mut self, paint: Paint, grapheme: &str) {
+        let columns = grapheme.width();
+        if grapheme == " " {
+            self.end_word();
+            self.blank(paint);
+            return;
+        }
+        self.in_indent = false;
+        // Wide scripts have no blanks between words.
+        if columns > 1 && grapheme.chars().next().is_some_and(|c| c > '\u{2e7f}') {
+            self.end_word();
+        }
+        self.word.push((paint, grapheme.to_owned(), columns));
+        self.word_columns += columns;
+    }
+
+    fn blank(&mut self, paint: Paint) {
+        if self.in_indent {
+            // What was indented stays so, within reason, on the lines it is cut into.
+            self.indent = (self.indent + 1).min(self.width / 3);
+        }
+        if self.columns < self.width {
+            self.line.push(paint, " ");
+            self.columns += 1;
+        }
+    }
+
+    fn end_word(&mut self) {
+        let word = std::mem::take(&mut self.word);
+        let columns = std::mem::take(&mut self.word_columns);
+        let has_text = self.columns > self.indent;
+        if self.columns + columns > self.width && has_text && columns <= self.width - self.indent {
+            self.end_line();
+        }
+        for (paint, grapheme, columns) in word {
+            if self.columns + columns > self.width && self.columns > self.indent {
+                self.end_line();
+            }
+            self.line.push(paint, &grapheme);
+            self.columns += columns;
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.done.push(std::mem::take(&mut self.line));
+        self.line.push(Paint::PLAIN, &" ".repeat(self.indent));
+        self.columns = self.indent;
+    }
+
+    fn finish(mut self) -> Vec<Line> {
+        self.end_word();
+        if self.columns > self.indent || self.done.is_empty() {
+            self.done.push(self.line);
+        }
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn wrapped(text: &str, width: usize) -> Vec<String> {
+        let lines = wrap_text(Paint::PLAIN, text, width);
+        lines
+            .iter()
+            .map(|line| line.text().trim_end().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn lines_break_at_blanks_and_keep_their_indent() {
+        assert_eq!(
+            wrapped("the quick brown fox", 10),
+            ["the quick", "brown fox"]
+        );
+        assert_eq!(
+            wrapped("  - one two three", 10),
+            ["  - one", "  two", "  three"]
+        );
+        assert_eq!(wrapped("a\n\nb", 10), ["a", "", "b"]);
+    }
+
+    #[test]
+    fn long_words_and_wide_scripts_break_anywhere_but_inside_a_character() {
+        assert_eq!(wrapped("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrapped("日本語テキスト", 6), ["日本語", "テキス", "ト"]);
+        assert_eq!(wrapped("👩‍👩‍👧👩‍👩‍👧", 2), ["👩‍👩‍👧", "👩‍👩‍👧"]);
+    }
+
+    #[test]
+    fn cutting_says_that_something_is_missing() {
+        let line = Line::of(Paint::PLAIN, "abcdef");
+        assert_eq!(cut(&line, 6).text(), "abcdef");
+        assert_eq!(cut(&line, 5).text(), "abcd…");
+        assert_eq!(cut(&Line::of(Paint::PLAIN, "日本語"), 4).text(), "日…");
+        assert_eq!(cut_path("/very/long/path/to/main.rs", 14), "…/to/main.rs");
+    }
+
+    #[test]
+    fn tabs_reach_to_the_next_stop() {
+        assert_eq!(untabbed("a\tb\tc"), "a   b   c");
+        assert_eq!(untabbed("\tx"), "    x");
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_wider_than_asked_and_no_character_is_lost(text in "[a-z日本 é👍]{0,60}", width in 2usize..30) {
+            let lines = wrap_text(Paint::PLAIN, &text, width);
+            for line in &lines {
+                prop_assert!(line.text().trim_end().width() <= width, "{:?}", line.text());
+            }
+            let solid = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
+            let all: String = lines.iter().map(Line::text).collect();
+            prop_assert_eq!(solid(&all), solid(&text));
+        }
+    }
+}

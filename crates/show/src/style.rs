@@ -1,0 +1,286 @@
+//! How text looks: colours and weights by name, and lines that carry them.
+//!
+//! A [`Line`] can only be filled with clean text (see [`crate::clean`]), and only a line can
+//! be written, so nothing from a transcript reaches a terminal unclean. Without colour a
+//! line is its text: nothing may be said by colour alone.
+
+use std::fmt::Write as _;
+use std::io;
+
+use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
+
+use crate::clean;
+
+/// How much of tool calls is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tools {
+    /// Nothing.
+    None,
+    /// A line each, with a few lines of failures and changes.
+    #[default]
+    Short,
+    /// All of input and result.
+    Full,
+}
+
+/// How a conversation is to look.
+#[derive(Clone, Debug)]
+pub struct Style {
+    /// Use colours.
+    pub color: bool,
+    /// Columns there are.
+    pub width: usize,
+    /// The zone that times are shown in.
+    pub zone: TimeZone,
+    /// How much of tool calls.
+    pub tools: Tools,
+    /// Show what the model thought, not only that it did.
+    pub thinking: bool,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        Style {
+            color: false,
+            width: 80,
+            zone: TimeZone::UTC,
+            tools: Tools::Short,
+            thinking: false,
+        }
+    }
+}
+
+impl Style {
+    /// Columns to use: long lines are hard to read, very short ones cannot hold a call.
+    pub fn columns(&self) -> usize {
+        self.width.clamp(30, 160)
+    }
+}
+
+/// The look of a piece of text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paint {
+    /// Foreground: a number of the terminal's own sixteen colours, so that themes hold.
+    pub color: Option<u8>,
+    /// Strong.
+    pub bold: bool,
+    /// Faint.
+    pub dim: bool,
+    /// Slanted.
+    pub italic: bool,
+    /// Underlined.
+    pub underline: bool,
+    /// Struck out.
+    pub strike: bool,
+}
+
+const PLAIN: Paint = Paint {
+    color: None,
+    bold: false,
+    dim: false,
+    italic: false,
+    underline: false,
+    strike: false,
+};
+
+const fn color(color: u8) -> Paint {
+    Paint {
+        color: Some(color),
+        ..PLAIN
+    }
+}
+
+/// The looks by name.
+impl Paint {
+    /// Ordinary text.
+    pub const PLAIN: Paint = PLAIN;
+    /// Strong text.
+    pub const BOLD: Paint = Paint {
+        bold: true,
+        ..PLAIN
+    };
+    /// What can be skipped.
+    pub const DIM: Paint = Paint { dim: true, ..PLAIN };
+    /// What a person typed.
+    pub const PROMPT: Paint = Paint {
+        bold: true,
+        ..color(6)
+    };
+    /// The mark of a reply.
+    pub const REPLY: Paint = color(5);
+    /// What a call did.
+    pub const VERB: Paint = color(4);
+    /// A failure.
+    pub const ERROR: Paint = color(1);
+    /// Something to notice.
+    pub const WARN: Paint = color(3);
+    /// An added line.
+    pub const ADDED: Paint = color(2);
+    /// A removed line.
+    pub const REMOVED: Paint = color(1);
+    /// Code within text.
+    pub const CODE: Paint = color(6);
+    /// A heading.
+    pub const HEADING: Paint = Paint {
+        bold: true,
+        ..PLAIN
+    };
+    /// An address.
+    pub const LINK: Paint = Paint {
+        underline: true,
+        ..PLAIN
+    };
+    /// What the model thought.
+    pub const THINKING: Paint = Paint {
+        dim: true,
+        italic: true,
+        ..PLAIN
+    };
+
+    /// The sequence that switches it on; empty for ordinary text.
+    fn sgr(self) -> String {
+        let mut codes = String::new();
+        let flags = [
+            (self.bold, 1),
+            (self.dim, 2),
+            (self.italic, 3),
+            (self.underline, 4),
+            (self.strike, 9),
+        ];
+        let colors = self.color.map(|color| (true, 30 + u16::from(color)));
+        for (on, code) in flags.into_iter().chain(colors) {
+            if on {
+                let separator = if codes.is_empty() { "" } else { ";" };
+                let _ = write!(codes, "{separator}{code}");
+            }
+        }
+        if codes.is_empty() {
+            codes
+        } else {
+            format!("\u{1b}[{codes}m")
+        }
+    }
+}
+
+/// One line of output.
+// Invariant: the pieces hold clean text without newlines and tabs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    pieces: Vec<(Paint, String)>,
+}
+
+impl Line {
+    /// An empty line.
+    pub fn new() -> Line {
+        Line::default()
+    }
+
+    /// A line of one look.
+    pub fn of(paint: Paint, text: &str) -> Line {
+        Line::new().with(paint, text)
+    }
+
+    /// Adds text, cleaned.
+    pub fn push(&mut self, paint: Paint, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let text = clean::line(text);
+        match self.pieces.last_mut() {
+            Some((last, before)) if *last == paint => before.push_str(&text),
+            _ => self.pieces.push((paint, text.into_owned())),
+        }
+    }
+
+    /// The line with more text behind it.
+    pub fn with(mut self, paint: Paint, text: &str) -> Line {
+        self.push(paint, text);
+        self
+    }
+
+    /// Adds all of another line.
+    pub fn append(&mut self, other: &Line) {
+        for (paint, text) in &other.pieces {
+            self.push(*paint, text);
+        }
+    }
+
+    /// Its pieces.
+    pub fn pieces(&self) -> &[(Paint, String)] {
+        &self.pieces
+    }
+
+    /// Columns it takes.
+    pub fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// Whether nothing is on it.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Its text alone.
+    pub fn text(&self) -> String {
+        self.pieces.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// The same with another look underneath: what it leaves open, `base` decides.
+    pub fn over(mut self, base: Paint) -> Line {
+        for (paint, _) in &mut self.pieces {
+            paint.color = paint.color.or(base.color);
+            paint.bold |= base.bold;
+            paint.dim |= base.dim;
+            paint.italic |= base.italic;
+        }
+        self
+    }
+
+    /// Writes it with its newline. Trailing blanks are not written.
+    pub fn write(&self, out: &mut dyn io::Write, color: bool) -> io::Result<()> {
+        let mut text = String::new();
+        let end = self.text().trim_end().len();
+        let mut at = 0;
+        for (paint, piece) in &self.pieces {
+            let piece = &piece[..piece.len().min(end.saturating_sub(at))];
+            at += piece.len();
+            let code = if color { paint.sgr() } else { String::new() };
+            text.push_str(&code);
+            text.push_str(piece);
+            if !code.is_empty() {
+                text.push_str("\u{1b}[0m");
+            }
+        }
+        text.push('\n');
+        out.write_all(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(line: &Line, color: bool) -> String {
+        let mut out = Vec::new();
+        line.write(&mut out, color).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn only_our_own_colours_are_written() {
+        let line = Line::of(Paint::ERROR, "a\u{1b}[2Jb\nc").with(Paint::PLAIN, " d  ");
+        assert_eq!(written(&line, false), "ab c d\n");
+        assert_eq!(written(&line, true), "\u{1b}[31mab c\u{1b}[0m d\n");
+        assert_eq!(
+            written(&Line::of(Paint::PROMPT, "x"), true),
+            "\u{1b}[1;36mx\u{1b}[0m\n"
+        );
+    }
+
+    #[test]
+    fn a_look_underneath_fills_what_is_open() {
+        let line = Line::of(Paint::CODE, "x").over(Paint::THINKING);
+        assert_eq!(written(&line, true), "\u{1b}[2;3;36mx\u{1b}[0m\n");
+    }
+}

@@ -1,0 +1,237 @@
+//! Aligned tables that fit the terminal.
+//!
+//! Columns take what they need; when that is too much, the flexible ones give way and their
+//! cells are cut with `…`. Widths are display widths.
+
+use std::io;
+
+use crate::layout::{cut, cut_path, pad};
+use crate::style::{Line, Paint, Style};
+
+/// Columns between two columns of a table.
+const GAP: usize = 2;
+
+/// A column of a [`Table`].
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub title: String,
+    /// Cells stand at the right, as numbers do.
+    pub right: bool,
+    /// May be cut down to this many columns; `None`: never cut.
+    pub min: Option<usize>,
+    /// Where a cell is too long: paths lose their start, other text its end.
+    pub path: bool,
+}
+
+impl Column {
+    /// A column that is never cut.
+    pub fn fixed(title: &str) -> Column {
+        Column {
+            title: title.to_owned(),
+            right: false,
+            min: None,
+            path: false,
+        }
+    }
+
+    /// A column of numbers.
+    pub fn number(title: &str) -> Column {
+        Column {
+            right: true,
+            ..Column::fixed(title)
+        }
+    }
+
+    /// A column that gives way, down to `min` columns.
+    pub fn flexible(title: &str, min: usize) -> Column {
+        Column {
+            min: Some(min),
+            ..Column::fixed(title)
+        }
+    }
+
+    /// A column of paths, which give way at their start.
+    pub fn path(title: &str, min: usize) -> Column {
+        Column {
+            path: true,
+            ..Column::flexible(title, min)
+        }
+    }
+}
+
+/// A table: columns and rows of cells.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its rows; each cell is a line, which may be coloured.
+    pub rows: Vec<Vec<Line>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(columns: Vec<Column>) -> Table {
+        Table {
+            columns,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row of plain cells.
+    pub fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        let cells = cells.into_iter();
+        self.rows.push(
+            cells
+                .map(|cell| Line::of(Paint::PLAIN, cell.as_ref()))
+                .collect(),
+        );
+    }
+
+    /// Writes it with its headings.
+    pub fn write(&self, out: &mut dyn io::Write, style: &Style) -> io::Result<()> {
+        let titles = self.columns.iter();
+        let titles: Vec<Line> = titles
+            .map(|column| Line::of(Paint::DIM, &column.title))
+            .collect();
+        let widths = self.widths(&titles, style.width);
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            self.laid(row, &widths).write(out, style.color)?;
+        }
+        Ok(())
+    }
+
+    fn widths(&self, titles: &[Line], width: usize) -> Vec<usize> {
+        let all = || std::iter::once(titles).chain(self.rows.iter().map(Vec::as_slice));
+        let need = |at: usize| all().filter_map(|row| row.get(at)).map(Line::width).max();
+        let needs: Vec<usize> = (0..self.columns.len())
+            .map(|at| need(at).unwrap_or(0))
+            .collect();
+        let mins: Vec<usize> = self
+            .columns
+            .iter()
+            .zip(&needs)
+            .map(|(column, need)| column.min.map_or(*need, |min| min.min(*need)))
+            .collect();
+        shrunk(&needs, &mins, width)
+    }
+
+    fn laid(&self, row: &[Line], widths: &[usize]) -> Line {
+        let mut out = Line::new();
+        let empty = Line::new();
+        for (at, (column, &width)) in self.columns.iter().zip(widths).enumerate() {
+            let cell = row.get(at).unwrap_or(&empty);
+            let cell = if column.path && cell.width() > width {
+                let paint = cell.pieces().first().map_or(Paint::PLAIN, |piece| piece.0);
+                Line::of(paint, &cut_path(&cell.text(), width))
+            } else {
+                cut(cell, width)
+            };
+            place(&mut out, &cell, width, column.right, at > 0);
+        }
+        out
+    }
+}
+
+/// Rows as a table with a rule below the first, for Markdown.
+pub(crate) fn fitted(rows: &[Vec<Line>], right: &[bool], width: usize) -> Vec<Line> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let need = |at: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(at))
+            .map(Line::width)
+            .max()
+    };
+    let needs: Vec<usize> = (0..columns).map(|at| need(at).unwrap_or(0)).collect();
+    let mins: Vec<usize> = needs.iter().map(|need| (*need).min(6)).collect();
+    let widths = shrunk(&needs, &mins, width);
+    let mut out = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let mut line = Line::new();
+        for (column, &width) in widths.iter().enumerate() {
+            let cell = row
+                .get(column)
+                .map(|cell| cut(cell, width))
+                .unwrap_or_default();
+            let cell = if at == 0 {
+                cell.over(Paint::BOLD)
+            } else {
+                cell
+            };
+            let right = right.get(column).copied().unwrap_or(false);
+            place(&mut line, &cell, width, right, column > 0);
+        }
+        out.push(line);
+        if at == 0 {
+            let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+            out.push(Line::of(Paint::DIM, &"─".repeat(total)));
+        }
+    }
+    out
+}
+
+fn place(out: &mut Line, cell: &Line, width: usize, right: bool, gap: bool) {
+    if gap {
+        out.push(Paint::PLAIN, &" ".repeat(GAP));
+    }
+    let start = out.width();
+    if right {
+        out.push(
+            Paint::PLAIN,
+            &" ".repeat(width.saturating_sub(cell.width())),
+        );
+    }
+    out.append(cell);
+    pad(out, start + width);
+}
+
+/// Takes columns from the widest that may give, one by one, until the rest fits.
+fn shrunk(needs: &[usize], mins: &[usize], width: usize) -> Vec<usize> {
+    let mut widths = needs.to_vec();
+    let gaps = GAP * widths.len().saturating_sub(1);
+    let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+    while excess > 0 {
+        let gives = |&at: &usize| widths[at] > mins[at];
+        let Some(widest) = (0..widths.len()).filter(gives).max_by_key(|&at| widths[at]) else {
+            break;
+        };
+        widths[widest] -= 1;
+        excess -= 1;
+    }
+    widths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn flexible_columns_give_way_and_the_rest_stays_whole() {
+        let mut table = Table::new(vec![
+            Column::fixed("id"),
+            Column::flexible("title", 8),
+            Column::path("project", 8),
+            Column::number("turns"),
+        ]);
+        table.row([
+            "7f3a",
+            "Fix the login bug that nobody understood",
+            "/home/dev/projects/site",
+            "12",
+        ]);
+        table.row(["日本", "短い", "/x", "3"]);
+        let mut out = Vec::new();
+        let style = Style {
+            width: 48,
+            ..Style::default()
+        };
+        table.write(&mut out, &style).unwrap();
+        expect![[r#"
+            id    title              project           turns
+            7f3a  Fix the login bu…  …/projects/site      12
+            日本  短い               /x                    3
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
+    }
+}

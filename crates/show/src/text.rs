@@ -1,0 +1,541 @@
+//! A conversation as text: what people read.
+//!
+//! Items in, lines out, to any writer. What a call's result says in a few words is in
+//! [`crate::call`]; this file decides order, space and folding.
+
+use std::io;
+
+use unspool_model::input::{Input, InputKinds};
+use unspool_model::time::Time;
+use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Prompt, TurnHead};
+
+use crate::layout::{behind, wrap_text};
+use crate::style::{Line, Paint, Style, Tools};
+use crate::{amount, call, diff, markdown};
+
+/// Lines of output shown before the rest is only counted.
+const FEW: usize = 5;
+
+/// Writes a conversation.
+pub fn conversation(out: &mut dyn io::Write, items: &[Item], style: &Style) -> io::Result<()> {
+    let mut conversation = Conversation::new(style);
+    conversation.write(out, items)?;
+    conversation.end(out)
+}
+
+/// A conversation that is written piece by piece, for those too long to hold at once.
+pub struct Conversation<'a> {
+    style: &'a Style,
+    prefix: Line,
+    last: Shape,
+    day: Option<String>,
+    model: Option<String>,
+    mode: Option<String>,
+    notes: Vec<(String, u32)>,
+    nested: bool,
+}
+
+/// What was written last; decides whether a blank line comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Nothing,
+    Rule,
+    Prose,
+    Short,
+}
+
+impl<'a> Conversation<'a> {
+    /// Nothing written yet.
+    pub fn new(style: &'a Style) -> Conversation<'a> {
+        Conversation {
+            style,
+            prefix: Line::new(),
+            last: Shape::Nothing,
+            day: None,
+            model: None,
+            mode: None,
+            notes: Vec::new(),
+            nested: false,
+        }
+    }
+
+    /// Writes the next items.
+    pub fn write(&mut self, out: &mut dyn io::Write, items: &[Item]) -> io::Result<()> {
+        for (at, item) in items.iter().enumerate() {
+            if !is_repeated(item, &items[at + 1..]) {
+                self.item(out, item)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was held back.
+    pub fn end(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+        self.flush_notes(out)
+    }
+
+    fn item(&mut self, out: &mut dyn io::Write, item: &Item) -> io::Result<()> {
+        match &item.body {
+            Body::Turn(head) => self.turn(out, head, item.at),
+            Body::Prompt(prompt) => self.prompt(out, prompt),
+            Body::Reply { text, model } => self.reply(out, text, model.as_deref()),
+            Body::Thinking { text, chars } => self.thinking(out, text, *chars),
+            Body::Call(call) => self.call(out, call),
+            Body::Orphan { text, is_error, .. } => self.orphan(out, text, *is_error),
+            Body::Queued { text, sent } => self.queued(out, text, *sent),
+            Body::Interrupt { tool } => {
+                let text = if *tool {
+                    "interrupted at a tool call"
+                } else {
+                    "interrupted"
+                };
+                self.short(out, &[mark(Paint::WARN, "■", text)])
+            }
+            Body::Compaction {
+                micro,
+                trigger,
+                before,
+                after,
+            } => self.compaction(out, *micro, trigger.as_deref(), *before, *after),
+            Body::Summary { text } => self.summary(out, text),
+            Body::ApiError { text, attempt } => self.api_error(out, text, *attempt),
+            Body::Hook(hook) => self.hook(out, hook),
+            Body::Command {
+                command,
+                output,
+                is_error,
+            } => self.command(out, command.as_deref(), output, *is_error),
+            Body::Notice { text } => self.notice(out, text),
+            Body::Notes(notes) => {
+                self.note(notes);
+                if self.style.tools == Tools::Full {
+                    self.flush_notes(out)
+                } else {
+                    Ok(())
+                }
+            }
+            Body::Unknown { label } => {
+                let text = format!("a kind of line never seen before: {label}");
+                self.short(out, &[mark(Paint::DIM, "?", &text)])
+            }
+            Body::Fault { detail } => self.short(out, &[mark(Paint::WARN, "!", detail)]),
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.style
+            .columns()
+            .saturating_sub(self.prefix.width())
+            .max(24)
+    }
+
+    fn put(&mut self, out: &mut dyn io::Write, line: &Line) -> io::Result<()> {
+        behind(&self.prefix, line).write(out, self.style.color)
+    }
+
+    /// A blank line if what comes next is not of the kind that stands close together.
+    fn space(&mut self, out: &mut dyn io::Write, next: Shape) -> io::Result<()> {
+        let close = match (self.last, next) {
+            (Shape::Nothing | Shape::Rule, _) | (Shape::Short, Shape::Short) => true,
+            (Shape::Prose | Shape::Short, _) => false,
+        };
+        if !close {
+            self.put(out, &Line::new())?;
+        }
+        self.last = next;
+        Ok(())
+    }
+
+    fn short(&mut self, out: &mut dyn io::Write, lines: &[Line]) -> io::Result<()> {
+        self.space(out, Shape::Short)?;
+        lines.iter().try_for_each(|line| self.put(out, line))
+    }
+
+    fn prose(&mut self, out: &mut dyn io::Write, sign: &Line, lines: &[Line]) -> io::Result<()> {
+        self.space(out, Shape::Prose)?;
+        let indent = Line::of(Paint::PLAIN, &" ".repeat(sign.width()));
+        for (at, line) in lines.iter().enumerate() {
+            self.put(out, &behind(if at == 0 { sign } else { &indent }, line))?;
+        }
+        Ok(())
+    }
+
+    fn turn(
+        &mut self,
+        out: &mut dyn io::Write,
+        head: &TurnHead,
+        at: Option<Time>,
+    ) -> io::Result<()> {
+        self.flush_notes(out)?;
+        self.space(out, Shape::Rule)?;
+        let mut left = Line::of(Paint::DIM, "── ").with(Paint::BOLD, &head.n.to_string());
+        if !head.live {
+            left.push(Paint::WARN, " rewound");
+        }
+        left.push(Paint::DIM, " ");
+        let right = Line::of(Paint::DIM, &self.when(head, at));
+        let gap = self.width().saturating_sub(left.width() + right.width());
+        left.push(Paint::DIM, &"─".repeat(gap.max(1)));
+        left.append(&right);
+        self.put(out, &left)
+    }
+
+    /// ` 2026-11-15 14:02 · 1m 28s ──`; the day only where it changes.
+    fn when(&mut self, head: &TurnHead, at: Option<Time>) -> String {
+        let mut parts = Vec::new();
+        if let Some(at) = at {
+            let day = amount::day(at, &self.style.zone);
+            let clock = amount::clock(at, &self.style.zone);
+            let same = self.day.as_ref() == Some(&day);
+            parts.push(if same {
+                clock
+            } else {
+                format!("{day} {clock}")
+            });
+            self.day = Some(day);
+        }
+        parts.extend(head.duration_ms.filter(|ms| *ms > 0).map(amount::duration));
+        if parts.is_empty() {
+            "──".to_owned()
+        } else {
+            format!(" {} ──", parts.join(" · "))
+        }
+    }
+
+    fn prompt(&mut self, out: &mut dyn io::Write, prompt: &Prompt) -> io::Result<()> {
+        let mut lines = wrap_text(Paint::BOLD, &prompt.text, self.width() - 2);
+        let beside = self.beside(prompt);
+        if prompt.text.trim().is_empty() {
+            lines.clear();
+        }
+        if !beside.is_empty() {
+            lines.push(Line::of(Paint::DIM, &beside.join(" · ")));
+        }
+        self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
+    }
+
+    /// What came with the text of a prompt.
+    fn beside(&mut self, prompt: &Prompt) -> Vec<String> {
+        let mut beside = Vec::new();
+        if prompt.images > 0 {
+            beside.push(format!(
+                "with {}",
+                amount::count(prompt.images as u64, "image")
+            ));
+        }
+        if prompt.kinds.contains(InputKinds::IDE_SELECTION) {
+            beside.push("with a selection in the editor".to_owned());
+        }
+        if prompt.kinds.contains(InputKinds::IDE_OPENED_FILE) {
+            beside.push("with a file open in the editor".to_owned());
+        }
+        if prompt.kind == Input::Plan {
+            beside.push("a plan, handed over".to_owned());
+        }
+        let mode = prompt.permission_mode.as_deref().unwrap_or("default");
+        if mode != self.mode.as_deref().unwrap_or("default") && !self.nested {
+            beside.push(format!("permission mode: {mode}"));
+            self.mode = Some(mode.to_owned());
+        }
+        beside
+    }
+
+    fn reply(
+        &mut self,
+        out: &mut dyn io::Write,
+        text: &str,
+        model: Option<&str>,
+    ) -> io::Result<()> {
+        let mut sign = Line::of(Paint::REPLY, "●");
+        sign.push(Paint::PLAIN, " ");
+        let mut lines = markdown::lines(text, self.width() - 2);
+        // The model is named where it changes.
+        if let Some(model) = model.filter(|model| self.model.as_deref() != Some(*model)) {
+            let known = self.model.replace(model.to_owned());
+            if known.is_some() {
+                lines.insert(0, Line::of(Paint::DIM, &format!("({model})")));
+            }
+        }
+        self.prose(out, &sign, &lines)
+    }
+
+    fn thinking(&mut self, out: &mut dyn io::Write, text: &str, chars: usize) -> io::Result<()> {
+        if self.style.thinking && !text.is_empty() {
+            let lines = wrap_text(Paint::THINKING, text, self.width() - 2);
+            return self.prose(out, &Line::of(Paint::THINKING, "✻ "), &lines);
+        }
+        let text = match chars {
+            0 => "thought; the text was not recorded".to_owned(),
+            chars => format!("thought for {}", amount::count(chars as u64, "character")),
+        };
+        self.short(out, &[mark(Paint::DIM, "✻", &text)])
+    }
+
+    fn call(&mut self, out: &mut dyn io::Write, call: &Call) -> io::Result<()> {
+        if self.style.tools == Tools::None {
+            return Ok(());
+        }
+        let lines = call::lines(call, self.style, self.width());
+        self.short(out, &lines)?;
+        match &call.agent {
+            Some(agent) if !agent.items.is_empty() => self.agent(out, agent),
+            _ => Ok(()),
+        }
+    }
+
+    fn agent(&mut self, out: &mut dyn io::Write, agent: &Agent) -> io::Result<()> {
+        let mut inner = Conversation::new(self.style);
+        inner.prefix = behind(&self.prefix, &Line::of(Paint::DIM, "    │ "));
+        inner.nested = true;
+        inner.write(out, &agent.items)?;
+        inner.end(out)?;
+        self.put(out, &Line::of(Paint::DIM, "    └"))
+    }
+
+    fn orphan(&mut self, out: &mut dyn io::Write, text: &str, is_error: bool) -> io::Result<()> {
+        if self.style.tools == Tools::None {
+            return Ok(());
+        }
+        let what = if is_error { "a failure" } else { "a result" };
+        let head = format!("{what} whose call is not in this file");
+        let mut lines = vec![mark(Paint::WARN, "?", &head)];
+        lines.extend(self.output(text, Paint::DIM));
+        self.short(out, &lines)
+    }
+
+    /// Text below a short line: a few lines, or all of them.
+    fn output(&self, text: &str, paint: Paint) -> Vec<Line> {
+        let limit = if self.style.tools == Tools::Full {
+            usize::MAX
+        } else {
+            FEW
+        };
+        quoted(text, paint, self.width(), "    ", limit)
+    }
+
+    fn queued(&mut self, out: &mut dyn io::Write, text: &str, sent: bool) -> io::Result<()> {
+        let mut lines = wrap_text(Paint::BOLD, text, self.width() - 2);
+        let when = if sent {
+            "typed while it worked"
+        } else {
+            "typed while it worked; still in the queue"
+        };
+        lines.push(Line::of(Paint::DIM, when));
+        self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
+    }
+
+    fn compaction(
+        &mut self,
+        out: &mut dyn io::Write,
+        micro: bool,
+        trigger: Option<&str>,
+        before: Option<u64>,
+        after: Option<u64>,
+    ) -> io::Result<()> {
+        self.space(out, Shape::Prose)?;
+        let what = if micro {
+            "old results cleared"
+        } else {
+            "compacted"
+        };
+        let mut text = what.to_owned();
+        match (before, after) {
+            (Some(before), Some(after)) => {
+                text += &format!(" {} → {}", amount::tokens(before), amount::tokens(after));
+            }
+            (Some(before), None) => text += &format!(" from {}", amount::tokens(before)),
+            (None, _) => {}
+        }
+        text += &trigger
+            .map(|trigger| format!(" ({trigger})"))
+            .unwrap_or_default();
+        let line = Line::of(Paint::DIM, "── ")
+            .with(Paint::WARN, &text)
+            .with(Paint::DIM, " ──");
+        self.put(out, &line)
+    }
+
+    fn summary(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
+        let size = amount::count(text.chars().count() as u64, "character");
+        let mut lines = vec![mark(
+            Paint::DIM,
+            "≡",
+            &format!("went on with a summary of {size}"),
+        )];
+        if self.style.tools == Tools::Full {
+            lines.extend(self.output(text, Paint::DIM));
+        }
+        self.short(out, &lines)
+    }
+
+    fn api_error(
+        &mut self,
+        out: &mut dyn io::Write,
+        text: &str,
+        attempt: Option<(u64, u64)>,
+    ) -> io::Result<()> {
+        let again = attempt
+            .map(|(n, of)| format!(" (attempt {n} of {of})"))
+            .unwrap_or_default();
+        let text = text
+            .trim_start_matches("API Error: ")
+            .trim_start_matches("API Error")
+            .trim();
+        let lines = wrap_text(
+            Paint::ERROR,
+            &format!("API error: {text}{again}"),
+            self.width() - 2,
+        );
+        self.signed(out, &Line::of(Paint::ERROR, "✗ "), &lines)
+    }
+
+    fn signed(&mut self, out: &mut dyn io::Write, sign: &Line, lines: &[Line]) -> io::Result<()> {
+        let indent = Line::of(Paint::PLAIN, &" ".repeat(sign.width()));
+        let lines = lines.iter().enumerate();
+        let lines: Vec<Line> = lines
+            .map(|(at, line)| behind(if at == 0 { sign } else { &indent }, line))
+            .collect();
+        self.short(out, &lines)
+    }
+
+    fn hook(&mut self, out: &mut dyn io::Write, hook: &Hook) -> io::Result<()> {
+        let did = if hook.blocked { "blocked" } else { "failed" };
+        let mut lines = vec![mark(
+            Paint::WARN,
+            "!",
+            &format!("hook {} {did}", hook.event),
+        )];
+        let command = hook.command.iter().map(|command| format!("$ {command}"));
+        for command in command {
+            lines.extend(self.output(&command, Paint::DIM));
+        }
+        lines.extend(self.output(&hook.output, Paint::PLAIN));
+        self.short(out, &lines)
+    }
+
+    fn command(
+        &mut self,
+        out: &mut dyn io::Write,
+        command: Option<&str>,
+        output: &str,
+        is_error: bool,
+    ) -> io::Result<()> {
+        if let Some(command) = command {
+            let lines = wrap_text(Paint::BOLD, command, self.width() - 2);
+            self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)?;
+            self.last = Shape::Short;
+        }
+        if output.trim().is_empty() {
+            return Ok(());
+        }
+        // Output belongs to the command above it.
+        self.last = if self.last == Shape::Prose {
+            Shape::Short
+        } else {
+            self.last
+        };
+        let paint = if is_error { Paint::ERROR } else { Paint::PLAIN };
+        let lines = self.output(output, paint);
+        self.short(out, &lines)
+    }
+
+    fn notice(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
+        let lines = wrap_text(Paint::DIM, text, self.width() - 4);
+        let limit = if self.style.tools == Tools::Full {
+            usize::MAX
+        } else {
+            FEW
+        };
+        let lines = limited(lines, limit);
+        self.signed(out, &Line::of(Paint::DIM, "  ◆ "), &lines)
+    }
+
+    fn note(&mut self, notes: &[(String, u32)]) {
+        for (label, count) in notes {
+            match self.notes.iter_mut().find(|(other, _)| other == label) {
+                Some((_, sum)) => *sum += count,
+                None => self.notes.push((label.clone(), *count)),
+            }
+        }
+    }
+
+    /// Bookkeeping in one line.
+    fn flush_notes(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+        let notes = std::mem::take(&mut self.notes);
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let total: u64 = notes.iter().map(|(_, count)| u64::from(*count)).sum();
+        let label = |(label, count): &(String, u32)| match count {
+            1 => label.clone(),
+            count => format!("{label} ×{count}"),
+        };
+        let labels: Vec<String> = notes.iter().map(label).collect();
+        let text = format!(
+            "{} folded: {}",
+            amount::count(total, "line"),
+            labels.join(", ")
+        );
+        let line = crate::layout::cut(&mark(Paint::DIM, "·", &text), self.width());
+        self.short(out, &[line])
+    }
+}
+
+/// A failed attempt that is followed by another one with the same words says nothing new.
+fn is_repeated(item: &Item, behind: &[Item]) -> bool {
+    let Body::ApiError {
+        text,
+        attempt: Some(_),
+    } = &item.body
+    else {
+        return false;
+    };
+    let next = behind
+        .iter()
+        .find(|item| !matches!(item.body, Body::Notes(_)));
+    matches!(next.map(|item| &item.body), Some(Body::ApiError { text: other, attempt: Some(_) }) if other == text)
+}
+
+/// A short line behind a sign.
+fn mark(paint: Paint, sign: &str, text: &str) -> Line {
+    Line::of(paint, &format!("  {sign} ")).with(paint, text)
+}
+
+/// Text in a frame, cut to the width and to `limit` lines.
+pub(crate) fn quoted(
+    text: &str,
+    paint: Paint,
+    width: usize,
+    indent: &str,
+    limit: usize,
+) -> Vec<Line> {
+    let bar = Line::of(Paint::PLAIN, indent).with(Paint::DIM, "│ ");
+    let room = width.saturating_sub(bar.width()).max(10);
+    let text = crate::clean::text(text);
+    let text = text.trim_end().trim_start_matches('\n');
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let lines = text
+        .lines()
+        .map(|line| Line::of(paint, &crate::layout::untabbed(line)));
+    let lines: Vec<Line> = if limit == usize::MAX {
+        lines
+            .flat_map(|line| crate::layout::wrap(&line, room))
+            .collect()
+    } else {
+        lines.map(|line| crate::layout::cut(&line, room)).collect()
+    };
+    let lines = limited(lines, limit);
+    lines.iter().map(|line| behind(&bar, line)).collect()
+}
+
+/// Up to `limit` lines as they are; of more, one line less and the number of the rest.
+pub(crate) fn limited(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
+    if lines.len() > limit {
+        let rest = lines.len() + 1 - limit;
+        lines.truncate(limit.saturating_sub(1));
+        lines.extend(diff::more(rest));
+    }
+    lines
+}
