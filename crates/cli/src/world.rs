@@ -131,7 +131,7 @@ impl World {
 
     /// Sub-agents stand beside their session, wherever that is.
     fn found_around(&self, path: &Path) -> Result<Found, Failure> {
-        let mut found = find::beside(path);
+        let mut found = find::around(path);
         found.identify_agents();
         Ok(found)
     }

@@ -48,7 +48,7 @@ fn relatives(chosen: &Chosen) -> Vec<Relative> {
         return Vec::new();
     };
     let session = &chosen.family.main.session;
-    let others: Vec<_> = find::beside(&own.path)
+    let others: Vec<_> = find::around(&own.path)
         .sessions
         .into_iter()
         .filter(|file| file.id != own.id)
