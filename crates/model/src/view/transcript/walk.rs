@@ -166,7 +166,7 @@ impl<'a> Walk<'a> {
     fn duration(&self, opening: &Record, lines: &[Index]) -> Option<u64> {
         let records = || lines.iter().rev().map(|&at| self.record(at));
         let measured = records().find_map(|record| match record.kind {
-            Kind::TurnDuration(duration) => Some(duration),
+            Kind::TurnDuration(duration) => duration,
             _ => None,
         });
         let last = records()
