@@ -88,6 +88,11 @@ impl Error {
         }
     }
 
+    /// Whether there simply is no such session, as opposed to something that failed.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Error::NotFound { .. })
+    }
+
     /// What to do next, if there is something to do.
     pub fn hint(&self) -> Option<&'static str> {
         match self {

@@ -416,19 +416,38 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The folder around a file that was named by its path: its sub-agents, if there are any.
+/// Everything in the folder of a transcript, as if it were a project's folder: the files of
+/// its sub-agents stand there.
 pub fn around(path: &Path) -> Found {
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let dir = dir.unwrap_or(Path::new(".")).to_owned();
-    let place = Place {
-        config: Path::new(""),
-        root: fs::canonicalize(&dir).unwrap_or_default(),
-        folder: path.parent().map(name).unwrap_or_default(),
-        dir,
-    };
-    let mut found = place.walk();
+    let dir = path
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.into());
+    let folder = name(dir);
+    let mut found = Place {
+        config: &config_of(path),
+        root,
+        dir: dir.into(),
+        folder,
+    }
+    .walk();
+    // Warnings about neighbours belong to those who asked for them.
+    found.warnings.clear();
     found.sort();
     found
+}
+
+/// The config folder of a transcript that stands where the client puts them.
+fn config_of(path: &Path) -> PathBuf {
+    let projects = path
+        .parent()
+        .and_then(Path::parent)
+        .filter(|dir| dir.ends_with("projects"));
+    projects
+        .and_then(Path::parent)
+        .map(PathBuf::from)
+        .unwrap_or_default()
 }
 
 /// A file that somebody named by its path, wherever it is.
@@ -443,7 +462,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
             id: id.to_owned(),
             session: None,
             folder,
-            config: PathBuf::new(),
+            config: config_of(path),
             bytes,
             modified,
         }));
@@ -453,7 +472,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
         path: path.into(),
         id: stem,
         folder,
-        config: PathBuf::new(),
+        config: config_of(path),
         bytes,
         modified,
         beside: beside.is_dir().then_some(beside),
