@@ -143,15 +143,21 @@ impl Tail {
         Ok(fits)
     }
 
-    /// Whether the end of the unended line is still as it was read.
+    /// Whether both ends of the unended line are still as they were read.
     fn partial_fits(&self, file: &File) -> io::Result<bool> {
         let Some(tail) = self.splitter.tail() else {
             return Ok(true);
         };
-        let (start, known) = last_bytes(tail.bytes);
-        let mut now = vec![0; known.len()];
-        let read = open::read_at(file, &mut now, tail.offset + start)?;
-        Ok(read == now.len() && now == known)
+        let first = &tail.bytes[..tail.bytes.len().min(PRINT as usize)];
+        let (start, last) = last_bytes(tail.bytes);
+        for (known, at) in [(first, tail.offset), (last, tail.offset + start)] {
+            let mut now = vec![0; known.len()];
+            let read = open::read_at(file, &mut now, at)?;
+            if now[..read] != *known {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Reads up to the size the file had when it was opened.
