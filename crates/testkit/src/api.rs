@@ -167,8 +167,39 @@ fn read_request(
     } else {
         read_exactly(reader, headers.length)?
     };
-    let body = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+    let body = parse_body(&bytes);
     Ok(Some(Request { method, path, body }))
+}
+
+/// Reads a body even if it holds half a surrogate pair, as old clients send it.
+fn parse_body(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes)
+        .or_else(|_| serde_json::from_str(&whole_surrogates(&String::from_utf8_lossy(bytes))))
+        .unwrap_or(Value::Null)
+}
+
+/// Replaces each half of a surrogate pair that has no partner.
+fn whole_surrogates(json: &str) -> String {
+    let unit = |at: usize| {
+        let escape = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(escape, 16).ok()
+    };
+    let mut whole = String::with_capacity(json.len());
+    let mut at = 0;
+    while let Some(rest) = json.get(at..).filter(|rest| !rest.is_empty()) {
+        let (text, next) = match (unit(at), unit(at + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (&rest[..12], 12),
+            (Some(0xd800..=0xdfff), _) => ("\u{fffd}", 6),
+            _ if rest.starts_with('\\') => (rest.get(..2).unwrap_or(rest), 2.min(rest.len())),
+            _ => {
+                let size = rest.chars().next().map_or(1, char::len_utf8);
+                (&rest[..size], size)
+            }
+        };
+        whole.push_str(text);
+        at += next;
+    }
+    whole
 }
 
 #[derive(Default)]
@@ -326,6 +357,13 @@ mod tests {
         assert!(answer.contains("pong"));
         assert!(answer.ends_with("data: {\"type\":\"message_stop\"}\n\n"));
         Ok(())
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced() {
+        let body = parse_body(br#"{"a":"x \ud83d y","b":"\ud83d\ude00 \\ud83d"}"#);
+        assert_eq!(body["a"], "x \u{fffd} y");
+        assert_eq!(body["b"], "\u{1f600} \\ud83d");
     }
 
     #[test]

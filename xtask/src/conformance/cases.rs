@@ -3,6 +3,7 @@
 use super::Problem;
 use super::options::Options;
 use std::path::Path;
+use unspool_testkit::conformance::transcript::fresh_uuid;
 use unspool_testkit::conformance::{bases, mutations};
 
 /// One file to resume.
@@ -21,12 +22,26 @@ pub struct Case {
 
 /// All cases of a version whose names match.
 pub fn of(options: &Options, version: &str) -> Result<Vec<Case>, Problem> {
+    if !options.files.is_empty() {
+        return options.files.iter().map(|file| given(file)).collect();
+    }
     let mut cases = sessions(options, version)?;
     cases.append(&mut edits(options, version)?);
     if let Some(only) = &options.only {
         cases.retain(|case| case.name.contains(only.as_str()));
     }
     Ok(cases)
+}
+
+/// A file named on the command line, resumed under an id of its own.
+fn given(file: &Path) -> Result<Case, Problem> {
+    Ok(Case {
+        name: format!("file/{}", stem(file)),
+        what: "A given file.".to_owned(),
+        source: file.to_string_lossy().into_owned(),
+        session: fresh_uuid(0),
+        text: std::fs::read_to_string(file)?,
+    })
 }
 
 fn sessions(options: &Options, version: &str) -> Result<Vec<Case>, Problem> {

@@ -18,6 +18,8 @@ pub struct Options {
     pub reader: Option<String>,
     /// Only cases whose names contain this.
     pub only: Option<String>,
+    /// Try these files instead of the cases.
+    pub files: Vec<PathBuf>,
     /// Clients at a time.
     pub jobs: usize,
     /// Seconds until a client counts as hanging.
@@ -28,6 +30,8 @@ pub struct Options {
     pub write_docs: bool,
     /// Whether to write `tests/conformance/<version>.json`.
     pub write_fixtures: bool,
+    /// Whether stored reminders are left out of the comparison.
+    pub without_reminders: bool,
     /// Whether to print each difference.
     pub verbose: bool,
     /// Set when running inside the namespace.
@@ -35,8 +39,8 @@ pub struct Options {
 }
 
 const USAGE: &str = "usage: cargo xtask conformance [VERSION…] [--corpus DIR] [--cache DIR] \
-[--record DIR] [--reader CMD] [--only TEXT] [--jobs N] [--timeout SECONDS] [--no-run] \
-[--verbose] [--write-docs] [--write-fixtures]";
+[--record DIR] [--reader CMD] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] \
+[--verbose] [--without-reminders] [--write-docs] [--write-fixtures]";
 
 impl Options {
     /// Reads the arguments; every path becomes absolute.
@@ -51,12 +55,14 @@ impl Options {
                 "--record" => options.record = std::path::absolute(value()?)?,
                 "--reader" => options.reader = Some(value()?),
                 "--only" => options.only = Some(value()?),
+                "--file" => options.files.push(std::path::absolute(value()?)?),
                 "--jobs" => options.jobs = value()?.parse()?,
                 "--timeout" => options.timeout = value()?.parse()?,
                 "--inside" => options.inside = Some(value()?),
                 "--no-run" => options.run = false,
                 "--write-docs" => options.write_docs = true,
                 "--write-fixtures" => options.write_fixtures = true,
+                "--without-reminders" => options.without_reminders = true,
                 "--verbose" => options.verbose = true,
                 version if version.starts_with(|c: char| c.is_ascii_digit()) => {
                     options.versions.push(version.to_owned());
@@ -85,11 +91,13 @@ impl Options {
             cache: cache.join("clients"),
             reader: None,
             only: None,
+            files: Vec::new(),
             jobs: 2,
             timeout: 60,
             run: true,
             write_docs: false,
             write_fixtures: false,
+            without_reminders: false,
             verbose: false,
             inside: None,
         })
@@ -111,6 +119,9 @@ impl Options {
         ];
         if let Some(only) = &self.only {
             arguments.extend(["--only".into(), only.into()]);
+        }
+        for file in &self.files {
+            arguments.extend(["--file".into(), file.into()]);
         }
         arguments
     }

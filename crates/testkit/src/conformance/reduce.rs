@@ -25,30 +25,38 @@ const CONTINUE: &str = "Continue from where you left off.";
 const REMINDER: &str = "<system-reminder>";
 const SHOWN: usize = 60;
 
-/// All strings of a transcript; what is not among them was made by the client.
-pub struct Texts(BTreeSet<String>);
+/// The strings of a transcript; what is not among them was made by the client.
+#[derive(Default)]
+pub struct Texts {
+    all: BTreeSet<String>,
+    spoken: BTreeSet<String>,
+    stored: BTreeSet<String>,
+}
 
 impl Texts {
     /// Collects the strings of all lines that are JSON.
     pub fn of(file: &str) -> Texts {
-        let mut texts = BTreeSet::new();
+        let mut texts = Texts::default();
         let file = file.strip_prefix('\u{feff}').unwrap_or(file);
         for line in file.lines() {
             let stream = serde_json::Deserializer::from_str(line.trim_matches('\0')).into_iter();
             for value in stream.map_while(Result::<Value, _>::ok) {
-                collect(&value, &mut texts);
+                collect(&value, &mut texts.all);
+                collect(&value["message"]["content"], &mut texts.spoken);
+                collect(&value["attachment"]["prompt"], &mut texts.spoken);
+                collect(&value["rendered"], &mut texts.stored);
             }
         }
-        Texts(texts)
+        texts
     }
 
     fn has(&self, text: &str) -> bool {
-        self.0.contains(text) || self.0.contains(text.trim())
+        self.all.contains(text) || self.all.contains(text.trim())
     }
 
-    /// The longest string of the transcript that is part of this text.
+    /// The longest spoken text that the client wrapped into this one.
     fn inside(&self, text: &str) -> Option<&str> {
-        let parts = self.0.iter().filter(|own| own.len() >= 8);
+        let parts = self.spoken.iter().filter(|own| own.len() >= 8);
         let parts = parts.filter(|own| text.contains(own.as_str()));
         parts.max_by_key(|own| own.len()).map(String::as_str)
     }
@@ -80,25 +88,62 @@ fn unwrapped(text: &str) -> &str {
 /// pair that a resume adds to an unanswered conversation.
 pub fn history(messages: &Value, texts: &Texts) -> Vec<Value> {
     let mut reduced: Vec<(String, Vec<String>)> = Vec::new();
+    let mut over = false;
     for message in messages.as_array().into_iter().flatten() {
         let role = message["role"].as_str().unwrap_or_default();
+        // Stored system texts at the end are sent after the new prompt.
+        if over && role != "system" {
+            break;
+        }
         let mut all = contents(&message["content"]);
         if role == "system" {
             all = paragraphs(&all, texts);
         }
         let asked = all.iter().position(|block| block["text"] == PING);
-        let kept = &all[..asked.unwrap_or(all.len())];
-        let blocks: Vec<String> = kept.iter().filter_map(|b| block(b, texts)).collect();
-        if !blocks.is_empty() || (asked.is_none() && all.is_empty() && role != "system") {
+        let count = all.len();
+        if let Some(asked) = asked {
+            all.truncate(asked);
+            end_without_seam(&mut all);
+        }
+        let blocks: Vec<String> = all.iter().filter_map(|b| block(b, texts)).collect();
+        if !blocks.is_empty() || (count == 0 && role != "system") {
             reduced.push((role.to_owned(), blocks));
         }
-        if asked.is_some() {
-            break;
-        }
+        over |= asked.is_some();
     }
     strip_closing(&mut reduced);
     let as_json = |(role, blocks)| json!({"role": role, "blocks": blocks});
     reduced.into_iter().map(as_json).collect()
+}
+
+/// Takes off the newline that the client adds to a text when another one follows.
+fn end_without_seam(blocks: &mut [Value]) {
+    let last = blocks.last_mut().map(|block| &mut block["text"]);
+    if let Some(Value::String(text)) = last {
+        text.truncate(text.strip_suffix('\n').unwrap_or(text).len());
+    }
+}
+
+/// The same without stored reminders, which not every reader wants.
+pub fn without_reminders(history: &[Value]) -> Vec<Value> {
+    let spoken = history.iter().filter(|message| message["role"] != "system");
+    let mut plain: Vec<Value> = Vec::new();
+    for message in spoken {
+        let blocks = message["blocks"].as_array().into_iter().flatten();
+        let is_reminder = |block: &Value| {
+            let text = block.as_str().and_then(|block| block.strip_prefix("text "));
+            text.is_some_and(|text| text.trim_start().starts_with(REMINDER))
+        };
+        let before = message["blocks"].as_array().map_or(0, Vec::len);
+        let blocks: Vec<Value> = blocks
+            .filter(|block| !is_reminder(block))
+            .cloned()
+            .collect();
+        if blocks.len() == before || !blocks.is_empty() {
+            plain.push(json!({"role": message["role"], "blocks": blocks}));
+        }
+    }
+    plain
 }
 
 /// Removes what a resume appends to a conversation that ends with the user.
@@ -127,8 +172,16 @@ fn strip_closing(messages: &mut Vec<(String, Vec<String>)>) {
 /// The stored texts in a message of the system; the client joins them, and adds fresh ones.
 fn paragraphs(blocks: &[Value], texts: &Texts) -> Vec<Value> {
     let all = blocks.iter().filter_map(|block| block["text"].as_str());
-    let parts = all.flat_map(|text| text.split("\n\n"));
-    let own = parts.filter(|part| texts.has(part));
+    // One notice may hold several texts, joined by a single newline.
+    let parts = all.flat_map(|text| text.split("\n\n")).flat_map(|part| {
+        let whole = texts.stored.contains(part);
+        if whole {
+            vec![part]
+        } else {
+            part.lines().collect()
+        }
+    });
+    let own = parts.filter(|part| texts.stored.contains(*part));
     own.map(|part| json!({"type": "text", "text": part}))
         .collect()
 }
@@ -200,6 +253,13 @@ fn result_content(content: &Value, texts: &Texts) -> String {
 fn shown(text: &str, texts: &Texts) -> String {
     if texts.has(text) || KNOWN.contains(&text) {
         return cut(text);
+    }
+    // Reminders are stored apart and glued to the result before them.
+    if let Some((own, reminder)) = text.split_once("\n\n<system-reminder>") {
+        if texts.has(own) {
+            let reminder = format!("{REMINDER}{reminder}");
+            return format!("{} + {}", cut(own), shown(&reminder, texts));
+        }
     }
     match texts.inside(text) {
         Some(own) => format!("~{} around {}", hash(text), cut(own)),
