@@ -60,13 +60,7 @@ fn count(options: &Options, row: &mut Row, case: &Case, seen: &Outcome, read: &O
         &mut row.edits
     };
     counts.0 += 1;
-    let equal = match (seen, read) {
-        (Outcome::Sent(seen), Outcome::Sent(read)) => reduce::same(seen, read),
-        // A client that gives up on a file shows no conversation either.
-        (Outcome::Failed(_), read) => *read == Outcome::None,
-        (seen, read) => seen == read,
-    };
-    if equal {
+    if seen.agrees(read) {
         counts.1 += 1;
         return;
     }

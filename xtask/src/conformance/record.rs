@@ -3,71 +3,10 @@
 use super::Problem;
 use super::cases::Case;
 use super::options::Options;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
+pub use unspool_testkit::conformance::observation::{Observation, Outcome};
 use unspool_testkit::conformance::reduce::{self, Texts};
-
-/// What the client did with a file.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// It sent this history, reduced.
-    Sent(Vec<Value>),
-    /// It found no conversation.
-    None,
-    /// It sent nothing in time.
-    Hang,
-    /// It stopped in another way, with these words.
-    Failed(String),
-}
-
-/// One observation.
-pub struct Observation {
-    /// The name of the case.
-    pub case: String,
-    /// A hash of the file it was given.
-    pub input: String,
-    /// What it did.
-    pub outcome: Outcome,
-}
-
-impl Observation {
-    /// The form kept on disk.
-    pub fn to_json(&self) -> Value {
-        let mut value = json!({"case": self.case, "input": self.input});
-        match &self.outcome {
-            Outcome::Sent(messages) => value["sent"] = messages.clone().into(),
-            Outcome::None => value["none"] = true.into(),
-            Outcome::Hang => value["hang"] = true.into(),
-            Outcome::Failed(words) => value["failed"] = words.clone().into(),
-        }
-        value
-    }
-
-    /// Reads the form kept on disk.
-    pub fn from_json(value: &Value) -> Observation {
-        let outcome = if let Some(messages) = value["sent"].as_array() {
-            Outcome::Sent(messages.clone())
-        } else if value["none"] == true {
-            Outcome::None
-        } else if value["hang"] == true {
-            Outcome::Hang
-        } else {
-            Outcome::Failed(value["failed"].as_str().unwrap_or_default().to_owned())
-        };
-        let word = |field: &str| value[field].as_str().unwrap_or_default().to_owned();
-        Observation {
-            case: word("case"),
-            input: word("input"),
-            outcome,
-        }
-    }
-}
-
-/// Where the observation of a case is kept.
-pub fn path(options: &Options, version: &str, case: &str) -> PathBuf {
-    let name = case.replace('/', "_");
-    options.record.join(version).join(format!("{name}.json"))
-}
 
 /// The observation of a case, if it was made with this very input.
 ///
@@ -85,10 +24,6 @@ pub fn load(options: &Options, version: &str, case: &Case) -> Option<Observation
     (observation.input == reduce::hash(&case.text)).then_some(observation)
 }
 
-fn read(path: &Path) -> Option<Value> {
-    serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
-}
-
 /// Keeps an observation, and beside it the whole request.
 pub fn save(
     options: &Options,
@@ -101,4 +36,13 @@ pub fn save(
     std::fs::write(path.with_extension("request"), request.to_string())?;
     std::fs::write(&path, format!("{:#}\n", observation.to_json()))?;
     Ok(())
+}
+
+fn path(options: &Options, version: &str, case: &str) -> PathBuf {
+    let name = case.replace('/', "_");
+    options.record.join(version).join(format!("{name}.json"))
+}
+
+fn read(path: &Path) -> Option<Value> {
+    serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
 }

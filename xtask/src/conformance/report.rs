@@ -4,7 +4,7 @@ use super::compare::Row;
 use super::options::{self, Options};
 use super::record;
 use super::{Problem, cases};
-use serde_json::{Value, json};
+use unspool_testkit::conformance::observation::write_fixture;
 
 /// Prints the table.
 pub fn print(rows: &[Row]) {
@@ -37,19 +37,14 @@ pub fn write_fixtures(options: &Options) -> Result<(), Problem> {
     let dir = options::root().join("tests/conformance");
     std::fs::create_dir_all(&dir)?;
     for version in &options.versions {
-        let mut seen: Vec<Value> = Vec::new();
-        for case in cases::of(options, version)? {
-            if let Some(observation) = record::load(options, version, &case) {
-                let mut value = observation.to_json();
-                value["source"] = case.source.into();
-                seen.push(value);
-            }
-        }
-        let lines: Vec<String> = seen.iter().map(Value::to_string).collect();
-        let head = json!({"version": version, "cases": seen.len()});
+        let cases = cases::of(options, version)?;
+        let seen = cases
+            .iter()
+            .filter_map(|case| record::load(options, version, case));
+        let seen: Vec<_> = seen.collect();
         std::fs::write(
-            dir.join(format!("{version}.jsonl")),
-            format!("{head}\n{}\n", lines.join("\n")),
+            dir.join(format!("{version}.json")),
+            write_fixture(version, &seen),
         )?;
     }
     Ok(())

@@ -4,6 +4,8 @@
 //! Running the client is not done here but by `cargo xtask conformance`.
 
 pub mod bases;
+pub mod cases;
 pub mod mutations;
+pub mod observation;
 pub mod reduce;
 pub mod transcript;
