@@ -7,6 +7,7 @@
 mod cases;
 mod client;
 mod compare;
+mod misses;
 mod options;
 mod record;
 mod report;
@@ -54,7 +55,7 @@ fn perform(options: &Options) -> Result<bool, Problem> {
     }
     report::print(&rows);
     if options.write_docs {
-        report::write_docs(options, &rows)?;
+        report::write_docs(&rows)?;
     }
     Ok(good)
 }

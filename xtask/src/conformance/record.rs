@@ -2,7 +2,7 @@
 
 use super::Problem;
 use super::cases::Case;
-use super::options::Options;
+use super::options::{self, Options};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 pub use unspool_testkit::conformance::observation::{Observation, Outcome};
@@ -36,6 +36,12 @@ pub fn save(
     std::fs::write(path.with_extension("request"), request.to_string())?;
     std::fs::write(&path, format!("{:#}\n", observation.to_json()))?;
     Ok(())
+}
+
+/// Where the repository keeps the observations of a version.
+pub fn fixture_path(version: &str) -> PathBuf {
+    let dir = options::root().join("tests/conformance");
+    dir.join(format!("{version}.json"))
 }
 
 fn path(options: &Options, version: &str, case: &str) -> PathBuf {

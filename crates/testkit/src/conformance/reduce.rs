@@ -255,11 +255,11 @@ fn shown(text: &str, texts: &Texts) -> String {
         return cut(text);
     }
     // Reminders are stored apart and glued to the result before them.
-    if let Some((own, reminder)) = text.split_once("\n\n<system-reminder>") {
-        if texts.has(own) {
-            let reminder = format!("{REMINDER}{reminder}");
-            return format!("{} + {}", cut(own), shown(&reminder, texts));
-        }
+    if let Some((own, reminder)) = text.split_once("\n\n<system-reminder>")
+        && texts.has(own)
+    {
+        let reminder = format!("{REMINDER}{reminder}");
+        return format!("{} + {}", cut(own), shown(&reminder, texts));
     }
     match texts.inside(text) {
         Some(own) => format!("~{} around {}", hash(text), cut(own)),
