@@ -42,7 +42,11 @@ impl Texts {
             let stream = serde_json::Deserializer::from_str(line.trim_matches('\0')).into_iter();
             for value in stream.map_while(Result::<Value, _>::ok) {
                 collect(&value, &mut texts.all);
-                collect(&value["message"]["content"], &mut texts.spoken);
+                if value["type"] == "user" || value["type"] == "assistant" {
+                    for block in contents(&value["message"]["content"]) {
+                        collect(&block["text"], &mut texts.spoken);
+                    }
+                }
                 collect(&value["attachment"]["prompt"], &mut texts.spoken);
                 collect(&value["rendered"], &mut texts.stored);
             }
@@ -66,6 +70,7 @@ fn collect(value: &Value, texts: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => {
             texts.insert(unwrapped(text).to_owned());
+            texts.insert(text.trim_end().to_owned());
             texts.insert(text.clone());
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
@@ -103,6 +108,7 @@ pub fn history(messages: &Value, texts: &Texts) -> Vec<Value> {
         let count = all.len();
         if let Some(asked) = asked {
             all.truncate(asked);
+            all.retain(|b| b["type"] != "text" || block(b, texts).is_some());
             end_without_seam(&mut all);
         }
         let blocks: Vec<String> = all.iter().filter_map(|b| block(b, texts)).collect();
@@ -239,7 +245,8 @@ fn is_own(text: &str, texts: &Texts) -> bool {
 
 fn result_content(content: &Value, texts: &Texts) -> String {
     match content {
-        Value::String(text) => shown(text, texts),
+        // The client trims a result before it glues a reminder to it.
+        Value::String(text) => shown(text.trim_end(), texts),
         Value::Array(items) => {
             let items = items.iter().filter_map(|item| block(item, texts));
             format!("[{}]", items.collect::<Vec<_>>().join(", "))
@@ -259,7 +266,13 @@ fn shown(text: &str, texts: &Texts) -> String {
         && texts.has(own)
     {
         let reminder = format!("{REMINDER}{reminder}");
-        return format!("{} + {}", cut(own), shown(&reminder, texts));
+        let fresh = !is_own(&reminder, texts);
+        let shown = if fresh {
+            String::new()
+        } else {
+            format!(" + {}", shown(&reminder, texts))
+        };
+        return format!("{}{shown}", cut(own));
     }
     match texts.inside(text) {
         Some(own) => format!("~{} around {}", hash(text), cut(own)),
