@@ -8,10 +8,13 @@
 //! - [`script`] turns a few lines of conversation into a transcript;
 //! - [`graph`] draws small strange sessions from a seed;
 //! - [`tree`] fills a config directory of any size, and knows the truth about it;
+//! - [`api`] is a scripted Messages API, and [`conformance`] the cases put to real clients;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
 //!   from the world: chance and time.
 
+pub mod api;
+pub mod conformance;
 pub mod graph;
 pub mod home;
 pub mod moment;
