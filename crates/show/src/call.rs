@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 use unspool_model::view::outcome::{self, AgentOutcome, Outcome, Question, Todo, TodoState};
-use unspool_model::view::transcript::{Call, Status};
+use unspool_model::view::transcript::Call;
+use unspool_model::view::turns::CallStatus as Status;
 
 use crate::layout::{behind, cut, cut_path, pad, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
@@ -13,7 +14,7 @@ use crate::text::{limited, quoted};
 use crate::{amount, diff, markdown};
 
 /// Where the subject begins.
-const SUBJECT: usize = 12;
+const SUBJECT: usize = 13;
 /// Room for the time at the right.
 const TIME: usize = 6;
 /// Lines of a failure, a change or a list.

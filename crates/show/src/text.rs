@@ -7,7 +7,7 @@ use std::io;
 
 use unspool_model::input::{Input, InputKinds};
 use unspool_model::time::Time;
-use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Prompt, TurnHead};
+use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Note, Prompt, TurnHead};
 
 use crate::layout::{behind, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
@@ -31,7 +31,7 @@ pub struct Conversation<'a> {
     day: Option<String>,
     model: Option<String>,
     mode: Option<String>,
-    notes: Vec<(String, u32)>,
+    notes: Vec<Note>,
     nested: bool,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Conversation<'a> {
             Body::Thinking { text, chars } => self.thinking(out, text, *chars),
             Body::Call(call) => self.call(out, call),
             Body::Orphan { text, is_error, .. } => self.orphan(out, text, *is_error),
-            Body::Queued { text, sent } => self.queued(out, text, *sent),
+            Body::Queued { text } => self.queued(out, text),
             Body::Interrupt { tool } => {
                 let text = if *tool {
                     "interrupted at a tool call"
@@ -313,14 +313,9 @@ impl<'a> Conversation<'a> {
         quoted(text, paint, self.width(), "    ", limit)
     }
 
-    fn queued(&mut self, out: &mut dyn io::Write, text: &str, sent: bool) -> io::Result<()> {
+    fn queued(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
         let mut lines = wrap_text(Paint::BOLD, text, self.width() - 2);
-        let when = if sent {
-            "typed while it worked"
-        } else {
-            "typed while it worked; still in the queue"
-        };
-        lines.push(Line::of(Paint::DIM, when));
+        lines.push(Line::of(Paint::DIM, "typed while it worked"));
         self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
     }
 
@@ -343,7 +338,7 @@ impl<'a> Conversation<'a> {
             (Some(before), Some(after)) => {
                 text += &format!(" {} → {}", amount::tokens(before), amount::tokens(after));
             }
-            (Some(before), None) => text += &format!(" from {}", amount::tokens(before)),
+            (Some(before), None) => text += &format!(" {} tokens", amount::tokens(before)),
             (None, _) => {}
         }
         text += &trigger
@@ -450,33 +445,38 @@ impl<'a> Conversation<'a> {
         self.signed(out, &Line::of(Paint::DIM, "  ◆ "), &lines)
     }
 
-    fn note(&mut self, notes: &[(String, u32)]) {
-        for (label, count) in notes {
-            match self.notes.iter_mut().find(|(other, _)| other == label) {
-                Some((_, sum)) => *sum += count,
-                None => self.notes.push((label.clone(), *count)),
+    fn note(&mut self, notes: &[Note]) {
+        let all = self.style.tools == Tools::Full;
+        for note in notes.iter().filter(|note| all || note.matters) {
+            match self
+                .notes
+                .iter_mut()
+                .find(|other| other.label == note.label)
+            {
+                Some(other) => other.count += note.count,
+                None => self.notes.push(note.clone()),
             }
         }
     }
 
-    /// Bookkeeping in one line.
+    /// What stands beside the conversation, in one line.
     fn flush_notes(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
         let notes = std::mem::take(&mut self.notes);
         if notes.is_empty() {
             return Ok(());
         }
-        let total: u64 = notes.iter().map(|(_, count)| u64::from(*count)).sum();
-        let label = |(label, count): &(String, u32)| match count {
-            1 => label.clone(),
-            count => format!("{label} ×{count}"),
+        let total: u64 = notes.iter().map(|note| u64::from(note.count)).sum();
+        let label = |note: &Note| match note.count {
+            1 => note.label.clone(),
+            count => format!("{} ×{count}", note.label),
         };
         let labels: Vec<String> = notes.iter().map(label).collect();
-        let text = format!(
-            "{} folded: {}",
-            amount::count(total, "line"),
-            labels.join(", ")
-        );
-        let line = crate::layout::cut(&mark(Paint::DIM, "·", &text), self.width());
+        let text = format!("{}: {}", amount::count(total, "note"), labels.join(", "));
+        let line = mark(Paint::DIM, "·", &text);
+        let line = match self.style.tools {
+            Tools::Full => line,
+            Tools::None | Tools::Short => crate::layout::cut(&line, self.width()),
+        };
         self.short(out, &[line])
     }
 }

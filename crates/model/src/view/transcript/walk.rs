@@ -5,19 +5,19 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{Agents, Body, Call, Hook, Item, Prompt, Status, TurnHead, queue};
+use super::{Agents, Body, Call, Hook, Item, Note, Prompt, TurnHead};
 use crate::block::{Block, BlockKind};
 use crate::entry::{Boundary, Kind};
 use crate::fault::FaultKind;
-use crate::graph;
 use crate::input::{self, Input};
 use crate::json;
 use crate::log::Source;
 use crate::session::{self, Index, Record, Session};
-use crate::time::Time;
 use crate::tool;
 use crate::view::outcome::{self, Facts};
 use crate::view::pick::Pick;
+use crate::view::queue;
+use crate::view::turns::{self, CallStatus, Course, TurnRow};
 
 /// A turn of the thread, or what stands before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,9 @@ pub(super) struct Walk<'a> {
     pub(super) open_agents: bool,
     pub(super) depth: usize,
     thread: Index,
-    live: Vec<bool>,
-    queued: HashMap<Index, bool>,
+    course: Course,
+    typed: HashMap<Index, String>,
+    rows: Vec<TurnRow>,
     calls: HashMap<Index, Index>,
     orphans: HashSet<Index>,
     before: Vec<Index>,
@@ -57,8 +58,9 @@ impl<'a> Walk<'a> {
             open_agents,
             depth: 0,
             thread: 0,
-            live: graph::live(session, &graph::links(session)),
-            queued: queue::only_queued(session),
+            course: Course::of(session),
+            typed: queue::typed_meanwhile(session).into_iter().collect(),
+            rows: turns::outline(session, turns::Options::default()),
             calls: calls.map(|(at, call)| (call.block, at as Index)).collect(),
             orphans: session
                 .orphan_results()
@@ -94,15 +96,14 @@ impl<'a> Walk<'a> {
                 self.turns.push((turn.record, Vec::new()));
             }
         }
+        let turn_of = session.turns_by_record();
         let mut last = None;
         for (at, record) in session.records.iter().enumerate() {
             let mine = record.thread == self.thread && !record.duplicate;
             if !mine {
                 continue;
             }
-            let turn = session
-                .turn_of(record)
-                .and_then(|turn| place.get(&turn).copied());
+            let turn = turn_of[at].and_then(|turn| place.get(&turn).copied());
             let lines = match turn.or(last) {
                 Some(turn) => &mut self.turns[turn].1,
                 None => &mut self.before,
@@ -153,28 +154,13 @@ impl<'a> Walk<'a> {
     }
 
     fn head(&self, at: usize) -> TurnHead {
-        let (opening, lines) = &self.turns[at];
-        let record = self.record(*opening);
+        let row = self.rows.get(at).filter(|_| self.thread == 0);
         TurnHead {
             n: at as u32 + 1,
-            kind: record.input,
-            duration_ms: self.duration(record, lines),
-            live: self.thread != 0 || self.live[*opening as usize],
+            kind: self.record(self.turns[at].0).input,
+            duration_ms: row.and_then(|row| row.duration_ms),
+            live: row.is_none_or(|row| row.live),
         }
-    }
-
-    /// As the client measured it, else from the prompt to the last thing said or done.
-    fn duration(&self, opening: &Record, lines: &[Index]) -> Option<u64> {
-        let records = || lines.iter().rev().map(|&at| self.record(at));
-        let measured = records().find_map(|record| match record.kind {
-            Kind::TurnDuration(duration) => Some(duration),
-            _ => None,
-        });
-        let last = records()
-            .filter(|record| record.is_conversation())
-            .filter_map(|r| r.at)
-            .max();
-        measured.or_else(|| Some(last?.since(opening.at?)))
     }
 
     fn record(&self, at: Index) -> &'a Record {
@@ -222,24 +208,16 @@ impl<'a> Walk<'a> {
         let record = self.record(at);
         // A later line with the same id says what this place holds.
         let record = record.replaced_by.map_or(record, |at| self.record(at));
+        if let Some(text) = self.typed.get(&at) {
+            return items.push(record, Body::Queued { text: text.clone() });
+        }
         match &record.kind {
             Kind::User => self.user(record, items),
             Kind::Assistant => self.reply(at, record, items),
             Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
             Kind::LocalCommand => self.local_command(record, items),
             Kind::ApiError => items.push(record, api_error(&self.bytes(record))),
-            Kind::QueuedCommand { human: true, text } => {
-                let text = text.trim().to_owned();
-                items.push(record, Body::Queued { text, sent: true });
-            }
             Kind::QueuedCommand { text, .. } => items.push(record, machine(text)),
-            Kind::Queue { text, .. } => match (self.queued.get(&at), text) {
-                (Some(&sent), Some(text)) => {
-                    let text = text.trim().to_owned();
-                    items.push(record, Body::Queued { text, sent });
-                }
-                _ => items.note(record, self.label(record)),
-            },
             Kind::StopHookSummary | Kind::Attachment | Kind::System if record.trouble => {
                 self.hook(record, items);
             }
@@ -251,16 +229,18 @@ impl<'a> Walk<'a> {
                 },
             ),
             Kind::TurnDuration(_) => {}
-            Kind::StopHookSummary
-            | Kind::Attachment
-            | Kind::Progress
+            Kind::Attachment | Kind::StopHookSummary => {
+                items.note(record, self.label(record), true);
+            }
+            Kind::Progress
+            | Kind::Queue { .. }
             | Kind::Summary { .. }
             | Kind::Title { .. }
             | Kind::LastPrompt { .. }
             | Kind::PermissionMode(_)
             | Kind::PrLink { .. }
             | Kind::FileHistory
-            | Kind::Bookkeeping => items.note(record, self.label(record)),
+            | Kind::Bookkeeping => items.note(record, self.label(record), false),
         }
     }
 
@@ -292,7 +272,7 @@ impl<'a> Walk<'a> {
                 items.push(record, Body::Interrupt { tool });
             }
             Input::Summary => items.push(record, Body::Summary { text }),
-            Input::Meta => items.note(record, meta_label(&text)),
+            Input::Meta => items.note(record, meta_label(&text), true),
             Input::Machine | Input::Results => items.push(record, machine(&text)),
         }
     }
@@ -360,7 +340,7 @@ impl<'a> Walk<'a> {
                     },
                 );
             } else {
-                items.note(record, "synthetic reply".to_owned());
+                items.note(record, "synthetic reply".to_owned(), false);
             }
             return;
         }
@@ -402,7 +382,7 @@ impl<'a> Walk<'a> {
                 }
             }
             BlockKind::ToolResult | BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-                items.note(record, block.name().replace('_', " "));
+                items.note(record, block.name().replace('_', " "), true);
             }
         }
     }
@@ -439,7 +419,7 @@ impl<'a> Walk<'a> {
             },
             text: match result.text {
                 Some(text) => without_reminders(&text),
-                None if status == Status::Running => self.progress(call),
+                None if status == CallStatus::Running => self.progress(call),
                 None => String::new(),
             },
             meta: result.meta,
@@ -458,27 +438,12 @@ impl<'a> Walk<'a> {
         below.unwrap_or(subject).to_owned()
     }
 
-    fn status(&self, call: &session::Call, server: bool) -> Status {
-        match &call.result {
-            Some(result) if result.is_error => Status::Error,
-            Some(_) => Status::Ok,
-            // The API answers its own tools within the same message.
-            None if server => Status::Ok,
-            None if self.goes_on(call) => Status::Missing,
-            None => Status::Running,
+    fn status(&self, call: &session::Call, server: bool) -> CallStatus {
+        // The API answers its own tools within the same message.
+        match self.course.status(self.session, call) {
+            CallStatus::Missing | CallStatus::Running if server => CallStatus::Ok,
+            status => status,
         }
-    }
-
-    /// Whether anything but the call's own message and results stands behind the call.
-    fn goes_on(&self, call: &session::Call) -> bool {
-        let made = self.record(call.record);
-        let mut later = self.session.records[call.record as usize + 1..].iter();
-        later.any(|record| {
-            record.thread == made.thread
-                && record.is_conversation()
-                && record.input != Input::Results
-                && (record.message.is_none() || record.message != made.message)
-        })
     }
 
     fn result(&self, call: &session::Call) -> ResultText {
@@ -490,12 +455,11 @@ impl<'a> Walk<'a> {
         let block = &self.session.blocks[result.block as usize];
         let (text, images) = content(block.body.of(&bytes));
         let meta = json::find(&bytes, &["toolUseResult"]);
-        let made: Option<Time> = self.record(call.record).at;
         ResultText {
             text: Some(text),
             images,
             meta: meta.map_or(Value::Null, |span| json::value(span.of(&bytes))),
-            duration_ms: record.at.zip(made).map(|(end, start)| end.since(start)),
+            duration_ms: turns::call_duration(self.session, call),
         }
     }
 
@@ -549,7 +513,7 @@ impl<'a> Walk<'a> {
                     text: text.trim().to_owned(),
                 },
             ),
-            _ => items.note(record, self.label(record)),
+            _ => items.note(record, self.label(record), true),
         }
     }
 
@@ -565,7 +529,7 @@ impl<'a> Walk<'a> {
             _ => false,
         };
         if items.all.iter().any(said) {
-            items.note(record, self.label(record));
+            items.note(record, self.label(record), true);
         } else {
             items.push(record, Body::Hook(hook));
         }
@@ -622,19 +586,23 @@ impl Items {
         });
     }
 
-    fn note(&mut self, record: &Record, label: String) {
-        if let Some(Item {
+    fn note(&mut self, record: &Record, label: String, matters: bool) {
+        let note = Note {
+            label,
+            count: 1,
+            matters,
+        };
+        let Some(Item {
             body: Body::Notes(notes),
             ..
         }) = self.all.last_mut()
-        {
-            match notes.iter_mut().find(|(other, _)| *other == label) {
-                Some((_, count)) => *count += 1,
-                None => notes.push((label, 1)),
-            }
-            return;
+        else {
+            return self.push(record, Body::Notes(vec![note]));
+        };
+        match notes.iter_mut().find(|other| other.label == note.label) {
+            Some(other) => other.count += 1,
+            None => notes.push(note),
         }
-        self.push(record, Body::Notes(vec![(label, 1)]));
     }
 
     fn think(&mut self, record: &Record, text: String) {
@@ -831,7 +799,11 @@ fn machine(text: &str) -> Body {
     let summary = input::tagged(text, "summary").or_else(|| input::tagged(text, "status"));
     let text = summary.unwrap_or(text).trim();
     if text.is_empty() || text == "(no content)" {
-        return Body::Notes(vec![("empty line".to_owned(), 1)]);
+        return Body::Notes(vec![Note {
+            label: "empty line".to_owned(),
+            count: 1,
+            matters: false,
+        }]);
     }
     Body::Notice {
         text: text.to_owned(),
