@@ -1,3 +1,97 @@
-//! Development tasks.
+//! Development tasks, run as `cargo xtask TASK`.
+//!
+//! One file per task. Nothing here is part of the program: a task prepares
+//! the machine, starts other programs, and says what came of it. A task may
+//! print and fail; it knows no rules about sessions.
 
-fn main() {}
+mod bench;
+mod fuzz;
+mod generate;
+mod measure;
+mod needs;
+mod soak;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What a task returns: nothing, or the sentence to print before failing.
+type Outcome = Result<(), String>;
+
+/// A task: its name on the command line, what it does, and its code.
+struct Task {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Outcome,
+}
+
+/// Every task. A new one is a new file, a `mod` line above and a line here.
+const TASKS: &[Task] = &[
+    Task {
+        name: "test",
+        about: "prepare the machine and run every test",
+        run: test::run,
+    },
+    Task {
+        name: "needs",
+        about: "show (or --install) what tests use beyond Rust",
+        run: needs::run,
+    },
+    Task {
+        name: "generate",
+        about: "write a made-up config directory and its truth",
+        run: generate::run,
+    },
+    Task {
+        name: "bench",
+        about: "measure the program against its targets and its peers",
+        run: bench::run,
+    },
+    Task {
+        name: "fuzz",
+        about: "fuzz one target and add to docs/fuzzing.md",
+        run: fuzz::run,
+    },
+    Task {
+        name: "soak",
+        about: "run the program on strange sessions until something breaks",
+        run: soak::run,
+    },
+    Task {
+        name: "measure",
+        about: "run one program and print what it cost (used by bench)",
+        run: measure::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((name, rest)) = args.split_first() else {
+        return usage();
+    };
+    let Some(task) = TASKS.iter().find(|task| task.name == name) else {
+        return usage();
+    };
+    match (task.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("xtask {name}: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder of the workspace, wherever the task was started from.
+fn root() -> PathBuf {
+    let xtask = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let parent = xtask.as_deref().and_then(Path::parent).map(PathBuf::from);
+    parent.unwrap_or_else(|| PathBuf::from("."))
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: cargo xtask TASK [ARGUMENT…]\n");
+    for task in TASKS {
+        eprintln!("  {:<12} {}", task.name, task.about);
+    }
+    ExitCode::from(2)
+}

@@ -113,6 +113,8 @@ pub struct Boundary {
     pub after: Option<u64>,
     /// Lines before the boundary that are still sent, in order.
     pub preserved: Vec<Id>,
+    /// The first and last of those lines, where only these are named.
+    pub segment: Option<(Id, Id)>,
     /// The line they follow.
     pub anchor: Option<Id>,
 }
@@ -201,6 +203,10 @@ pub struct Entry {
     pub api_error: bool,
     /// Hooks failed or blocked on this line.
     pub trouble: bool,
+    /// The line has no `type`; it goes by the role of its message.
+    pub untyped: bool,
+    /// Where the line comes from, if it says: `human`, `task-notification`, `peer` …
+    pub origin: Option<Box<str>>,
     /// The message head.
     pub message: MessageHead,
     /// Pieces of content.
@@ -463,6 +469,7 @@ impl Parts {
     }
 
     fn entry(mut self, span: Span, line: &[u8]) -> Entry {
+        let untyped = self.kind.is_none();
         // Lines without a type go by the role of their message (the second seed's shape).
         let kind_name = self
             .kind
@@ -509,6 +516,8 @@ impl Parts {
             meta: self.meta,
             api_error: self.api_error,
             trouble: self.trouble || self.nested.trouble,
+            untyped,
+            origin: self.origin.map(String::into_boxed_str),
             message: self.message,
             blocks: self.blocks,
             input,
@@ -653,8 +662,9 @@ impl Parts {
 }
 
 fn parent(c: &mut Cursor<'_>) -> Read<Parent> {
-    Ok(match id(c)? {
-        Some(id) => Parent::Is(id),
+    // An empty text names nothing.
+    Ok(match c.text()?.filter(|text| !text.is_empty()) {
+        Some(text) => Parent::Is(Id::new(&text)),
         None => Parent::Null,
     })
 }
@@ -766,6 +776,19 @@ fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
             "trigger" => boundary.trigger = boxed(c)?,
             "preTokens" => boundary.before = c.count()?,
             "postTokens" => boundary.after = c.count()?,
+            "preservedSegment" => {
+                let (mut head, mut tail) = (None, None);
+                c.object(|c, key| {
+                    match key {
+                        "headUuid" => head = id(c)?,
+                        "tailUuid" => tail = id(c)?,
+                        "anchorUuid" => boundary.anchor = id(c)?,
+                        _ => drop(c.skip()?),
+                    }
+                    Ok(())
+                })?;
+                boundary.segment = head.zip(tail);
+            }
             "preservedMessages" => {
                 c.object(|c, key| {
                     match key {
@@ -794,7 +817,8 @@ fn nested(c: &mut Cursor<'_>, line: &[u8]) -> Read<Nested> {
     c.object(|c, key| {
         match key {
             "type" => nested.kind = owned(c)?,
-            "humanTurn" => nested.human = c.truth()?,
+            "humanTurn" => nested.human &= c.truth()?,
+            "origin" => nested.human &= nested_text(c, "kind")?.is_none_or(|kind| kind == "human"),
             "commandMode" => nested.human &= c.text()?.is_none_or(|mode| mode == "prompt"),
             "prompt" => {
                 let blocks = block::read(c, line, &mut Vec::new())?;

@@ -74,6 +74,14 @@ pub struct Record {
     pub trouble: bool,
     /// A client would not get to see this line: it is not strictly JSON.
     pub refused: bool,
+    /// It shares its line with another object.
+    pub glued: bool,
+    /// It has no `type`; clients pass over it.
+    pub untyped: bool,
+    /// The model it names, in [`Session::names`].
+    pub model: Option<Index>,
+    /// It tells the model about a task in the background.
+    pub notifies: bool,
     /// A later line has the same uuid and counts in this place.
     pub replaced_by: Option<Index>,
     /// An earlier line has the same uuid; this one only replaces it.
@@ -352,26 +360,25 @@ impl Session {
         if decoded.entries.is_empty() && decoded.faults.is_empty() && len > 0 || len == 0 {
             self.blank_lines += 1;
         }
-        let refused = decoded.faults.iter().any(|(kind, _)| {
-            matches!(
-                kind,
-                FaultKind::ControlCharacter | FaultKind::Glued | FaultKind::Unreadable
-            )
-        });
+        let refused = decoded
+            .faults
+            .iter()
+            .any(|(kind, _)| *kind == FaultKind::ControlCharacter);
         for (kind, detail) in decoded.faults {
             self.faults.push(Fault { line, kind, detail });
         }
+        let glued = decoded.entries.len() > 1;
         for entry in decoded.entries {
             change.turn_closed |=
                 matches!(entry.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
-            self.enter(line, offset, refused, entry);
+            self.enter(line, offset, (refused, glued), entry);
         }
         change.turn_opened = self.turns.len() > turns;
         change.records = first..self.records.len() as Index;
         change
     }
 
-    fn enter(&mut self, line: u32, offset: u64, refused: bool, mut entry: Entry) {
+    fn enter(&mut self, line: u32, offset: u64, (refused, glued): (bool, bool), mut entry: Entry) {
         self.note(&mut entry);
         let index = self.records.len() as Index;
         let twin = entry.uuid.as_ref().and_then(|id| self.ids.get(id).copied());
@@ -404,6 +411,14 @@ impl Session {
             api_error: entry.api_error,
             trouble: entry.trouble,
             refused,
+            glued,
+            untyped: entry.untyped,
+            model: entry
+                .message
+                .model
+                .as_deref()
+                .map(|model| self.names.add(model)),
+            notifies: entry.origin.as_deref() == Some("task-notification"),
             replaced_by: None,
             duplicate: twin.is_some(),
             group,

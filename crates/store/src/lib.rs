@@ -1,1 +1,27 @@
-//! (being laid out)
+//! Where sessions live: find, read, follow.
+//!
+//! In reading order: [`dirs`] says where to look, [`find`] walks there, [`read`] folds a file
+//! into a session, [`each`] does that for many files at once, [`resolve`] finds the one a
+//! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
+//! [`follow`] reads on while it grows.
+//!
+//! This crate knows folders and file names. It does not know what a line means (see
+//! `unspool-model`), reads neither the environment nor the clock, prints nothing, and never
+//! writes.
+
+pub mod dirs;
+pub mod each;
+pub mod error;
+pub mod family;
+pub mod find;
+pub mod follow;
+pub mod open;
+pub mod project;
+pub mod read;
+pub mod resolve;
+pub mod side;
+
+pub use error::{Error, Warning};
+pub use find::{AgentFile, Found, OtherFile, SessionFile, find};
+pub use read::{Loaded, read, read_end};
+pub use unspool_model::session::Role;

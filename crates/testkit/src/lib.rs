@@ -1,1 +1,20 @@
-//! (being laid out)
+//! For tests only: transcripts, homes and trees that are made up but realistic.
+//!
+//! Together with `unspool-model` the only code that knows the names in the
+//! format, because it writes what the client would write. It depends on no
+//! other crate of the workspace, so that a misreading there cannot make the
+//! test data agree with it.
+//!
+//! - [`script`] turns a few lines of conversation into a transcript;
+//! - [`graph`] draws small strange sessions from a seed;
+//! - [`tree`] fills a config directory of any size, and knows the truth about it;
+//! - [`home`] is a temporary machine to run the program on;
+//! - [`random`] and [`moment`] are the two things that tests must not take
+//!   from the world: chance and time.
+
+pub mod graph;
+pub mod home;
+pub mod moment;
+pub mod random;
+pub mod script;
+pub mod tree;

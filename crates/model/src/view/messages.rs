@@ -1,16 +1,19 @@
 //! The Messages-API array that a client would send when it resumes the session.
 //!
-//! First the chain: which lines are live, in which order ([`chain`]). Then the messages:
-//! lines merged, calls and results brought together, what cannot be sent left out
-//! ([`assemble`]). Reminders that the client makes anew on every start are not part of the
+//! First the chain: which lines are live, in which order (`client`, and `own` for our own
+//! rules). Then the messages: lines merged (`assemble`), calls and results brought together
+//! (`pair`). Reminders that the client makes anew on every start are not part of the
 //! conversation and are left out.
 
 pub(crate) mod assemble;
-mod chain;
+mod client;
+mod own;
+mod pair;
 
 use crate::log::Source;
 use crate::session::{Index, Session};
 use crate::view::profile::Profile;
+use crate::view::strict;
 
 /// What resuming would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +78,12 @@ pub struct Piece {
     pub call: Option<Box<str>>,
     /// Text without a visible character.
     pub blank: bool,
+    /// Text of no length.
+    pub empty: bool,
+    /// The content was this one string, not a list of blocks.
+    pub bare: bool,
+    /// A result that reports a failure.
+    pub is_error: bool,
     /// The block as JSON.
     pub json: String,
     /// The line it comes from; `None` for what the client puts in.
@@ -84,7 +93,10 @@ pub struct Piece {
 /// The messages that the client of `profile` would send.
 pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Resume {
     let rules = profile.rules();
-    match chain::chain(session, &rules) {
+    match outcome(session, profile) {
+        Outcome::Lines(lines) if profile == Profile::Strict => Resume::Messages(strict::accepted(
+            assemble::assemble_own(session, source, &lines, &rules),
+        )),
         Outcome::Lines(lines) => {
             Resume::Messages(assemble::assemble(session, source, &lines, &rules))
         }
@@ -106,7 +118,10 @@ pub enum Outcome {
 
 /// What the client of `profile` would make of the lines.
 pub fn outcome(session: &Session, profile: Profile) -> Outcome {
-    chain::chain(session, &profile.rules())
+    match profile {
+        Profile::Strict => own::chain(session),
+        client => client::chain(session, &client.rules()),
+    }
 }
 
 /// The lines that the client of `profile` would build its messages from, in order.

@@ -40,15 +40,24 @@ pub enum Circle {
     Heals,
 }
 
-/// What becomes of a tool result without its call.
+/// How calls and results are paired before sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Orphan {
-    /// Sent as it is; the API refuses it.
-    Sent,
-    /// Dropped.
-    Dropped,
-    /// Dropped; "(no content)" if nothing else is left of the message.
-    Placeholder,
+pub enum Pairing {
+    /// Not at all.
+    None,
+    /// Missing results are filled in and results without calls dropped.
+    Gentle,
+    /// The same, and nothing is called or answered twice.
+    Full,
+}
+
+/// How lines with one message id become one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// Only lines that follow each other.
+    Neighbours,
+    /// Lines that only tool results part.
+    AcrossResults,
 }
 
 /// The rules of one profile.
@@ -58,10 +67,16 @@ pub struct Rules {
     pub leaf: Leaf,
     /// Circles of parents.
     pub circle: Circle,
-    /// Orphan results.
-    pub orphan: Orphan,
-    /// Unknown parents follow the line before; otherwise the history is cut there.
+    /// Lines of one message.
+    pub join: Join,
+    /// Unknown parents are healed by time; otherwise the history is cut there.
     pub heals: bool,
+    /// Several objects on one line are read.
+    pub reads_glued: bool,
+    /// Lines without an id take part (all of them as one).
+    pub takes_nameless: bool,
+    /// Without any line there is an empty conversation, not none.
+    pub starts_empty: bool,
     /// `progress` lines are links of the chain.
     pub progress: bool,
     /// Parallel calls and their results are brought back by message id.
@@ -74,16 +89,22 @@ pub struct Rules {
     pub queued: bool,
     /// A call at the very end gets a synthetic result; otherwise it is dropped.
     pub completes: bool,
-    /// Only the first of two calls with one id is sent.
-    pub unique_calls: bool,
-    /// Messages of thinking or blank text alone are dropped.
-    pub drops_thinking_only: bool,
+    /// How calls and results are paired before sending.
+    pub pairing: Pairing,
+    /// Two texts that become neighbours in one message are parted by a line end.
+    pub parts_texts: bool,
+    /// Lines of thinking or blank text alone are dropped, empty ones filled.
+    pub fills: bool,
+    /// Calls stand behind all other blocks of their message.
+    pub calls_last: bool,
     /// Thinking of another model than the last one is dropped.
     pub drops_foreign_thinking: bool,
-    /// The leaf must have a time, else there is no conversation.
-    pub needs_time: bool,
-    /// Nothing the API refuses is let through.
-    pub strict: bool,
+    /// Notifications of background tasks are sent as reminders.
+    pub wraps_notifications: bool,
+    /// A reply that is one string, or a prompt without content, makes resuming fail.
+    pub brittle: bool,
+    /// Failed results keep only their text.
+    pub errors_are_text: bool,
 }
 
 impl Profile {
@@ -131,64 +152,66 @@ impl Profile {
         let newest = Rules {
             leaf: Leaf::FileOrder,
             circle: Circle::Heals,
-            orphan: Orphan::Placeholder,
+            join: Join::AcrossResults,
             heals: true,
+            reads_glued: true,
+            takes_nameless: true,
+            starts_empty: false,
             progress: false,
             siblings: true,
             preserved: true,
             local_commands: true,
             queued: true,
             completes: true,
-            unique_calls: true,
-            drops_thinking_only: true,
+            pairing: Pairing::Full,
+            parts_texts: true,
+            fills: true,
+            calls_last: true,
             drops_foreign_thinking: true,
-            needs_time: true,
-            strict: false,
+            wraps_notifications: true,
+            brittle: false,
+            errors_are_text: true,
         };
-        let middle = Rules {
+        let v2_1_200 = Rules {
+            completes: false,
+            reads_glued: false,
+            ..newest
+        };
+        let v2_1_100 = Rules {
             leaf: Leaf::Newest,
+            preserved: false,
+            queued: false,
+            calls_last: false,
+            drops_foreign_thinking: false,
+            wraps_notifications: false,
+            errors_are_text: false,
+            ..v2_1_200
+        };
+        let v2_1_45 = Rules {
             circle: Circle::Stops,
-            orphan: Orphan::Dropped,
             heals: false,
             progress: true,
             siblings: false,
-            preserved: false,
             local_commands: false,
-            queued: false,
-            completes: false,
-            unique_calls: false,
-            drops_thinking_only: true,
-            drops_foreign_thinking: false,
-            needs_time: false,
-            strict: false,
+            pairing: Pairing::Gentle,
+            parts_texts: false,
+            ..v2_1_100
         };
         match self {
             Profile::V2_0_50 => Rules {
                 circle: Circle::Hangs,
-                orphan: Orphan::Sent,
+                join: Join::Neighbours,
+                starts_empty: true,
                 progress: false,
-                drops_thinking_only: false,
-                ..middle
+                pairing: Pairing::None,
+                fills: false,
+                brittle: true,
+                ..v2_1_45
             },
-            Profile::V2_1_45 => middle,
-            Profile::V2_1_100 => Rules {
-                leaf: Leaf::Newest,
-                circle: Circle::Stops,
-                completes: false,
-                preserved: false,
-                needs_time: false,
-                ..newest
-            },
-            Profile::V2_1_200 => Rules {
-                completes: false,
-                ..newest
-            },
-            Profile::V2_1_325 => newest,
-            Profile::Strict => Rules {
-                needs_time: false,
-                strict: true,
-                ..newest
-            },
+            Profile::V2_1_45 => v2_1_45,
+            Profile::V2_1_100 => v2_1_100,
+            Profile::V2_1_200 => v2_1_200,
+            Profile::V2_1_325 | Profile::Strict => newest,
         }
     }
 }

@@ -1,0 +1,126 @@
+//! Which lines are live by our own rules: nothing that belongs to the conversation is lost.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::block::BlockKind;
+use crate::entry::Kind;
+use crate::graph::{self, Links};
+use crate::session::{Index, Session};
+use crate::view::messages::Outcome;
+
+pub(super) fn chain(session: &Session) -> Outcome {
+    let links = graph::links(session);
+    let Some(leaf) = graph::live_leaf(session, &links) else {
+        return Outcome::None;
+    };
+    let mut lines = Vec::new();
+    for at in links.ancestors(leaf) {
+        lines.push(at);
+        if is_boundary(session, at) {
+            break;
+        }
+    }
+    lines.reverse();
+    preserve(session, &links, &mut lines);
+    let lines = with_siblings(session, &links, lines);
+    Outcome::Lines(
+        lines
+            .into_iter()
+            .map(|at| session.records[at as usize].replaced_by.unwrap_or(at))
+            .collect(),
+    )
+}
+
+/// Whether the walk ends here: everything before was summarised.
+pub(super) fn is_boundary(session: &Session, at: Index) -> bool {
+    matches!(&session.records[at as usize].kind, Kind::CompactBoundary(boundary) if !boundary.micro)
+}
+
+/// Puts lines back that the compaction kept, behind the line it names.
+fn preserve(session: &Session, links: &Links, lines: &mut Vec<Index>) {
+    let first = lines.first().map(|&at| &session.records[at as usize].kind);
+    let Some(Kind::CompactBoundary(boundary)) = first else {
+        return;
+    };
+    let present: HashSet<Index> = lines.iter().copied().collect();
+    let mut kept: Vec<Index> = boundary
+        .preserved
+        .iter()
+        .filter_map(|id| session.find(id))
+        .collect();
+    if let (true, Some((head, tail))) = (kept.is_empty(), &boundary.segment) {
+        kept = segment(links, session.find(head), session.find(tail));
+    }
+    kept.retain(|at| !present.contains(at));
+    let anchor = boundary.anchor.as_ref().and_then(|id| session.find(id));
+    if let Some(place) = lines.iter().position(|&at| Some(at) == anchor) {
+        lines.splice(place + 1..place + 1, kept);
+    }
+}
+
+/// The lines from `head` to `tail`; none if the one does not lead to the other.
+fn segment(links: &Links, head: Option<Index>, tail: Option<Index>) -> Vec<Index> {
+    let Some(tail) = tail else { return Vec::new() };
+    let mut lines = Vec::new();
+    for at in links.ancestors(tail) {
+        lines.push(at);
+        if Some(at) == head {
+            lines.reverse();
+            return lines;
+        }
+    }
+    Vec::new()
+}
+
+/// Brings back what parallel calls left beside the walk: all lines of each message on it, and
+/// the results of their calls.
+fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Index> {
+    let results = results_by_call(session, links);
+    let on_walk: HashSet<Index> = lines.iter().copied().collect();
+    let mut placed: HashSet<Index> = HashSet::new();
+    let mut done: HashSet<Index> = HashSet::new();
+    let mut out = Vec::with_capacity(lines.len());
+    for at in lines {
+        if let Some(message) = session.records[at as usize].message
+            && done.insert(message)
+        {
+            let family = family(session, message, &results);
+            if family.iter().any(|line| !on_walk.contains(line)) {
+                out.extend(family.into_iter().filter(|&line| placed.insert(line)));
+            }
+        }
+        if placed.insert(at) {
+            out.push(at);
+        }
+    }
+    out
+}
+
+/// The lines of a message and the results of its calls, in file order each.
+fn family(session: &Session, message: Index, results: &HashMap<&str, Vec<Index>>) -> Vec<Index> {
+    let mut lines = session.messages[message as usize].records.clone();
+    let mut answers = Vec::new();
+    for &at in &lines {
+        for block in session.blocks_of(&session.records[at as usize]) {
+            if let (BlockKind::ToolUse, Some(id)) = (block.kind, &block.id) {
+                answers.extend(results.get(&**id).into_iter().flatten().copied());
+            }
+        }
+    }
+    answers.sort_unstable();
+    answers.dedup();
+    lines.extend(answers);
+    lines
+}
+
+fn results_by_call<'a>(session: &'a Session, links: &Links) -> HashMap<&'a str, Vec<Index>> {
+    let mut results: HashMap<&str, Vec<Index>> = HashMap::new();
+    for &at in &links.order {
+        for block in session.blocks_of(&session.records[at as usize]) {
+            if let (BlockKind::ToolResult, Some(id)) = (block.kind, &block.id) {
+                results.entry(id).or_default().push(at);
+            }
+        }
+    }
+    results
+}

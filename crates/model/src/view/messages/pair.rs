@@ -1,0 +1,124 @@
+//! Calls and results brought together, as clients from 2.1.0 on do before they send.
+
+use std::collections::HashSet;
+
+use crate::view::messages::assemble::{NO_CONTENT, result_piece, text_piece};
+use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
+use crate::view::profile::Pairing;
+
+const MISSING: &str = "[Tool result missing due to internal error]";
+const ORPHANED: &str = "[Orphaned tool result removed due to conversation resume]";
+const DUPLICATE: &str = "[Tool use interrupted]";
+
+/// The same messages with each call answered right behind it and nothing answered twice.
+pub(super) fn paired(drafts: Vec<ApiMessage>, pairing: Pairing) -> Vec<ApiMessage> {
+    let full = pairing == Pairing::Full;
+    let mut out: Vec<ApiMessage> = Vec::with_capacity(drafts.len());
+    let mut used: HashSet<Box<str>> = HashSet::new();
+    let mut rest = drafts.into_iter().peekable();
+    while let Some(message) = rest.next() {
+        match message.role {
+            Speaker::User if full => out.extend(unasked(message, out.is_empty(), out.last())),
+            Speaker::User => out.push(message),
+            Speaker::Assistant => {
+                if !full {
+                    used.clear();
+                }
+                let (message, calls) = unique(message, &mut used, full);
+                out.push(message);
+                let next = rest.next_if(|next| next.role == Speaker::User);
+                out.extend(answered(&calls, next, full));
+            }
+        }
+    }
+    out
+}
+
+/// A user message that no reply precedes holds no results.
+fn unasked(
+    mut message: ApiMessage,
+    first: bool,
+    before: Option<&ApiMessage>,
+) -> Option<ApiMessage> {
+    if before.is_some_and(|before| before.role == Speaker::Assistant) {
+        return Some(message);
+    }
+    let had = message.content.len();
+    message
+        .content
+        .retain(|piece| piece.kind != PieceKind::Result);
+    if message.content.is_empty() && had > 0 {
+        if !first {
+            return None;
+        }
+        message.content.push(own(ORPHANED));
+    }
+    Some(message)
+}
+
+/// The reply without calls that were made before, and the ids of its calls.
+fn unique(
+    mut message: ApiMessage,
+    used: &mut HashSet<Box<str>>,
+    full: bool,
+) -> (ApiMessage, Vec<Box<str>>) {
+    let mut calls = Vec::new();
+    message.content.retain(|piece| {
+        if piece.kind != PieceKind::Call {
+            return true;
+        }
+        let id = piece.call.clone().unwrap_or_default();
+        let first = used.insert(id.clone());
+        if first {
+            calls.push(id);
+        }
+        first || !full
+    });
+    if message.content.is_empty() {
+        message.content.push(own(DUPLICATE));
+    }
+    (message, calls)
+}
+
+/// What follows a reply: its results, once each, and a note for those that are missing.
+fn answered(calls: &[Box<str>], next: Option<ApiMessage>, full: bool) -> Option<ApiMessage> {
+    let asked: HashSet<&str> = calls.iter().map(|call| &**call).collect();
+    let had_next = next.is_some();
+    let content = next.map(|next| next.content).unwrap_or_default();
+    let given: HashSet<&str> = content
+        .iter()
+        .filter(|piece| piece.kind == PieceKind::Result)
+        .filter_map(|piece| piece.call.as_deref())
+        .collect();
+    let mut pieces: Vec<Piece> = calls
+        .iter()
+        .filter(|call| !given.contains(&***call))
+        .map(|call| result_piece(call, MISSING))
+        .collect();
+    let mut seen: HashSet<Box<str>> = HashSet::new();
+    pieces.extend(content.into_iter().filter(|piece| {
+        let Some(call) = piece
+            .call
+            .as_ref()
+            .filter(|_| piece.kind == PieceKind::Result)
+        else {
+            return piece.kind != PieceKind::Result;
+        };
+        asked.contains(&**call) && (seen.insert(call.clone()) || !full)
+    }));
+    if pieces.is_empty() && had_next && full {
+        pieces.push(own(NO_CONTENT));
+    }
+    (!pieces.is_empty()).then_some(ApiMessage {
+        role: Speaker::User,
+        content: pieces,
+    })
+}
+
+/// A text that stands in no line.
+fn own(text: &str) -> Piece {
+    Piece {
+        record: None,
+        ..text_piece(text, 0)
+    }
+}

@@ -1,0 +1,177 @@
+//! What can stop us, and what only deserves a remark.
+//!
+//! An [`Error`] ends what was asked; a [`Warning`] is about one file among many and goes to
+//! stderr while the others are read. What is wrong inside a file is neither: it is a fault
+//! of the session.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why something could not be done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A folder that was named is not there.
+    #[error("there is no folder `{}`", path.display())]
+    MissingDir {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file that was named is not there.
+    #[error("there is no file `{}`", path.display())]
+    MissingFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// We may not read it.
+    #[error("no permission to read `{}`", path.display())]
+    Denied {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// It has the name of a transcript but is something else.
+    #[error("`{}` is {what}, not a file", path.display())]
+    NotAFile {
+        /// What was named.
+        path: PathBuf,
+        /// What it is, with its article.
+        what: &'static str,
+    },
+    /// The system failed.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No session is meant by this.
+    #[error("{what}")]
+    NotFound {
+        /// The whole sentence.
+        what: String,
+    },
+    /// Several sessions are meant by this.
+    #[error("`{argument}` may mean {} sessions{}", candidates.len(), Listed(candidates))]
+    Ambiguous {
+        /// What was asked for.
+        argument: String,
+        /// The sessions, newest first.
+        candidates: Vec<Candidate>,
+    },
+}
+
+impl Error {
+    /// What the system's error means for this path.
+    pub fn io(path: &Path, source: io::Error) -> Error {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Error::MissingFile { path },
+            io::ErrorKind::PermissionDenied => Error::Denied { path },
+            _ => Error::Io { path, source },
+        }
+    }
+
+    /// The same as a remark about one file among many.
+    pub fn warning(&self, path: &Path) -> Warning {
+        let why = match self {
+            Error::MissingDir { .. } | Error::MissingFile { .. } => "it is gone".to_owned(),
+            Error::Denied { .. } => "no permission to read it".to_owned(),
+            Error::NotAFile { what, .. } => format!("{what}, not a file"),
+            Error::Io { source, .. } => source.to_string(),
+            Error::NotFound { .. } | Error::Ambiguous { .. } => self.to_string(),
+        };
+        Warning {
+            path: path.into(),
+            why,
+        }
+    }
+
+    /// What to do next, if there is something to do.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Error::MissingDir { .. } => {
+                Some("name the folder that holds `projects`, usually `~/.claude`")
+            }
+            Error::Denied { .. } => Some("check who owns it and its permissions"),
+            Error::NotFound { .. } | Error::MissingFile { .. } => {
+                Some("list sessions with `unspool ls`")
+            }
+            Error::Ambiguous { .. } => Some("give more characters of the id"),
+            Error::NotAFile { .. } | Error::Io { .. } => None,
+        }
+    }
+}
+
+/// A session that an ambiguous argument may mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its id.
+    pub id: String,
+    /// Its title or first prompt, as far as the start of the file tells.
+    pub title: Option<String>,
+    /// When its file was last written, in milliseconds since 1970.
+    pub modified: i64,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+/// Candidates below each other, each on a line.
+struct Listed<'a>(&'a [Candidate]);
+
+/// So many candidates help; more do not.
+const LISTED: usize = 10;
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for candidate in self.0.iter().take(LISTED) {
+            let title = candidate.title.as_deref().unwrap_or_default();
+            let line = title.lines().next().unwrap_or_default();
+            let short: String = line.chars().take(60).collect();
+            write!(f, "\n  {}  {short}", candidate.id)?;
+        }
+        match self.0.len().saturating_sub(LISTED) {
+            0 => Ok(()),
+            more => write!(f, "\n  and {more} more"),
+        }
+    }
+}
+
+/// A file or folder that was passed over, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Which one.
+    pub path: PathBuf,
+    /// Why, in a few words.
+    pub why: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "skipped `{}`: {}", self.path.display(), self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ambiguous_argument_lists_its_candidates() {
+        let candidate = |id: &str| Candidate {
+            id: id.into(),
+            title: Some("fix it\nnow".into()),
+            modified: 0,
+            path: PathBuf::new(),
+        };
+        let error = Error::Ambiguous {
+            argument: "ab".into(),
+            candidates: vec![candidate("ab1"), candidate("ab2")],
+        };
+        assert_eq!(
+            error.to_string(),
+            "`ab` may mean 2 sessions\n  ab1  fix it\n  ab2  fix it"
+        );
+        assert!(error.hint().is_some());
+    }
+}

@@ -1,0 +1,133 @@
+//! A session with the files of its sub-agents.
+//!
+//! Sub-agents whose lines stand inside the session's own file (1.0) are threads of the
+//! session; the model sees to those.
+
+use std::path::PathBuf;
+
+use unspool_model::entry::Kind;
+use unspool_model::session::{Role, Session};
+
+use crate::each;
+use crate::error::{Error, Warning};
+use crate::find::{AgentFile, Found, SessionFile};
+use crate::read::{self, Loaded, Reader};
+use crate::side::{self, AgentMeta};
+
+/// A session and its sub-agents.
+#[derive(Debug)]
+pub struct Family {
+    /// The session.
+    pub main: Loaded,
+    /// Its sub-agents, in the order of their files.
+    pub agents: Vec<Agent>,
+    /// Files that could not be read.
+    pub warnings: Vec<Warning>,
+}
+
+/// A sub-agent with its own file.
+#[derive(Debug)]
+pub struct Agent {
+    /// Its id, without `agent-`.
+    pub id: String,
+    /// Its file.
+    pub file: PathBuf,
+    /// What it did.
+    pub loaded: Loaded,
+    /// What the client noted about it.
+    pub meta: Option<AgentMeta>,
+}
+
+/// With more agents than this, their files are not kept open.
+const OPEN: usize = 100;
+
+/// Reads a session and its sub-agents.
+pub fn family(found: &Found, session: &SessionFile) -> Result<Family, Error> {
+    let main = read::read(&session.path, Role::Main)?;
+    let files = agents_of(found, session);
+    let reader = Reader::default();
+    let loaded = each::map(
+        &files,
+        reader.threads,
+        |file| file.bytes,
+        |file| load(&reader, file, files.len() > OPEN),
+    );
+    let mut family = Family {
+        main,
+        agents: Vec::new(),
+        warnings: Vec::new(),
+    };
+    for (file, agent) in files.iter().zip(loaded) {
+        match agent {
+            Ok(agent) if is_warm_up(&agent.loaded.session) => {}
+            Ok(agent) => family.agents.push(agent),
+            Err(error) => family.warnings.push(error.warning(&file.path)),
+        }
+    }
+    Ok(family)
+}
+
+fn load(reader: &Reader, file: &AgentFile, many: bool) -> Result<Agent, Error> {
+    let mut loaded = reader.read(&file.path, Role::Agent)?;
+    if many {
+        loaded.source.release();
+    }
+    Ok(Agent {
+        id: file.id.clone(),
+        file: file.path.clone(),
+        loaded,
+        meta: side::agent_meta(&file.path),
+    })
+}
+
+/// The files of a session's sub-agents; looks into flat ones whose session is not known.
+pub fn agents_of<'a>(found: &'a Found, session: &SessionFile) -> Vec<&'a AgentFile> {
+    let near =
+        |agent: &&AgentFile| agent.folder == session.folder && agent.config == session.config;
+    let near: Vec<_> = found.agents.iter().filter(near).collect();
+    let mine = each::map(
+        &near,
+        each::threads(),
+        |_| 0,
+        |agent| match &agent.session {
+            Some(id) => *id == session.id,
+            None => look(agent).session.is_some_and(|id| id == session.id),
+        },
+    );
+    let both = near.into_iter().zip(mine);
+    both.filter(|(_, mine)| *mine)
+        .map(|(agent, _)| agent)
+        .collect()
+}
+
+/// What the first lines of a sub-agent's file tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Look {
+    pub session: Option<String>,
+    pub warm_up: bool,
+}
+
+/// How much of a file's start is enough to know what it is.
+pub(crate) const START: u64 = 64 << 10;
+
+pub(crate) fn look(agent: &AgentFile) -> Look {
+    // A warm-up is short, so a large file in a session's folder has nothing to tell.
+    if agent.session.is_some() && agent.bytes > START {
+        return Look::default();
+    }
+    let Ok(start) = read::read_start(&agent.path, Role::Agent, START) else {
+        return Look::default();
+    };
+    let session = start.session.first_session_id.as_ref();
+    Look {
+        session: session.map(ToString::to_string),
+        warm_up: is_warm_up(&start.session),
+    }
+}
+
+/// Whether a sub-agent's file only holds the client warming up: 2.0 and early 2.1 ask each
+/// agent for a word at start. Some of these files hold the reply alone.
+pub fn is_warm_up(session: &Session) -> bool {
+    let reply_alone = matches!(&session.records[..], [only] if only.kind == Kind::Assistant);
+    session.goal.as_deref() == Some("Warmup") || reply_alone
+}

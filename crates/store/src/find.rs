@@ -1,0 +1,443 @@
+//! Which files there are: sessions, files of sub-agents, and what only looks like one.
+//!
+//! Walks `projects` of each config folder by names and sizes alone; nothing is opened. What a
+//! flat file of a sub-agent belongs to, and whether it is one at all, is only known from its
+//! lines: see [`Found::identify_agents`]. Only regular files count, whatever symbolic links
+//! they hide behind; anything else that has the name of a transcript gets one [`Warning`].
+
+use std::collections::HashMap;
+use std::fs::{self, DirEntry, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::each;
+use crate::error::{Error, Warning};
+use crate::resolve::Target;
+use crate::{family, open};
+
+/// What a walk found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Sessions, in the order of their paths. Some may turn out to hold no conversation.
+    pub sessions: Vec<SessionFile>,
+    /// Files of sub-agents.
+    pub agents: Vec<AgentFile>,
+    /// Transcripts by name that are not conversations.
+    pub others: Vec<OtherFile>,
+    /// What was passed over.
+    pub warnings: Vec<Warning>,
+}
+
+/// The file of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its id: the name of the file.
+    pub id: String,
+    /// The name of its folder in `projects`.
+    pub folder: String,
+    /// The config folder it is in; empty for a file that was named by its path.
+    pub config: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written, in milliseconds since 1970.
+    pub modified: i64,
+    /// The folder beside it with its sub-agents and tool results, if there is one.
+    pub beside: Option<PathBuf>,
+}
+
+/// The file of a sub-agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its id, without `agent-`.
+    pub id: String,
+    /// The session it belongs to, as its folder says; `None` if only its lines know.
+    pub session: Option<String>,
+    /// The name of its project's folder.
+    pub folder: String,
+    /// The config folder it is in; empty for a file that was named by its path.
+    pub config: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written, in milliseconds since 1970.
+    pub modified: i64,
+}
+
+/// A file with the name of a transcript that is not a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// Why it does not count.
+    pub why: &'static str,
+}
+
+/// Files of the client's own helpers, which are not sub-agents.
+const HELPERS: [(&str, &str); 2] = [
+    ("acompact-", "a compaction, not a sub-agent"),
+    (
+        "aprompt_suggestion-",
+        "a prompt suggestion, not a sub-agent",
+    ),
+];
+
+/// How deep to look below `subagents`.
+const DEPTH: usize = 6;
+
+/// Walks all config folders.
+///
+/// A folder that is not there holds nothing; say so with [`crate::dirs::check`] if somebody
+/// named it.
+pub fn find(configs: &[PathBuf]) -> Found {
+    let mut walk = Walk::default();
+    let mut places = Vec::new();
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for config in configs {
+        let projects = config.join("projects");
+        // Two config folders may be one behind a link.
+        let root = fs::canonicalize(&projects).unwrap_or_else(|_| projects.clone());
+        if !roots.contains(&root) {
+            places.extend(walk.projects(config, &projects, &root));
+            roots.push(root);
+        }
+    }
+    let mut found = walk.found;
+    for part in each::map(&places, each::threads(), |_| 0, Place::walk) {
+        found.sessions.extend(part.sessions);
+        found.agents.extend(part.agents);
+        found.others.extend(part.others);
+        found.warnings.extend(part.warnings);
+    }
+    found.sort();
+    found
+}
+
+impl Found {
+    fn sort(&mut self) {
+        self.sessions.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.agents.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.others.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.warnings.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// Looks into the files of sub-agents where only the lines tell: which session a flat
+    /// one belongs to, and which are no sub-agents but the client warming up.
+    ///
+    /// Who reads all agents anyway need not call this: see [`crate::family::is_warm_up`] and
+    /// `first_session_id` of the session.
+    pub fn identify_agents(&mut self) {
+        let agents = std::mem::take(&mut self.agents);
+        let looked = each::map(&agents, each::threads(), |_| 0, family::look);
+        for (mut agent, look) in agents.into_iter().zip(looked) {
+            if look.warm_up {
+                self.others.push(OtherFile {
+                    path: agent.path,
+                    bytes: agent.bytes,
+                    why: "a warm-up, not a sub-agent",
+                });
+                continue;
+            }
+            agent.session = agent.session.or(look.session);
+            self.agents.push(agent);
+        }
+        self.sort();
+    }
+}
+
+/// A project's folder.
+struct Place<'a> {
+    config: &'a Path,
+    /// The real path of `projects`.
+    root: PathBuf,
+    dir: PathBuf,
+    folder: String,
+}
+
+impl Place<'_> {
+    fn walk(&self) -> Found {
+        let mut walk = Walk::default();
+        walk.project(self);
+        walk.found
+    }
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Found,
+}
+
+impl Walk {
+    fn projects<'a>(&mut self, config: &'a Path, projects: &Path, root: &Path) -> Vec<Place<'a>> {
+        let mut places = Vec::new();
+        for entry in self.list(projects) {
+            match self.look(&entry, root) {
+                Thing::Folder => places.push(Place {
+                    config,
+                    root: root.into(),
+                    folder: entry.file_name().to_string_lossy().into_owned(),
+                    dir: entry.path(),
+                }),
+                Thing::Transcript(metadata) => {
+                    self.other(entry.path(), &metadata, "not in a project's folder");
+                }
+                Thing::Nothing => {}
+            }
+        }
+        places
+    }
+
+    fn project(&mut self, place: &Place<'_>) {
+        let mut folders = Vec::new();
+        for entry in self.list(&place.dir) {
+            match self.look(&entry, &place.root) {
+                Thing::Folder => folders.push(entry.path()),
+                Thing::Transcript(metadata) => self.file(place, entry.path(), &metadata),
+                Thing::Nothing => {}
+            }
+        }
+        if folders.is_empty() {
+            return;
+        }
+        let sessions = self.found.sessions.iter().enumerate();
+        let ids: HashMap<String, usize> =
+            sessions.map(|(at, file)| (file.id.clone(), at)).collect();
+        for folder in folders {
+            self.folder(place, folder, &ids);
+        }
+    }
+
+    fn file(&mut self, place: &Place<'_>, path: PathBuf, metadata: &Metadata) {
+        let id = stem(&path);
+        if id.starts_with("agent-") {
+            self.agent(place, path, None, metadata);
+        } else if metadata.len() == 0 {
+            self.other(path, metadata, "empty");
+        } else {
+            self.found.sessions.push(SessionFile {
+                id,
+                folder: place.folder.clone(),
+                config: place.config.into(),
+                bytes: metadata.len(),
+                modified: open::modified(metadata),
+                beside: None,
+                path,
+            });
+        }
+    }
+
+    /// A folder beside the sessions: usually named after one of them.
+    fn folder(&mut self, place: &Place<'_>, folder: PathBuf, ids: &HashMap<String, usize>) {
+        let name = name(&folder);
+        if name == "subagents" {
+            return self.agents(place, &folder, None, DEPTH);
+        }
+        let inner = folder.join("subagents");
+        if let Some(&at) = ids.get(&name) {
+            self.found.sessions[at].beside = Some(folder);
+        }
+        self.agents(place, &inner, Some(&name), DEPTH);
+    }
+
+    fn agents(&mut self, place: &Place<'_>, dir: &Path, session: Option<&str>, depth: usize) {
+        for entry in self.list(dir) {
+            match self.look(&entry, &place.root) {
+                Thing::Folder if depth > 0 => {
+                    self.agents(place, &entry.path(), session, depth - 1);
+                }
+                Thing::Transcript(metadata) => {
+                    self.agent(place, entry.path(), session, &metadata);
+                }
+                Thing::Folder | Thing::Nothing => {}
+            }
+        }
+    }
+
+    fn agent(&mut self, place: &Place<'_>, path: PathBuf, session: Option<&str>, meta: &Metadata) {
+        let stem = stem(&path);
+        let Some(id) = stem.strip_prefix("agent-") else {
+            return self.other(path, meta, "not named like a sub-agent");
+        };
+        let helper = HELPERS.iter().find(|(start, _)| id.starts_with(start));
+        if let Some((_, why)) = helper {
+            return self.other(path, meta, why);
+        }
+        if meta.len() == 0 {
+            return self.other(path, meta, "empty");
+        }
+        self.found.agents.push(AgentFile {
+            id: id.to_owned(),
+            session: session.map(str::to_owned),
+            folder: place.folder.clone(),
+            config: place.config.into(),
+            bytes: meta.len(),
+            modified: open::modified(meta),
+            path,
+        });
+    }
+
+    fn other(&mut self, path: PathBuf, metadata: &Metadata, why: &'static str) {
+        self.found.others.push(OtherFile {
+            path,
+            bytes: metadata.len(),
+            why,
+        });
+    }
+
+    fn warn(&mut self, path: PathBuf, why: impl Into<String>) {
+        self.found.warnings.push(Warning {
+            path,
+            why: why.into(),
+        });
+    }
+
+    /// What stands in a folder; nothing if it is not there.
+    fn list(&mut self, dir: &Path) -> Vec<DirEntry> {
+        let entries = match fs::read_dir(dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+            Err(error) => {
+                self.warn(dir.into(), reason(&error));
+                return Vec::new();
+            }
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            match entry {
+                Ok(entry) => all.push(entry),
+                Err(error) => self.warn(dir.into(), reason(&error)),
+            }
+        }
+        all
+    }
+
+    /// What an entry is; warns about what it should not be.
+    fn look(&mut self, entry: &DirEntry, root: &Path) -> Thing {
+        let path = entry.path();
+        match thing(entry, &path, root) {
+            Ok(thing) => thing,
+            // It vanished since it was listed; a link to nowhere stays.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+                Thing::Nothing
+            }
+            Err(error) => {
+                self.warn(path, reason(&error));
+                Thing::Nothing
+            }
+        }
+    }
+}
+
+/// What an entry of a folder is to us.
+enum Thing {
+    Folder,
+    /// A regular file with the name of a transcript.
+    Transcript(Metadata),
+    Nothing,
+}
+
+/// Asks the system as little as possible: most entries need no call or one.
+fn thing(entry: &DirEntry, path: &Path, root: &Path) -> io::Result<Thing> {
+    let kind = entry.file_type()?;
+    if kind.is_symlink() {
+        return linked(path, root);
+    }
+    if kind.is_dir() && !is_transcript(path) {
+        return Ok(Thing::Folder);
+    }
+    if !is_transcript(path) {
+        return Ok(Thing::Nothing);
+    }
+    if !kind.is_file() {
+        return Err(unlike(kind));
+    }
+    Ok(Thing::Transcript(entry.metadata()?))
+}
+
+fn linked(path: &Path, root: &Path) -> io::Result<Thing> {
+    let metadata = fs::metadata(path)?;
+    if metadata.is_dir() && !is_transcript(path) {
+        return linked_folder(path, root);
+    }
+    if !is_transcript(path) {
+        return Ok(Thing::Nothing);
+    }
+    if !metadata.is_file() {
+        return Err(unlike(metadata.file_type()));
+    }
+    Ok(Thing::Transcript(metadata))
+}
+
+fn linked_folder(path: &Path, root: &Path) -> io::Result<Thing> {
+    let target = fs::canonicalize(path)?;
+    let above = path.parent().map(fs::canonicalize).transpose()?;
+    if above.is_some_and(|above| above.starts_with(&target)) {
+        return Err(io::Error::other("a link to a folder above it"));
+    }
+    // What is behind a link within `projects` is found where it really is.
+    let listed = target.starts_with(root);
+    Ok(if listed {
+        Thing::Nothing
+    } else {
+        Thing::Folder
+    })
+}
+
+fn unlike(kind: fs::FileType) -> io::Error {
+    io::Error::other(format!("{}, not a file", open::kind_of(kind)))
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "a link to nothing".to_owned(),
+        io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn is_transcript(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "jsonl")
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// A file that somebody named by its path, wherever it is.
+pub fn single(path: &Path) -> Result<Target, Error> {
+    let (_, metadata) = open::open(path)?;
+    let stem = stem(path);
+    let folder = path.parent().map(name).unwrap_or_default();
+    let (bytes, modified) = (metadata.len(), open::modified(&metadata));
+    if let Some(id) = stem.strip_prefix("agent-") {
+        return Ok(Target::Agent(AgentFile {
+            path: path.into(),
+            id: id.to_owned(),
+            session: None,
+            folder,
+            config: PathBuf::new(),
+            bytes,
+            modified,
+        }));
+    }
+    let beside = path.with_extension("");
+    Ok(Target::Session(SessionFile {
+        path: path.into(),
+        id: stem,
+        folder,
+        config: PathBuf::new(),
+        bytes,
+        modified,
+        beside: beside.is_dir().then_some(beside),
+    }))
+}

@@ -1,0 +1,271 @@
+//! Opening transcripts without being caught by what else may have their names, and reading
+//! single places of them again.
+//!
+//! A pipe would block us, a device may do anything, a folder cannot be read: only regular
+//! files are opened, whatever stands behind a symbolic link.
+
+use std::borrow::Cow;
+use std::fs::{self, File, FileType, Metadata, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use unspool_model::log::Source;
+
+use crate::error::Error;
+
+/// Opens a regular file; never blocks.
+pub fn open(path: &Path) -> Result<(File, Metadata), Error> {
+    // Looking first, because opening some devices already does something.
+    regular(
+        path,
+        fs::metadata(path).map_err(|why| Error::io(path, why))?,
+    )?;
+    let file = options().open(path).map_err(|why| Error::io(path, why))?;
+    // It may have been exchanged in between.
+    let metadata = file.metadata().map_err(|why| Error::io(path, why))?;
+    let metadata = regular(path, metadata)?;
+    Ok((file, metadata))
+}
+
+fn regular(path: &Path, metadata: Metadata) -> Result<Metadata, Error> {
+    if metadata.is_file() {
+        return Ok(metadata);
+    }
+    Err(Error::NotAFile {
+        path: path.into(),
+        what: kind_of(metadata.file_type()),
+    })
+}
+
+/// What something is that is not a regular file, with its article.
+pub fn kind_of(kind: FileType) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return "a pipe";
+        }
+        if kind.is_socket() {
+            return "a socket";
+        }
+        if kind.is_char_device() || kind.is_block_device() {
+            return "a device";
+        }
+    }
+    if kind.is_dir() {
+        "a folder"
+    } else {
+        "something else"
+    }
+}
+
+#[cfg(unix)]
+fn options() -> OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    const NONBLOCK: i32 = 0o4000;
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    const NONBLOCK: i32 = 0x4;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(NONBLOCK);
+    options
+}
+
+#[cfg(not(unix))]
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options
+}
+
+/// Reads at a place without moving any cursor; fewer bytes only at the end of the file.
+pub fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match read_once(file, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(unix)]
+fn read_once(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_once(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+/// When a file was last written, in milliseconds since 1970.
+pub fn modified(metadata: &Metadata) -> i64 {
+    let Ok(time) = metadata.modified() else {
+        return 0;
+    };
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+    }
+}
+
+/// What tells a file from another one in its place; zero where the system does not say.
+pub fn identity(metadata: &Metadata) -> u64 {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        metadata.dev().rotate_left(40) ^ metadata.ino()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        0
+    }
+}
+
+/// A transcript whose lines are read again from disk when somebody looks at them.
+///
+/// Keeps the file open, so that it can be read even after it was deleted or replaced.
+#[derive(Debug)]
+pub struct FileSource {
+    path: PathBuf,
+    file: Option<File>,
+    identity: u64,
+}
+
+impl FileSource {
+    pub(crate) fn new(path: &Path, file: File, metadata: &Metadata) -> FileSource {
+        FileSource {
+            path: path.into(),
+            file: Some(file),
+            identity: identity(metadata),
+        }
+    }
+
+    /// Where it is, or was.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Closes the file and opens it again for each look, as long as it is the same one. For
+    /// those who hold hundreds of sessions: a process may have some thousand files open.
+    pub fn release(&mut self) {
+        self.file = None;
+    }
+
+    /// How many lines end before `offset`: what to add to the line numbers of a session
+    /// that was read from there.
+    pub fn lines_before(&self, offset: u64) -> Result<u32, Error> {
+        self.with_file(|file| count_lines(file, offset))
+            .map_err(|why| Error::io(&self.path, why))
+    }
+
+    fn with_file<T>(&self, job: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+        if let Some(file) = &self.file {
+            return job(file);
+        }
+        let (file, metadata) = open(&self.path).map_err(io::Error::other)?;
+        if identity(&metadata) != self.identity {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        job(&file)
+    }
+}
+
+impl Source for FileSource {
+    fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
+        self.with_file(|file| {
+            let size = file.metadata()?.len();
+            // Asked before memory is taken: the file may have shrunk.
+            if offset.saturating_add(len as u64) > size {
+                return Ok(None);
+            }
+            let mut bytes = vec![0; len];
+            let read = read_at(file, &mut bytes, offset)?;
+            Ok((read == len).then_some(Cow::Owned(bytes)))
+        })
+        .ok()?
+    }
+}
+
+fn count_lines(file: &File, end: u64) -> io::Result<u32> {
+    let mut buffer = vec![0; 1 << 20];
+    let (mut at, mut lines) = (0, 0usize);
+    while at < end {
+        let want = usize::try_from(end - at)
+            .unwrap_or(usize::MAX)
+            .min(buffer.len());
+        let read = read_at(file, &mut buffer[..want], at)?;
+        if read == 0 {
+            break;
+        }
+        lines += memchr::memchr_iter(b'\n', &buffer[..read]).count();
+        at += read as u64;
+    }
+    Ok(u32::try_from(lines).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_gone_are_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        fs::write(&path, "one\ntwo\n").unwrap();
+        let (file, metadata) = open(&path).unwrap();
+        let source = FileSource::new(&path, file, &metadata);
+        assert_eq!(source.bytes(4, 3).as_deref(), Some(&b"two"[..]));
+        assert_eq!(source.bytes(4, 5), None);
+        assert_eq!(source.bytes(u64::MAX, 5), None);
+        assert_eq!(source.lines_before(4).unwrap(), 1);
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(3)
+            .unwrap();
+        assert_eq!(source.bytes(4, 3), None);
+    }
+
+    #[test]
+    fn a_deleted_file_can_still_be_looked_into_unless_released() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        fs::write(&path, "one\ntwo\n").unwrap();
+        let (file, metadata) = open(&path).unwrap();
+        let mut source = FileSource::new(&path, file, &metadata);
+        fs::rename(&path, dir.path().join("b")).unwrap();
+        assert_eq!(source.bytes(0, 3).as_deref(), Some(&b"one"[..]));
+        source.release();
+        assert_eq!(source.bytes(0, 3), None);
+        fs::write(&path, "else\n").unwrap();
+        assert_eq!(source.bytes(0, 3), None, "another file in its place");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_and_does_not_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = open(&path).unwrap_err();
+        assert!(error.to_string().ends_with("is a pipe, not a file"));
+    }
+
+    #[test]
+    fn a_folder_with_the_name_of_a_transcript_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = open(dir.path()).unwrap_err();
+        assert!(error.to_string().ends_with("is a folder, not a file"));
+        let error = open(&dir.path().join("none.jsonl")).unwrap_err();
+        assert!(matches!(error, Error::MissingFile { .. }));
+    }
+}

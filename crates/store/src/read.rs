@@ -1,0 +1,487 @@
+//! A file on disk to a session, at the speed of the machine.
+//!
+//! The file is cut at newlines into pieces of about a megabyte, which go through reused
+//! buffers. A small file is folded as it is read; of a large one, several threads decode
+//! pieces while this one folds them in order, with few pieces in flight, so a file of any
+//! size takes little memory. A line may be longer than a piece.
+//!
+//! What counts is what the file held when it was opened. If that ended within a line and
+//! the rest has arrived since, the line is read to its end; later lines wait for the next
+//! read. A file that shrinks meanwhile ends where it ends; one that vanishes is read on.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use memchr::{memchr, memchr_iter, memrchr};
+use unspool_model::entry::{self, Decoded};
+use unspool_model::log::{Line, Splitter};
+use unspool_model::session::{Role, Session};
+
+use crate::each;
+use crate::error::Error;
+use crate::open::{self, FileSource};
+
+/// A session and where its bytes are.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the lines mean.
+    pub session: Session,
+    /// Where texts and payloads are read from.
+    pub source: FileSource,
+    /// Where reading ended: the size of the file, unless it shrank.
+    pub bytes: u64,
+    /// How many lines ended, of those that were read.
+    pub lines: u32,
+    /// Where reading began: 0 unless only the end was read. Line numbers count from there;
+    /// [`FileSource::lines_before`] says what to add.
+    pub start: u64,
+}
+
+impl Loaded {
+    fn new(folded: Folded, start: u64, source: FileSource) -> Loaded {
+        Loaded {
+            session: folded.session,
+            source,
+            bytes: folded.end.max(start),
+            lines: folded.lines,
+            start,
+        }
+    }
+
+    /// Whether only the end of the file was read.
+    pub fn is_partial(&self) -> bool {
+        self.start > 0
+    }
+}
+
+/// Reads a whole file.
+pub fn read(path: &Path, role: Role) -> Result<Loaded, Error> {
+    Reader::default().read(path, role)
+}
+
+/// Reads only the start of a file: the lines that begin in its first `bytes` bytes.
+pub fn read_start(path: &Path, role: Role, bytes: u64) -> Result<Loaded, Error> {
+    Reader::default().read_start(path, role, bytes)
+}
+
+/// Reads only the end of a file: its last `turns` turns, which begin within its last
+/// `at_most` bytes, else as much as that.
+pub fn read_end(path: &Path, role: Role, turns: usize, at_most: u64) -> Result<Loaded, Error> {
+    Reader::default().read_end(path, role, turns, at_most)
+}
+
+/// How to read. The result is the same for all settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// About how many bytes to read at once.
+    pub piece: usize,
+    /// Files up to this size are read by one thread.
+    pub alone: u64,
+    /// How many threads decode the pieces of a larger file.
+    pub threads: usize,
+    /// How many bytes of the end to look at first.
+    pub window: u64,
+    /// What to do with bytes behind the last newline.
+    pub ending: Ending,
+}
+
+/// What bytes behind the last newline are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// All there is: a line that was not ended, or a torn one.
+    #[default]
+    Final,
+    /// A line that is being written; somebody follows the file from here on.
+    Growing,
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader {
+            piece: 1 << 20,
+            alone: 8 << 20,
+            threads: each::threads(),
+            window: 1 << 20,
+            ending: Ending::Final,
+        }
+    }
+}
+
+impl Reader {
+    /// Reads a whole file.
+    pub fn read(&self, path: &Path, role: Role) -> Result<Loaded, Error> {
+        self.read_start(path, role, u64::MAX)
+    }
+
+    /// Reads the start of a file, see [`read_start`].
+    pub fn read_start(&self, path: &Path, role: Role, bytes: u64) -> Result<Loaded, Error> {
+        let (file, metadata) = open::open(path)?;
+        let folded = self.fold(&file, 0, metadata.len().min(bytes), role);
+        let folded = folded.map_err(|why| Error::io(path, why))?;
+        Ok(Loaded::new(
+            folded,
+            0,
+            FileSource::new(path, file, &metadata),
+        ))
+    }
+
+    /// Reads the end of a file, see [`read_end`].
+    pub fn read_end(
+        &self,
+        path: &Path,
+        role: Role,
+        turns: usize,
+        at_most: u64,
+    ) -> Result<Loaded, Error> {
+        let (file, metadata) = open::open(path)?;
+        let folded = self.fold_end(&file, metadata.len(), role, turns, at_most);
+        let (folded, start) = folded.map_err(|why| Error::io(path, why))?;
+        let source = FileSource::new(path, file, &metadata);
+        Ok(Loaded::new(folded, start, source))
+    }
+
+    fn fold_end(
+        &self,
+        file: &File,
+        size: u64,
+        role: Role,
+        turns: usize,
+        at_most: u64,
+    ) -> io::Result<(Folded, u64)> {
+        let mut window = self.window.max(1);
+        loop {
+            window = window.min(at_most.max(1));
+            let start = line_start(file, size.saturating_sub(window), size)?;
+            let folded = self.fold(file, start, size, role)?;
+            match first_of_last(&folded.session, turns.max(1)) {
+                Some(first) if first > start => {
+                    return Ok((self.fold(file, first, size, role)?, first));
+                }
+                None if start > 0 && window < at_most => window = window.saturating_mul(4),
+                _ => return Ok((folded, start)),
+            }
+        }
+    }
+
+    /// Folds the lines that begin in `start..size`.
+    fn fold(&self, file: &File, start: u64, size: u64, role: Role) -> io::Result<Folded> {
+        let pieces = Pieces {
+            file,
+            at: start,
+            size,
+            step: self.piece.max(1),
+            carry: Vec::new(),
+        };
+        if size.saturating_sub(start) <= self.alone || self.threads < 2 {
+            return fold_alone(pieces, role, self.ending);
+        }
+        fold_together(pieces, role, self.ending, self.threads)
+    }
+}
+
+/// Where the first of the last `turns` turns begins, if there are as many.
+fn first_of_last(session: &Session, turns: usize) -> Option<u64> {
+    let mut own = session.turns.iter().rev().filter(|turn| turn.thread == 0);
+    let turn = own.nth(turns - 1)?;
+    // The record may stand behind another one on its line.
+    let line = session.records[turn.record as usize].line;
+    let at = session.records.partition_point(|record| record.line < line);
+    session.records.get(at).map(|record| record.offset)
+}
+
+/// The start of the first line that begins at `from` or later.
+fn line_start(file: &File, from: u64, size: u64) -> io::Result<u64> {
+    if from == 0 {
+        return Ok(0);
+    }
+    let mut at = from - 1;
+    let mut buffer = [0; 64 << 10];
+    while at < size {
+        let read = open::read_at(file, &mut buffer, at)?;
+        if let Some(found) = memchr(b'\n', &buffer[..read]) {
+            return Ok(at + found as u64 + 1);
+        }
+        if read == 0 {
+            break;
+        }
+        at += read as u64;
+    }
+    Ok(size)
+}
+
+/// Bytes in a buffer that is used again and again.
+#[derive(Debug, Default)]
+struct Piece {
+    /// Only ever grows, so that it is not filled with zeros for each piece.
+    buffer: Vec<u8>,
+    len: usize,
+}
+
+impl Piece {
+    fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    fn room(&mut self, want: usize) -> &mut [u8] {
+        if self.buffer.len() < self.len + want {
+            self.buffer.resize(self.len + want, 0);
+        }
+        &mut self.buffer[self.len..self.len + want]
+    }
+}
+
+/// A file cut at newlines.
+struct Pieces<'a> {
+    file: &'a File,
+    /// Where the next bytes are read.
+    at: u64,
+    /// Where the file ended when it was opened.
+    size: u64,
+    step: usize,
+    /// The start of a line whose end was not in the last piece.
+    carry: Vec<u8>,
+}
+
+impl Pieces<'_> {
+    /// Fills `piece` with the next whole lines and gives the offset of the first; `None`
+    /// at the end. Only the last piece may end without a newline.
+    fn next(&mut self, piece: &mut Piece) -> io::Result<Option<u64>> {
+        let start = self.at - self.carry.len() as u64;
+        piece.len = 0;
+        piece.add(&self.carry);
+        self.carry.clear();
+        loop {
+            let had = piece.len;
+            if self.more(piece)? == 0 {
+                return Ok((had > 0).then_some(start));
+            }
+            if let Some(last) = memrchr(b'\n', &piece.bytes()[had..]) {
+                let end = had + last + 1;
+                self.carry.extend_from_slice(&piece.bytes()[end..]);
+                piece.len = end;
+                return Ok(Some(start));
+            }
+        }
+    }
+
+    /// Adds bytes, up to a step of them.
+    fn more(&mut self, piece: &mut Piece) -> io::Result<usize> {
+        if self.at >= self.size {
+            return self.rest_of_line(piece);
+        }
+        let left = usize::try_from(self.size - self.at).unwrap_or(usize::MAX);
+        // A line longer than a step is read in ever larger ones.
+        let want = self.step.max(piece.len).min(left);
+        self.add(piece, want)
+    }
+
+    /// A line that was cut by the end the file once had, if it has grown since.
+    fn rest_of_line(&mut self, piece: &mut Piece) -> io::Result<usize> {
+        let had = piece.len;
+        if had == 0 {
+            return Ok(0);
+        }
+        let read = self.add(piece, self.step)?;
+        let Some(end) = memchr(b'\n', &piece.bytes()[had..]) else {
+            return Ok(read);
+        };
+        piece.len = had + end + 1;
+        self.at = self.at - read as u64 + end as u64 + 1;
+        Ok(end + 1)
+    }
+
+    fn add(&mut self, piece: &mut Piece, want: usize) -> io::Result<usize> {
+        let read = open::read_at(self.file, piece.room(want), self.at)?;
+        piece.len += read;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// What a fold of a range of the file gives.
+struct Folded {
+    session: Session,
+    /// Behind the last byte that was taken in.
+    end: u64,
+    /// How many lines ended.
+    lines: u32,
+}
+
+impl Folded {
+    fn new(role: Role) -> Folded {
+        Folded {
+            session: Session::new(role),
+            end: 0,
+            lines: 0,
+        }
+    }
+
+    /// Takes in what stands behind the last newline, or leaves it to a later read.
+    fn finish(&mut self, tail: Option<&Line<'_>>, ending: Ending) {
+        match (tail, ending) {
+            (Some(tail), Ending::Final) => drop(self.session.push_tail(tail)),
+            (Some(tail), Ending::Growing) => self.end = tail.offset,
+            (None, _) => {}
+        }
+    }
+}
+
+thread_local! {
+    static PIECE: RefCell<Piece> = RefCell::default();
+}
+
+/// A buffer that one very long line has made larger than this is not kept.
+const KEPT: usize = 8 << 20;
+
+fn fold_alone(mut pieces: Pieces<'_>, role: Role, ending: Ending) -> io::Result<Folded> {
+    let mut piece = PIECE.take();
+    let mut folded = Folded::new(role);
+    while let Some(offset) = pieces.next(&mut piece)? {
+        folded.end = offset + piece.len as u64;
+        let mut splitter = Splitter::starting_at(folded.lines, offset);
+        splitter.feed(piece.bytes(), |line| {
+            folded.lines = line.number;
+            folded.session.push(&line);
+        });
+        folded.finish(splitter.tail().as_ref(), ending);
+    }
+    if piece.buffer.len() <= KEPT {
+        PIECE.set(piece);
+    }
+    Ok(folded)
+}
+
+/// A piece on its way to be decoded.
+struct Job {
+    number: usize,
+    offset: u64,
+    piece: Piece,
+}
+
+/// A piece whose lines were decoded.
+struct Done {
+    job: Job,
+    /// Where each line began, how long it was and what it held.
+    lines: Vec<(u64, usize, Decoded)>,
+}
+
+/// Decodes on several threads and folds on this one, in order.
+fn fold_together(
+    mut pieces: Pieces<'_>,
+    role: Role,
+    ending: Ending,
+    threads: usize,
+) -> io::Result<Folded> {
+    let most = threads * 2;
+    let (give, jobs) = sync_channel(most);
+    let (done, results) = sync_channel(most);
+    let jobs = Mutex::new(jobs);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            let done = done.clone();
+            let jobs = &jobs;
+            scope.spawn(move || work(jobs, &done));
+        }
+        // Moved in, so that the workers see the end of their work when this returns.
+        fold_in_order(&mut pieces, role, ending, most, give, &results)
+    })
+}
+
+type Outcome = std::thread::Result<Done>;
+
+fn work(jobs: &Mutex<Receiver<Job>>, done: &SyncSender<Outcome>) {
+    loop {
+        let next = jobs.lock().map(|jobs| jobs.recv());
+        let Ok(Ok(job)) = next else { return };
+        // A panic must reach the folding thread, or it would wait for ever.
+        let outcome = catch_unwind(AssertUnwindSafe(|| decode(job)));
+        if done.send(outcome).is_err() {
+            return;
+        }
+    }
+}
+
+fn decode(job: Job) -> Done {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for end in memchr_iter(b'\n', job.piece.bytes()) {
+        let line = &job.piece.bytes()[start..end];
+        lines.push((job.offset + start as u64, line.len(), entry::decode(line)));
+        start = end + 1;
+    }
+    Done { job, lines }
+}
+
+fn fold_in_order(
+    pieces: &mut Pieces<'_>,
+    role: Role,
+    ending: Ending,
+    most: usize,
+    give: SyncSender<Job>,
+    results: &Receiver<Outcome>,
+) -> io::Result<Folded> {
+    let mut folded = Folded::new(role);
+    let mut spare: Vec<Piece> = Vec::new();
+    let mut early: BTreeMap<usize, Done> = BTreeMap::new();
+    let (mut given, mut taken, mut more) = (0, 0, true);
+    while more || taken < given {
+        while more && given - taken < most {
+            let mut piece = spare.pop().unwrap_or_default();
+            let Some(offset) = pieces.next(&mut piece)? else {
+                more = false;
+                break;
+            };
+            let job = Job {
+                number: given,
+                offset,
+                piece,
+            };
+            given += 1;
+            if give.send(job).is_err() {
+                more = false;
+            }
+        }
+        while let Some(done) = early.remove(&taken) {
+            taken += 1;
+            spare.extend(take(&mut folded, done, ending));
+        }
+        if taken < given {
+            match results.recv() {
+                Ok(Ok(done)) => drop(early.insert(done.job.number, done)),
+                Ok(Err(panic)) => resume_unwind(panic),
+                Err(_) => return Err(io::Error::other("the decoding threads are gone")),
+            }
+        }
+    }
+    Ok(folded)
+}
+
+/// Folds a decoded piece; gives its buffer back.
+fn take(folded: &mut Folded, done: Done, ending: Ending) -> Option<Piece> {
+    let Job { offset, piece, .. } = done.job;
+    folded.end = offset + piece.len as u64;
+    for (offset, len, decoded) in done.lines {
+        folded.lines += 1;
+        folded.session.take(folded.lines, offset, len, decoded);
+    }
+    let last = memrchr(b'\n', piece.bytes()).map_or(0, |at| at + 1);
+    let tail = Line {
+        number: folded.lines + 1,
+        offset: offset + last as u64,
+        bytes: &piece.bytes()[last..],
+        ended: false,
+    };
+    folded.finish((!tail.bytes.is_empty()).then_some(&tail), ending);
+    (piece.buffer.len() <= KEPT).then_some(piece)
+}

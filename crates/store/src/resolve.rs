@@ -1,0 +1,394 @@
+//! Which session a person means.
+//!
+//! An argument is the start of an id, a title, a path, `@` for the latest session of the
+//! current directory or `@N` for the N-th latest. Latest goes by the time the file was last
+//! written, which costs nothing to know and is also how the client continues a session.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use unspool_model::session::{Role, Session};
+
+use crate::each;
+use crate::error::{Candidate, Error};
+use crate::family::START;
+use crate::find::{self, AgentFile, Found, SessionFile};
+use crate::project::{key, project_of, slug};
+use crate::read::{self, Reader};
+
+/// What an argument means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The file.
+    pub target: Target,
+    /// What the person should know about the choice.
+    pub note: Option<String>,
+}
+
+/// A session, or one of its sub-agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A session.
+    Session(SessionFile),
+    /// A sub-agent.
+    Agent(AgentFile),
+}
+
+impl Target {
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        match self {
+            Target::Session(file) => &file.path,
+            Target::Agent(file) => &file.path,
+        }
+    }
+
+    /// How to read it.
+    pub fn role(&self) -> Role {
+        match self {
+            Target::Session(_) => Role::Main,
+            Target::Agent(_) => Role::Agent,
+        }
+    }
+}
+
+/// So many characters of an id are enough to mean it.
+const SHORTEST: usize = 4;
+
+/// Finds what `argument` means; `here` is the current directory.
+pub fn resolve(found: &Found, argument: &str, here: Option<&Path>) -> Result<Resolved, Error> {
+    if let Some(number) = argument.strip_prefix('@') {
+        return latest(found, argument, number, here);
+    }
+    let target = match by_path(found, argument)? {
+        Some(target) => target,
+        None => match by_id(found, argument)? {
+            Some(target) => target,
+            None => by_title(found, argument)?,
+        },
+    };
+    Ok(Resolved { target, note: None })
+}
+
+/// Sessions by the time they were last written, newest first.
+pub fn newest_first(found: &Found) -> Vec<&SessionFile> {
+    let mut files: Vec<_> = found.sessions.iter().collect();
+    files.sort_by_key(|file| Reverse(file.modified));
+    files
+}
+
+fn by_path(found: &Found, argument: &str) -> Result<Option<Target>, Error> {
+    let path = Path::new(argument);
+    let named = argument.ends_with(".jsonl");
+    let exists = argument.contains(['/', '\\']) && path.exists();
+    if !named && !exists {
+        return Ok(None);
+    }
+    let real = std::fs::canonicalize(path).map_err(|why| Error::io(path, why))?;
+    let is_it =
+        |other: &Path| other == path || std::fs::canonicalize(other).is_ok_and(|o| o == real);
+    // Only files of that name need to be compared.
+    let name = real.file_name();
+    let session = found
+        .sessions
+        .iter()
+        .filter(|file| file.path.file_name() == name);
+    if let Some(file) = session.into_iter().find(|file| is_it(&file.path)) {
+        return Ok(Some(Target::Session(file.clone())));
+    }
+    let agent = found
+        .agents
+        .iter()
+        .filter(|file| file.path.file_name() == name);
+    if let Some(file) = agent.into_iter().find(|file| is_it(&file.path)) {
+        return Ok(Some(Target::Agent(file.clone())));
+    }
+    find::single(path).map(Some)
+}
+
+fn by_id(found: &Found, argument: &str) -> Result<Option<Target>, Error> {
+    let sessions = fitting(&found.sessions, argument, |file| &file.id);
+    let agent = argument.strip_prefix("agent-").unwrap_or(argument);
+    let agents = fitting(&found.agents, agent, |file| &file.id);
+    match (&sessions[..], &agents[..]) {
+        ([], []) => Ok(None),
+        ([file], _) => Ok(Some(Target::Session((*file).clone()))),
+        ([], [file]) => Ok(Some(Target::Agent((*file).clone()))),
+        ([], _) => Err(ambiguous(argument, agents.into_iter().map(agent_candidate))),
+        _ => Err(ambiguous(argument, sessions.into_iter().map(candidate))),
+    }
+}
+
+/// Files whose id is `start`, else those whose id begins with it.
+fn fitting<'a, T>(files: &'a [T], start: &str, id: impl Fn(&T) -> &String) -> Vec<&'a T> {
+    let exact: Vec<_> = files.iter().filter(|file| id(file) == start).collect();
+    if !exact.is_empty() || start.chars().count() < SHORTEST {
+        return exact;
+    }
+    let begins = |id: &str| {
+        let head = id.get(..start.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(start))
+    };
+    files.iter().filter(|file| begins(id(file))).collect()
+}
+
+/// What a file says about itself when looking for a title.
+struct Titles {
+    own: Option<String>,
+    /// Titles it gives to lines of other files.
+    given: Vec<(unspool_model::id::Id, String)>,
+}
+
+fn by_title(found: &Found, argument: &str) -> Result<Target, Error> {
+    let wanted = argument.trim().trim_matches('"');
+    if wanted.is_empty() {
+        return Err(not_found(found, argument));
+    }
+    let titles = fold_all(found, |session| Titles {
+        own: session.title(&Default::default()),
+        given: session
+            .foreign_titles()
+            .map(|(leaf, title)| (leaf.clone(), title.to_owned()))
+            .collect(),
+    });
+    let same = |title: &str| title.trim() == wanted;
+    let alike = |title: &str| title.trim().to_lowercase() == wanted.to_lowercase();
+    for fits in [&same as &dyn Fn(&str) -> bool, &alike] {
+        let own = |titles: &Option<Titles>| {
+            let own = titles.as_ref().and_then(|titles| titles.own.as_deref());
+            own.is_some_and(fits)
+        };
+        let fitting = |(file, titles)| own(titles).then_some(file);
+        let files: Vec<_> = found
+            .sessions
+            .iter()
+            .zip(&titles)
+            .filter_map(fitting)
+            .collect();
+        if !files.is_empty() {
+            return one(argument, files);
+        }
+    }
+    by_given_title(found, argument, &titles, alike)
+}
+
+/// A `summary` line titles a session in another file by naming one of its lines.
+fn by_given_title(
+    found: &Found,
+    argument: &str,
+    titles: &[Option<Titles>],
+    fits: impl Fn(&str) -> bool,
+) -> Result<Target, Error> {
+    let given = titles.iter().flatten().flat_map(|titles| &titles.given);
+    let leaves: Vec<_> = given
+        .filter(|(_, title)| fits(title))
+        .map(|(leaf, _)| leaf)
+        .collect();
+    if leaves.is_empty() {
+        return Err(not_found(found, argument));
+    }
+    let holds = fold_all(found, |session| {
+        leaves.iter().any(|leaf| session.find(leaf).is_some())
+    });
+    let files = found.sessions.iter().zip(holds);
+    let files: Vec<_> = files
+        .filter_map(|(file, holds)| (holds == Some(true)).then_some(file))
+        .collect();
+    match files.is_empty() {
+        true => Err(not_found(found, argument)),
+        false => one(argument, files),
+    }
+}
+
+fn fold_all<R: Send>(found: &Found, job: impl Fn(&Session) -> R + Sync) -> Vec<Option<R>> {
+    let reader = Reader::default();
+    each::map(
+        &found.sessions,
+        reader.threads,
+        |file| file.bytes,
+        |file| {
+            let loaded = reader.read(&file.path, Role::Main).ok()?;
+            Some(job(&loaded.session))
+        },
+    )
+}
+
+fn one(argument: &str, files: Vec<&SessionFile>) -> Result<Target, Error> {
+    match files[..] {
+        [file] => Ok(Target::Session(file.clone())),
+        _ => Err(ambiguous(argument, files.into_iter().map(candidate))),
+    }
+}
+
+fn not_found(found: &Found, argument: &str) -> Error {
+    let lower = argument.to_lowercase();
+    let too_short = argument.chars().count() < SHORTEST
+        && !argument.is_empty()
+        && found
+            .sessions
+            .iter()
+            .any(|file| file.id.to_lowercase().starts_with(&lower));
+    let like_an_id = argument.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+    let what = if too_short {
+        format!("`{argument}` is too short; give at least {SHORTEST} characters of the id")
+    } else if like_an_id {
+        format!("no session starts with `{argument}`")
+    } else {
+        format!("no session has the id or title `{argument}`")
+    };
+    Error::NotFound { what }
+}
+
+fn ambiguous(argument: &str, candidates: impl Iterator<Item = Candidate>) -> Error {
+    let mut candidates: Vec<_> = candidates.collect();
+    candidates.sort_by_key(|candidate| Reverse(candidate.modified));
+    Error::Ambiguous {
+        argument: argument.into(),
+        candidates,
+    }
+}
+
+fn candidate(file: &SessionFile) -> Candidate {
+    Candidate {
+        id: file.id.clone(),
+        title: title_at_start(&file.path, Role::Main),
+        modified: file.modified,
+        path: file.path.clone(),
+    }
+}
+
+fn agent_candidate(file: &AgentFile) -> Candidate {
+    Candidate {
+        id: format!("agent-{}", file.id),
+        title: title_at_start(&file.path, Role::Agent),
+        modified: file.modified,
+        path: file.path.clone(),
+    }
+}
+
+fn title_at_start(path: &Path, role: Role) -> Option<String> {
+    let start = read::read_start(path, role, START).ok()?;
+    start.session.title(&Default::default())
+}
+
+fn latest(
+    found: &Found,
+    argument: &str,
+    number: &str,
+    here: Option<&Path>,
+) -> Result<Resolved, Error> {
+    let number = match number {
+        "" => Some(1),
+        number => number.parse().ok().filter(|&number| number > 0),
+    };
+    let Some(number) = number else {
+        let what = format!("`{argument}` is not `@` with a number from 1");
+        return Err(Error::NotFound { what });
+    };
+    let files = newest_first(found);
+    let (mine, note) = of_directory(&files, here, number);
+    match mine.get(number - 1) {
+        Some(file) => Ok(Resolved {
+            target: Target::Session((*file).clone()),
+            note,
+        }),
+        None => Err(Error::NotFound {
+            what: match mine.len() {
+                0 => "there are no sessions".to_owned(),
+                1 => format!("there is no `{argument}`: only 1 session was found here"),
+                many => format!("there is no `{argument}`: only {many} sessions were found here"),
+            },
+        }),
+    }
+}
+
+/// Up to `number` sessions of the directory; of the nearest one above it that has any; of
+/// all.
+fn of_directory<'a>(
+    files: &[&'a SessionFile],
+    here: Option<&Path>,
+    number: usize,
+) -> (Vec<&'a SessionFile>, Option<String>) {
+    let places = here.map(spellings).unwrap_or_default();
+    for place in &places {
+        // Sessions usually lie in the folder that is named after their directory.
+        let near = files.iter().filter(|file| may_belong(&file.folder, place));
+        let mine = near.filter(|file| project_at_start(file).is_some_and(|at| at.is(place)));
+        let mine: Vec<_> = mine.take(number).copied().collect();
+        if !mine.is_empty() {
+            return (mine, None);
+        }
+    }
+    let projects = each::map(files, each::threads(), |_| 0, |file| project_at_start(file));
+    let all: Vec<_> = files.iter().copied().zip(projects).collect();
+    let above = |place: &PathBuf| place.ancestors().map(Path::to_owned).collect::<Vec<_>>();
+    for (steps, dir) in places
+        .iter()
+        .flat_map(|place| above(place).into_iter().enumerate())
+    {
+        let mine = all
+            .iter()
+            .filter(|(_, at)| at.as_ref().is_some_and(|at| at.is(&dir)));
+        let mine: Vec<_> = mine.map(|(file, _)| *file).collect();
+        if !mine.is_empty() {
+            let note = format!(
+                "no session of this directory; looked in `{}`",
+                dir.display()
+            );
+            return (mine, (steps > 0).then_some(note));
+        }
+    }
+    let talks = all.iter().filter(|(_, project)| project.is_some());
+    let note = here.map(|_| "no session of this directory; looked at all".to_owned());
+    (talks.map(|(file, _)| *file).collect(), note)
+}
+
+/// The directory as given and, if a link hides it, as it really is.
+fn spellings(here: &Path) -> Vec<PathBuf> {
+    let mut all = vec![here.to_owned()];
+    let real = std::fs::canonicalize(here).ok();
+    all.extend(real.filter(|real| real != here));
+    all
+}
+
+/// Whether a folder may hold sessions of a directory or of its worktrees.
+fn may_belong(folder: &str, dir: &Path) -> bool {
+    let own = slug(&dir.to_string_lossy());
+    let Some(head) = folder.get(..own.len()) else {
+        return false;
+    };
+    // Only drive letters differ in case, and a mistake here costs one look into a file.
+    let rest = &folder[own.len()..];
+    head.eq_ignore_ascii_case(&own) && (rest.is_empty() || rest.starts_with("--claude-worktrees-"))
+}
+
+/// Where a session belongs, as the start of its file tells.
+struct At {
+    /// Where it began.
+    cwd: Option<String>,
+    folder: String,
+}
+
+impl At {
+    fn is(&self, dir: &Path) -> bool {
+        let dir = dir.to_string_lossy();
+        match &self.cwd {
+            Some(cwd) => key(cwd) == key(&dir) || key(project_of(cwd)) == key(&dir),
+            None => self.folder == slug(&dir),
+        }
+    }
+}
+
+/// `None` if the file holds no conversation.
+fn project_at_start(file: &SessionFile) -> Option<At> {
+    let start = read::read_start(&file.path, Role::Main, START).ok()?;
+    let whole = start.bytes >= file.bytes;
+    if whole && !start.session.is_conversation() {
+        return None;
+    }
+    let first = start.session.cwds.iter().next();
+    Some(At {
+        cwd: first.map(|(cwd, _)| cwd.to_owned()),
+        folder: file.folder.clone(),
+    })
+}

@@ -1,0 +1,236 @@
+//! What else the client keeps about a session: files it wrote beside it, and what they say.
+//!
+//! Only lists and small notes; nothing here is needed to read a session. Notes are read
+//! leniently: a field that is missing or of another type is simply not there.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::find::SessionFile;
+use crate::open;
+
+/// Files that belong to a session, each list in the order of its names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Side {
+    /// Large tool outputs: `<session>/tool-results/…`
+    pub tool_results: Vec<PathBuf>,
+    /// Copies of files before they were changed: `file-history/<session>/…`
+    pub file_history: Vec<PathBuf>,
+    /// Todo lists of the session and its agents: `todos/<session>-agent-….json`
+    pub todos: Vec<PathBuf>,
+    /// Tasks: `tasks/<session>/….json`
+    pub tasks: Vec<PathBuf>,
+    /// The title a person gave: `<session>/custom-title.json`
+    pub custom_title: Option<PathBuf>,
+}
+
+/// Lists the files that belong to a session.
+pub fn side(file: &SessionFile) -> Side {
+    let beside = |name: &str| file.beside.as_ref().map(|dir| dir.join(name));
+    let config = |name: &str| {
+        let known = !file.config.as_os_str().is_empty();
+        known.then(|| file.config.join(name))
+    };
+    let own = format!("{}-agent-", file.id);
+    let mut todos = config("todos").map_or_else(Vec::new, |dir| files(&dir, 0));
+    todos.retain(|path| name(path).starts_with(&own));
+    let mut tasks = config("tasks").map_or_else(Vec::new, |dir| files(&dir.join(&file.id), 0));
+    tasks.retain(|path| path.extension().is_some_and(|end| end == "json"));
+    Side {
+        tool_results: beside("tool-results").map_or_else(Vec::new, |dir| files(&dir, 1)),
+        file_history: config("file-history")
+            .map_or_else(Vec::new, |dir| files(&dir.join(&file.id), 0)),
+        todos,
+        tasks,
+        custom_title: beside("custom-title.json").filter(|path| path.is_file()),
+    }
+}
+
+/// Regular files in a folder and `depth` folders below it.
+fn files(dir: &Path, depth: usize) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let kind = entry.file_type();
+        match kind {
+            Ok(kind) if kind.is_file() => all.push(entry.path()),
+            Ok(kind) if kind.is_dir() && depth > 0 => {
+                all.extend(files(&entry.path(), depth - 1));
+            }
+            _ => {}
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// A running client, as `sessions/<pid>.json` tells (2.1.139 and later).
+///
+/// The file stays behind when the client is killed, so whether the process lives is another
+/// question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Running {
+    /// The process.
+    pub pid: u32,
+    /// The session it works on.
+    pub session: Option<String>,
+    /// `idle`, `busy` or `waiting`.
+    pub status: Option<String>,
+    /// Where it runs.
+    pub cwd: Option<String>,
+    /// When the file was last written, in milliseconds since 1970.
+    pub modified: i64,
+    /// Everything the file says.
+    pub all: Value,
+}
+
+/// The clients that a config folder says are running.
+pub fn registry(config: &Path) -> Vec<Running> {
+    let entries = files(&config.join("sessions"), 0);
+    entries.iter().filter_map(|path| running(path)).collect()
+}
+
+fn running(path: &Path) -> Option<Running> {
+    let named = path.file_stem()?.to_str()?.parse().ok();
+    let all = json(path)?;
+    let pid = all["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
+    Some(Running {
+        pid: pid.or(named)?,
+        session: text(&all, "sessionId"),
+        status: text(&all, "status"),
+        cwd: text(&all, "cwd"),
+        modified: fs::metadata(path).map_or(0, |metadata| open::modified(&metadata)),
+        all,
+    })
+}
+
+/// What the client noted about a sub-agent (2.1.100 and later).
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentMeta {
+    /// Its type, such as `Explore`.
+    pub agent_type: Option<String>,
+    /// What it was asked to do, in a few words.
+    pub description: Option<String>,
+    /// The call that started it.
+    pub tool_use_id: Option<String>,
+    /// Everything the file says.
+    pub all: Value,
+}
+
+/// What stands in the `.meta.json` beside the file of a sub-agent.
+pub fn agent_meta(agent: &Path) -> Option<AgentMeta> {
+    let all = json(&agent.with_extension("meta.json"))?;
+    Some(AgentMeta {
+        agent_type: text(&all, "agentType"),
+        description: text(&all, "description"),
+        tool_use_id: text(&all, "toolUseId"),
+        all,
+    })
+}
+
+/// What the client's own list of sessions in a project's folder says, entry by entry.
+pub fn sessions_index(project: &Path) -> Vec<Value> {
+    match json(&project.join("sessions-index.json")) {
+        Some(Value::Object(mut index)) => match index.remove("entries") {
+            Some(Value::Array(entries)) => entries,
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Notes are small; what is larger than this is something else.
+const LARGEST: u64 = 16 << 20;
+
+fn json(path: &Path) -> Option<Value> {
+    let (file, _) = open::open(path).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value[key].as_str().map(str::to_owned)
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find;
+
+    fn write(root: &Path, name: &str, text: &str) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn what_belongs_to_a_session_is_found_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for name in [
+            "projects/-p/s1.jsonl",
+            "projects/-p/s1/tool-results/t1.txt",
+            "projects/-p/s1/tool-results/pdf-1/page.json",
+            "projects/-p/s1/custom-title.json",
+            "projects/-p/s2/tool-results/t2.txt",
+            "file-history/s1/abc@v1",
+            "file-history/s2/abc@v1",
+            "todos/s1-agent-s1.json",
+            "todos/s2-agent-s2.json",
+            "tasks/s1/1.json",
+            "tasks/s1/.lock",
+        ] {
+            write(root, name, "{}\n");
+        }
+        let found = find(&[root.to_owned()]);
+        let side = side(&found.sessions[0]);
+        let names = |paths: &[PathBuf]| paths.iter().map(|path| name(path)).collect::<Vec<_>>();
+        assert_eq!(names(&side.tool_results), ["page.json", "t1.txt"]);
+        assert_eq!(names(&side.file_history), ["abc@v1"]);
+        assert_eq!(names(&side.todos), ["s1-agent-s1.json"]);
+        assert_eq!(names(&side.tasks), ["1.json"]);
+        assert!(side.custom_title.is_some());
+    }
+
+    #[test]
+    fn the_registry_is_read_leniently() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let full = r#"{"pid":7,"sessionId":"s1","status":"busy","cwd":"/p","new":[1]}"#;
+        write(root, "sessions/7.json", full);
+        write(root, "sessions/8.json", r#"{"status":5}"#);
+        write(root, "sessions/9.json", "torn{");
+        write(root, "sessions/readme.txt", "hello");
+        let running = registry(root);
+        let short: Vec<_> = running
+            .iter()
+            .map(|one| (one.pid, one.session.as_deref(), one.status.as_deref()))
+            .collect();
+        assert_eq!(short, [(7, Some("s1"), Some("busy")), (8, None, None)]);
+    }
+
+    #[test]
+    fn notes_about_agents_and_the_index_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let meta = r#"{"agentType":"Explore","toolUseId":"t1"}"#;
+        write(root, "agent-a1.meta.json", meta);
+        let meta = agent_meta(&root.join("agent-a1.jsonl")).unwrap();
+        assert_eq!(meta.agent_type.as_deref(), Some("Explore"));
+        assert_eq!(
+            (meta.tool_use_id.as_deref(), meta.description),
+            (Some("t1"), None)
+        );
+        assert_eq!(agent_meta(&root.join("agent-a2.jsonl")), None);
+        write(root, "sessions-index.json", r#"{"entries":[{"a":1}]}"#);
+        assert_eq!(sessions_index(root).len(), 1);
+    }
+}

@@ -1,0 +1,10 @@
+//! The store against real folders and files.
+
+// Helpers outside of test functions may give up as well.
+#![allow(clippy::unwrap_used)]
+
+mod cutting;
+mod kit;
+mod meaning;
+mod tail;
+mod walk;

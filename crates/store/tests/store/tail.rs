@@ -1,0 +1,155 @@
+//! Following a file against a model of a few lines: what was written is handed out, once.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use unspool_model::session::{Role, Session};
+use unspool_store::follow::{Cursor, Tail};
+use unspool_store::read::{Ending, Reader};
+
+use crate::kit::{Dice, Home, reply, user};
+
+fn append(path: &Path, text: &str) {
+    let mut file = fs::File::options()
+        .append(true)
+        .create(true)
+        .open(path)
+        .unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// The file as the model knows it, and how much of it was handed out.
+#[derive(Default)]
+struct Model {
+    text: String,
+    handed: usize,
+}
+
+impl Model {
+    fn due(&mut self) -> Vec<String> {
+        let end = self.text.rfind('\n').map_or(0, |at| at + 1);
+        let due = self.text[self.handed..end]
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        self.handed = end;
+        due
+    }
+}
+
+#[test]
+fn whatever_happens_to_the_file_each_line_is_handed_out_once() {
+    for seed in 1..40 {
+        let home = Home::new();
+        let path = home.write("-p/s.jsonl", "");
+        let mut dice = Dice(seed * 7919);
+        let mut model = Model::default();
+        let mut tail = Tail::new(&path);
+        for step in 0..120 {
+            let line = format!("{step} {}", "日x".repeat(dice.below(600)));
+            match dice.below(10) {
+                0..=2 => change(&path, &mut model, &format!("{line}\n")),
+                3 => change(&path, &mut model, &line),
+                4 => change(&path, &mut model, &format!("{line}\n{line}\n{line}")),
+                5 => change(&path, &mut model, "\n"),
+                6 => anew(&path, &mut model, &format!("new {line}\n"), Anew::InPlace),
+                7 => anew(&path, &mut model, &format!("new {line}\n"), Anew::Renamed),
+                8 => tail = Tail::resume(&path, tail.cursor()),
+                _ => {}
+            }
+            if dice.below(3) > 0 {
+                let mut lines = Vec::new();
+                let take = |line: unspool_model::log::Line<'_>| {
+                    lines.push(String::from_utf8(line.bytes.to_vec()).unwrap());
+                };
+                let polled = tail.poll(take).unwrap();
+                assert_eq!(polled.lines as usize, lines.len());
+                assert_eq!(lines, model.due(), "seed {seed} step {step}");
+                assert_eq!(tail.cursor().offset as usize, model.handed);
+            }
+        }
+    }
+}
+
+fn change(path: &Path, model: &mut Model, text: &str) {
+    append(path, text);
+    model.text += text;
+}
+
+enum Anew {
+    InPlace,
+    Renamed,
+}
+
+/// The file is written anew: cut and refilled, or another one put in its place.
+fn anew(path: &Path, model: &mut Model, text: &str, how: Anew) {
+    match how {
+        Anew::InPlace => fs::write(path, text).unwrap(),
+        Anew::Renamed => {
+            let other = path.with_extension("new");
+            fs::write(&other, text).unwrap();
+            fs::rename(other, path).unwrap();
+        }
+    }
+    *model = Model {
+        text: text.to_owned(),
+        handed: 0,
+    };
+}
+
+#[test]
+fn a_file_may_come_late_and_go() {
+    let home = Home::new();
+    let path = home.path().join("late.jsonl");
+    let mut tail = Tail::new(&path);
+    assert_eq!(tail.poll(|_| ()).unwrap().lines, 0);
+    append(&path, "a\nb");
+    assert_eq!(tail.poll(|_| ()).unwrap().lines, 1);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(tail.poll(|_| ()).unwrap().lines, 0);
+    append(&path, "other\n");
+    let polled = tail.poll(|_| ()).unwrap();
+    assert_eq!((polled.lines, polled.restarted), (1, true));
+}
+
+#[test]
+fn a_cursor_of_another_file_starts_from_the_top() {
+    let home = Home::new();
+    let path = home.write("-p/s.jsonl", "a\nb\n");
+    let stale = Cursor {
+        offset: 2,
+        lines: 1,
+        ..Cursor::default()
+    };
+    let polled = Tail::resume(&path, stale).poll(|_| ()).unwrap();
+    assert_eq!((polled.lines, polled.restarted), (2, true));
+}
+
+#[test]
+fn reading_and_then_following_gives_the_session_of_the_whole_file() {
+    let home = Home::new();
+    let torn = user("s", "/p", "two");
+    let (start, rest) = torn.split_at(30);
+    let path = home.write("-p/s.jsonl", user("s", "/p", "one") + &reply("r1") + start);
+    let reader = Reader {
+        ending: Ending::Growing,
+        ..Reader::default()
+    };
+    let mut loaded = reader.read(&path, Role::Main).unwrap();
+    let mut tail = Tail::after(&loaded).unwrap();
+    append(&path, rest);
+    append(&path, &reply("r2"));
+    let session = &mut loaded.session;
+    tail.poll(|line| drop(session.push(&line))).unwrap();
+    let whole: Session = Reader::default().read(&path, Role::Main).unwrap().session;
+    let places = |session: &Session| -> Vec<_> {
+        session
+            .records
+            .iter()
+            .map(|record| (record.line, record.offset))
+            .collect()
+    };
+    assert_eq!(places(session), places(&whole));
+    assert_eq!((session.turns.len(), session.faults.len()), (2, 0));
+}

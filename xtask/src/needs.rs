@@ -1,0 +1,277 @@
+//! What the tests use beyond Rust, how to find it and how to install it.
+//!
+//! Nothing is installed because it is listed here, only because a step of
+//! `cargo xtask test` needs it (or because `needs --install` was asked).
+//! Nothing ever prompts: without the right to install, we say what is missing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::Outcome;
+
+/// The release of the Python SDK the differential tests compare with. Pinned,
+/// because a newer one may read transcripts differently and that is a change
+/// to look at, not a test that fails one morning.
+const SDK_VERSION: &str = "0.2.182";
+
+/// A program or package that some step cannot do without.
+pub struct Need {
+    /// Its name, as printed.
+    pub name: &'static str,
+    /// The version found on this machine, if it is there and usable.
+    find: fn() -> Option<String>,
+    install: Install,
+}
+
+enum Install {
+    /// With the system's package manager: packages per manager.
+    System(&'static [(&'static str, &'static [&'static str])]),
+    /// Into a private folder of ours.
+    Private(fn() -> Outcome),
+}
+
+/// The Python interpreter, with the means to make virtual environments.
+pub const PYTHON: Need = Need {
+    name: "python3",
+    find: find_python,
+    install: Install::System(&[
+        ("apt-get", &["python3", "python3-venv"]),
+        ("dnf", &["python3"]),
+        ("pacman", &["python"]),
+        ("zypper", &["python3"]),
+        ("apk", &["python3"]),
+        ("brew", &["python"]),
+    ]),
+};
+
+/// The Python SDK, in a private virtual environment.
+pub const SDK: Need = Need {
+    name: "claude-agent-sdk",
+    find: find_sdk,
+    install: Install::Private(install_sdk),
+};
+
+/// Runs the scripts of the dashboard.
+pub const NODE: Need = Need {
+    name: "node",
+    find: || version_of("node"),
+    install: Install::System(&[
+        ("apt-get", &["nodejs"]),
+        ("dnf", &["nodejs"]),
+        ("pacman", &["nodejs"]),
+        ("zypper", &["nodejs"]),
+        ("apk", &["nodejs"]),
+        ("brew", &["node"]),
+    ]),
+};
+
+/// Opens the dashboard.
+pub const CHROMIUM: Need = Need {
+    name: "chromium",
+    find: || CHROMIUM_NAMES.iter().find_map(|name| version_of(name)),
+    install: Install::System(&[
+        ("apt-get", &["chromium"]),
+        ("dnf", &["chromium"]),
+        ("pacman", &["chromium"]),
+        ("zypper", &["chromium"]),
+        ("apk", &["chromium"]),
+        ("brew", &["--cask", "chromium"]),
+    ]),
+};
+
+const CHROMIUM_NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
+
+/// Everything, in the order in which it is installed: the SDK needs Python.
+pub const ALL: &[&Need] = &[&PYTHON, &SDK, &NODE, &CHROMIUM];
+
+impl Need {
+    /// The version found here, if any.
+    pub fn found(&self) -> Option<String> {
+        (self.find)()
+    }
+
+    /// Installs it if this machine lets us, and says the version that is there now.
+    pub fn provide(&self) -> Result<String, String> {
+        if let Some(version) = self.found() {
+            return Ok(version);
+        }
+        match self.install {
+            Install::System(packages) => install_packages(packages)?,
+            Install::Private(install) => install()?,
+        }
+        self.found()
+            .ok_or_else(|| format!("{} is still missing after its installation", self.name))
+    }
+}
+
+/// `cargo xtask needs [--install [NAME]…]`: shows what is there.
+pub fn run(args: &[String]) -> Outcome {
+    let wanted = |need: &&&Need| match args.split_first() {
+        Some((flag, names)) if flag == "--install" => {
+            names.is_empty() || names.iter().any(|name| name == need.name)
+        }
+        _ => false,
+    };
+    let mut missing = Vec::new();
+    for need in ALL.iter().filter(wanted) {
+        if let Err(reason) = need.provide() {
+            missing.push(format!("{}: {reason}", need.name));
+        }
+    }
+    for need in ALL {
+        println!(
+            "{} {}",
+            need.name,
+            need.found().as_deref().unwrap_or("not found")
+        );
+    }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(missing.join("; "))
+    }
+}
+
+/// Where downloads and generated trees are kept: never inside the repository.
+pub fn cache_dir() -> PathBuf {
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    if let Some(dir) = set("UNSPOOL_TEST_CACHE") {
+        return dir;
+    }
+    let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("unspool-test")
+}
+
+/// The interpreter of the private environment that holds the SDK.
+pub fn sdk_python() -> PathBuf {
+    let venv = cache_dir().join(format!("sdk-{SDK_VERSION}"));
+    if cfg!(windows) {
+        venv.join("Scripts/python.exe")
+    } else {
+        venv.join("bin/python")
+    }
+}
+
+fn find_python() -> Option<String> {
+    // Debian ships Python without `ensurepip`; then `python3 -m venv` fails late.
+    output("python3", &["-c", "import ensurepip, venv"])?;
+    version_of("python3")
+}
+
+fn find_sdk() -> Option<String> {
+    let script =
+        "import claude_agent_sdk, importlib.metadata as m; print(m.version('claude-agent-sdk'))";
+    output(sdk_python(), &["-c", script])
+}
+
+fn install_sdk() -> Outcome {
+    let python = sdk_python();
+    let venv = python
+        .parent()
+        .and_then(Path::parent)
+        .ok_or("the cache folder has no parent")?;
+    succeed(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(venv),
+    )?;
+    succeed(
+        Command::new(&python)
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-input",
+            ])
+            .arg(format!("claude-agent-sdk=={SDK_VERSION}")),
+    )
+}
+
+fn install_packages(packages: &[(&str, &[&str])]) -> Outcome {
+    let Some((manager, names)) = packages
+        .iter()
+        .find(|(manager, _)| version_of(manager).is_some())
+    else {
+        return Err("no package manager that we know".into());
+    };
+    let prefix = privilege(manager)?;
+    let install: &[&str] = match *manager {
+        "apt-get" => &["install", "--yes", "--no-install-recommends"],
+        "dnf" => &["install", "--assumeyes"],
+        "pacman" => &["--sync", "--noconfirm", "--needed"],
+        "zypper" => &["--non-interactive", "install"],
+        "apk" => &["add"],
+        _ => &["install"],
+    };
+    if *manager == "apt-get" {
+        // A fresh image has no package lists; a stale list only costs a retry.
+        succeed(&mut privileged(prefix, manager, &["update", "--quiet"]))?;
+    }
+    succeed(privileged(prefix, manager, install).args(*names))
+}
+
+/// What has to stand before the package manager so that it may install.
+fn privilege(manager: &str) -> Result<Option<&'static str>, String> {
+    if manager == "brew" || output("id", &["-u"]).as_deref() == Some("0") {
+        return Ok(None);
+    }
+    match output("sudo", &["-n", "true"]) {
+        Some(_) => Ok(Some("sudo")),
+        None => Err(format!("{manager} needs root, and sudo wants a password")),
+    }
+}
+
+fn privileged(prefix: Option<&str>, manager: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(prefix.unwrap_or(manager));
+    if prefix.is_some() {
+        command.args(["-n", manager]);
+    }
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// What `PROGRAM --version` says, reduced to the version.
+fn version_of(program: &str) -> Option<String> {
+    let text = output(program, &["--version"])?;
+    let is_version = |word: &&str| {
+        word.trim_start_matches('v')
+            .starts_with(|c: char| c.is_ascii_digit())
+    };
+    let version = text
+        .split_whitespace()
+        .find(is_version)
+        .unwrap_or("(unknown version)");
+    Some(version.trim_start_matches('v').to_owned())
+}
+
+/// The trimmed standard output of a program that succeeded.
+fn output(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Option<String> {
+    let output = Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(text)
+}
+
+fn succeed(command: &mut Command) -> Outcome {
+    let name = command.get_program().to_string_lossy().into_owned();
+    // Whatever an installer says is conversation, so that stdout stays ours.
+    let status = command
+        .stdin(Stdio::null())
+        .stdout(std::io::stderr())
+        .status()
+        .map_err(|error| format!("{name}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{name} ended with {status}"))
+    }
+}
