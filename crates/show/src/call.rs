@@ -4,6 +4,7 @@
 //! [`Tools::Full`] all of input and result.
 
 use serde_json::Value;
+use unspool_model::tool;
 use unspool_model::view::outcome::{self, AgentOutcome, Outcome, Question, Todo, TodoState};
 use unspool_model::view::transcript::Call;
 use unspool_model::view::turns::CallStatus as Status;
@@ -17,6 +18,8 @@ use crate::{amount, diff, markdown};
 const SUBJECT: usize = 13;
 /// Room for the time at the right.
 const TIME: usize = 6;
+/// Longest output that stands in the line of its call.
+const BRIEF: usize = 24;
 /// Lines of a failure, a change or a list.
 const FEW: usize = 5;
 /// Lines of a change.
@@ -51,7 +54,13 @@ fn head(call: &Call, width: usize) -> Line {
 }
 
 fn subject(call: &Call, room: usize) -> String {
-    let subject = call.subject.as_deref().unwrap_or_default();
+    // Plans and questions stand below, whole.
+    let below = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+    let subject = call
+        .subject
+        .as_deref()
+        .filter(|_| !below)
+        .unwrap_or_default();
     let kind = match &call.outcome {
         Outcome::Agent(agent) => agent.kind.as_deref(),
         _ => None,
@@ -138,7 +147,8 @@ fn summary(call: &Call, outcome: &Outcome) -> String {
         } => format!("{from} → {to}").replace('_', " "),
         Outcome::Moved { from: None, to } => to.replace('_', " "),
         Outcome::Asked(questions) => answered(questions),
-        Outcome::Ran { .. } | Outcome::Plain | Outcome::Plan(_) => printed(call),
+        Outcome::Plan(_) => "approved".to_owned(),
+        Outcome::Ran { .. } | Outcome::Plain => printed(call),
         Outcome::Refused { .. } => "refused".to_owned(),
     }
 }
@@ -146,15 +156,20 @@ fn summary(call: &Call, outcome: &Outcome) -> String {
 /// What was printed, if it is short; else how much.
 fn printed(call: &Call) -> String {
     let text = call.text.trim();
-    let quiet = text.is_empty()
-        || text.starts_with("(No content)")
-        || text.contains("completed with no output");
+    // Tools we know say "done" in their own words; that is no news.
+    let chatty = call.outcome == Outcome::Plain && tool::known(&call.name).is_some();
     match text.lines().count() {
-        _ if quiet && call.images > 0 => amount::count(call.images as u64, "image"),
-        _ if quiet => "no output".to_owned(),
-        1 if text.chars().count() <= 24 => text.to_owned(),
+        _ if is_quiet(text) && call.images > 0 => amount::count(call.images as u64, "image"),
+        _ if chatty => String::new(),
+        _ if is_quiet(text) => "no output".to_owned(),
+        1 if text.chars().count() <= BRIEF => text.to_owned(),
+        1 if matches!(call.outcome, Outcome::Ran { .. }) => String::new(),
         lines => amount::count(lines as u64, "line"),
     }
+}
+
+fn is_quiet(text: &str) -> bool {
+    text.is_empty() || text == "(no content)" || text.contains("completed with no output")
 }
 
 fn found(files: Option<u64>, lines: Option<u64>, cut: bool) -> String {
@@ -222,7 +237,19 @@ fn below(call: &Call, width: usize) -> Vec<Line> {
         return asked(questions, width);
     }
     match call.status {
-        Status::Error => framed_text(failure(call), Paint::PLAIN, width, FEW),
+        Status::Error => {
+            let lines = wrap_text(
+                Paint::PLAIN,
+                failure(call).trim_matches('\n').trim_end(),
+                width.saturating_sub(SUBJECT + 2),
+            );
+            let blank = lines.iter().all(|line| line.text().trim().is_empty());
+            framed(if blank {
+                Vec::new()
+            } else {
+                limited(lines, FEW)
+            })
+        }
         Status::Running => framed_text(last_lines(&call.text), Paint::DIM, width, FEW),
         Status::Missing => Vec::new(),
         Status::Ok => done(call, width),
@@ -242,8 +269,25 @@ fn done(call: &Call, width: usize) -> Vec<Line> {
             },
             _,
         ) if *exit != 0 => framed_text(&call.text, Paint::PLAIN, width, FEW),
+        (
+            Outcome::Ran {
+                background: false, ..
+            },
+            _,
+        ) => one_line(call, width),
         (Outcome::Agent(agent), _) if !agent.background => report(call, agent, room),
         _ => Vec::new(),
+    }
+}
+
+/// A single line that is too long for the line of its call.
+fn one_line(call: &Call, width: usize) -> Vec<Line> {
+    let text = call.text.trim();
+    let long = text.lines().count() == 1 && text.chars().count() > BRIEF && !is_quiet(text);
+    if long {
+        framed_text(text, Paint::DIM, width, FEW)
+    } else {
+        Vec::new()
     }
 }
 

@@ -208,6 +208,10 @@ impl<'a> Conversation<'a> {
         if prompt.text.trim().is_empty() {
             lines.clear();
         }
+        // What an agent was told can be pages; what a person typed is never cut.
+        if self.nested && self.style.tools != Tools::Full {
+            lines = limited(lines, FEW);
+        }
         if !beside.is_empty() {
             lines.push(Line::of(Paint::DIM, &beside.join(" · ")));
         }
@@ -431,7 +435,9 @@ impl<'a> Conversation<'a> {
         };
         let paint = if is_error { Paint::ERROR } else { Paint::PLAIN };
         let lines = self.output(output, paint);
-        self.short(out, &lines)
+        self.short(out, &lines)?;
+        self.last = Shape::Prose;
+        Ok(())
     }
 
     fn notice(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
