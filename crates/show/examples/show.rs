@@ -1,4 +1,4 @@
-//! Prints a session, for looking at it: `show FILE [WIDTH] [color] [full] [thinking] [agents]`.
+//! Prints a session, for looking at it: `show FILE [WIDTH] [color] [full] [thinking] [agents] [last]`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,9 +28,10 @@ fn main() -> std::io::Result<()> {
             },
         );
     }
+    let last = "-1".parse().ok().filter(|_| has("last"));
     let pick = Pick {
+        turns: last.into_iter().collect(),
         agents: has("agents"),
-        ..Pick::default()
     };
     let style = Style {
         width: arguments

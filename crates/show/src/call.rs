@@ -9,9 +9,9 @@ use unspool_model::view::outcome::{self, AgentOutcome, Outcome, Question, Todo, 
 use unspool_model::view::transcript::Call;
 use unspool_model::view::turns::CallStatus as Status;
 
-use crate::layout::{behind, cut, cut_path, pad, wrap_text};
+use crate::layout::{behind, cut, cut_path, pad, wrap, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
-use crate::text::{limited, quoted};
+use crate::text::{few, limited, quoted};
 use crate::{amount, diff, markdown};
 
 /// Where the subject begins.
@@ -238,17 +238,10 @@ fn below(call: &Call, width: usize) -> Vec<Line> {
     }
     match call.status {
         Status::Error => {
-            let lines = wrap_text(
-                Paint::PLAIN,
-                failure(call).trim_matches('\n').trim_end(),
-                width.saturating_sub(SUBJECT + 2),
-            );
-            let blank = lines.iter().all(|line| line.text().trim().is_empty());
-            framed(if blank {
-                Vec::new()
-            } else {
-                limited(lines, FEW)
-            })
+            let room = width.saturating_sub(SUBJECT + 2);
+            framed(few(failure(call), Paint::PLAIN, FEW, |line| {
+                wrap(line, room)
+            }))
         }
         Status::Running => framed_text(last_lines(&call.text), Paint::DIM, width, FEW),
         Status::Missing => Vec::new(),
@@ -398,7 +391,7 @@ fn input(input: &Value, room: usize) -> Vec<Line> {
             lines.extend(wrap_text(Paint::PLAIN, text.trim_end(), room));
         } else {
             key_line.push(Paint::PLAIN, &text);
-            lines.extend(crate::layout::wrap(&key_line, room));
+            lines.extend(wrap(&key_line, room));
         }
     }
     lines

@@ -9,7 +9,7 @@ use unspool_model::input::{Input, InputKinds};
 use unspool_model::time::Time;
 use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Note, Prompt, TurnHead};
 
-use crate::layout::{behind, wrap_text};
+use crate::layout::{behind, cut, untabbed, wrap, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
 use crate::{amount, call, diff, markdown};
 
@@ -57,6 +57,28 @@ impl<'a> Conversation<'a> {
             notes: Vec::new(),
             nested: false,
         }
+    }
+
+    /// Writes what the conversation is: a title, and facts about it on one line.
+    pub fn heading(
+        &mut self,
+        out: &mut dyn io::Write,
+        title: &str,
+        facts: &[String],
+    ) -> io::Result<()> {
+        let title = cut(&Line::of(Paint::BOLD, title), self.width());
+        self.put(out, &title)?;
+        let facts: Vec<&str> = facts
+            .iter()
+            .map(String::as_str)
+            .filter(|fact| !fact.is_empty())
+            .collect();
+        if !facts.is_empty() {
+            let line = cut(&Line::of(Paint::DIM, &facts.join(" · ")), self.width());
+            self.put(out, &line)?;
+        }
+        self.last = Shape::Prose;
+        Ok(())
     }
 
     /// Writes the next items.
@@ -481,7 +503,7 @@ impl<'a> Conversation<'a> {
         let line = mark(Paint::DIM, "·", &text);
         let line = match self.style.tools {
             Tools::Full => line,
-            Tools::None | Tools::Short => crate::layout::cut(&line, self.width()),
+            Tools::None | Tools::Short => cut(&line, self.width()),
         };
         self.short(out, &[line])
     }
@@ -507,7 +529,7 @@ fn mark(paint: Paint, sign: &str, text: &str) -> Line {
     Line::of(paint, &format!("  {sign} ")).with(paint, text)
 }
 
-/// Text in a frame, cut to the width and to `limit` lines.
+/// Text in a frame: all of it, or `limit` lines, each cut to the width.
 pub(crate) fn quoted(
     text: &str,
     paint: Paint,
@@ -517,23 +539,46 @@ pub(crate) fn quoted(
 ) -> Vec<Line> {
     let bar = Line::of(Paint::PLAIN, indent).with(Paint::DIM, "│ ");
     let room = width.saturating_sub(bar.width()).max(10);
+    let fit = |line: &Line| match limit {
+        usize::MAX => wrap(line, room),
+        _ => vec![cut(line, room)],
+    };
+    let lines = few(text, paint, limit, fit);
+    lines.iter().map(|line| behind(&bar, line)).collect()
+}
+
+/// Lines of a text, each laid out by `fit`: up to `limit` of them; of more, one less and the
+/// number of the rest. What is not shown is not laid out either.
+pub(crate) fn few(
+    text: &str,
+    paint: Paint,
+    limit: usize,
+    fit: impl Fn(&Line) -> Vec<Line>,
+) -> Vec<Line> {
     let text = crate::clean::text(text);
     let text = text.trim_end().trim_start_matches('\n');
     if text.is_empty() {
         return Vec::new();
     }
-    let lines = text
-        .lines()
-        .map(|line| Line::of(paint, &crate::layout::untabbed(line)));
-    let lines: Vec<Line> = if limit == usize::MAX {
-        lines
-            .flat_map(|line| crate::layout::wrap(&line, room))
-            .collect()
-    } else {
-        lines.map(|line| crate::layout::cut(&line, room)).collect()
-    };
-    let lines = limited(lines, limit);
-    lines.iter().map(|line| behind(&bar, line)).collect()
+    let total = text.lines().count();
+    let mut out = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let more = fit(&Line::of(paint, &untabbed(line)));
+        let last = at + 1 == total;
+        let fits = out.len() + more.len() < limit || (last && out.len() + more.len() <= limit);
+        if !fits {
+            let room = limit.saturating_sub(1);
+            // A long line is cut rather than left out, unless others already stand there.
+            let taken = room.saturating_sub(out.len()).min(more.len());
+            let whole = taken == more.len();
+            out.extend(more.into_iter().take(taken));
+            let rest = total - at - usize::from(whole);
+            out.extend(diff::more(rest.max(1)));
+            break;
+        }
+        out.extend(more);
+    }
+    out
 }
 
 /// Up to `limit` lines as they are; of more, one line less and the number of the rest.

@@ -1,5 +1,8 @@
 //! How single things look, one script each.
 
+// A test may stop at the first surprise.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::HashMap;
 
 use expect_test::{Expect, expect};
@@ -114,24 +117,24 @@ fn a_subject_is_cut_only_when_it_does_not_fit() {
         command(36),
         ok(),
         expect![[r#"
-          ran        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx  y    3.2s
-    "#]],
+              ran        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx  y    3.2s
+        "#]],
     );
     check_call(
         "Bash",
         command(37),
         ok(),
         expect![[r#"
-          ran        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…  y    3.2s
-    "#]],
+              ran        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…  y    3.2s
+        "#]],
     );
     check_call(
         "Bash",
         json!({}),
         ok(),
         expect![[r#"
-          ran                                              y    3.2s
-    "#]],
+              ran                                              y    3.2s
+        "#]],
     );
     check_call(
         "mcp__tracker__find",
@@ -146,8 +149,8 @@ fn a_subject_is_cut_only_when_it_does_not_fit() {
         json!({"n":1}),
         ok(),
         expect![[r#"
-          Frobnicate                                       y    3.2s
-    "#]],
+              Frobnicate                                       y    3.2s
+        "#]],
     );
 }
 
@@ -204,8 +207,8 @@ fn a_call_without_a_result_says_so() {
         json!({"command":"sleep 9"}),
         None,
         expect![[r#"
-          ran        sleep 9                   no result yet
-    "#]],
+              ran        sleep 9                   no result yet
+        "#]],
     );
     check(
         "
@@ -320,13 +323,13 @@ fn questions_show_options_and_answers() {
         input.clone(),
         None,
         expect![[r#"
-          asked                                no result yet
-                     │ Which database?
-                     │ SQLite · Postgres
-                     │ (no answer)
-                     │ Anything else?
-                     │ (no answer)
-    "#]],
+              asked                                no result yet
+                         │ Which database?
+                         │ SQLite · Postgres
+                         │ (no answer)
+                         │ Anything else?
+                         │ (no answer)
+        "#]],
     );
     let answers = json!({"answers":{"Which database?":"SQLite","Anything else?":"no"}});
     check_call(
@@ -491,4 +494,48 @@ fn nothing_from_a_transcript_reaches_the_terminal_unclean() {
         assert_eq!(stray, None);
         assert!(!shown.contains(['\u{202e}', '\u{9b}']));
     }
+}
+
+#[test]
+fn strange_sessions_are_shown_at_any_width_without_harm() {
+    for seed in 0..300 {
+        let bytes = unspool_testkit::graph::session(seed)
+            .join("\n")
+            .into_bytes();
+        let width = 20 + (seed as usize * 7) % 140;
+        for tools in [Tools::None, Tools::Short, Tools::Full] {
+            let style = Style {
+                width,
+                tools,
+                thinking: true,
+                ..Style::default()
+            };
+            let shown = text(bytes.clone(), &style);
+            let stray = shown.chars().find(|c| c.is_control() && *c != '\n');
+            assert_eq!(stray, None, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_heading_says_what_follows() {
+    let style = Style {
+        width: 40,
+        ..Style::default()
+    };
+    let mut conversation = unspool_show::Conversation::new(&style);
+    let mut out = Vec::new();
+    let facts = [
+        "~/src/site".to_owned(),
+        String::new(),
+        "12 turns".to_owned(),
+    ];
+    conversation
+        .heading(&mut out, "Fix the login bug", &facts)
+        .unwrap();
+    expect![[r#"
+        Fix the login bug
+        ~/src/site · 12 turns
+    "#]]
+    .assert_eq(&String::from_utf8(out).unwrap());
 }

@@ -2,6 +2,9 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test -p unspool-show` writes the snapshots anew; look at them.
 
+// A test may stop at the first surprise.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

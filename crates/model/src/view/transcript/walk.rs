@@ -277,7 +277,10 @@ impl<'a> Walk<'a> {
                 items.push(record, Body::Interrupt { tool });
             }
             Input::Summary => items.push(record, Body::Summary { text }),
-            Input::Meta => items.note(record, meta_label(&text), true),
+            Input::Meta => {
+                let (label, matters) = meta_label(&text);
+                items.note(record, label.to_owned(), matters);
+            }
             Input::Machine | Input::Results => items.push(record, machine(&text)),
         }
     }
@@ -755,20 +758,20 @@ fn stop_hook(bytes: &[u8]) -> Hook {
     }
 }
 
-/// What a line written by the program for the model is about.
-fn meta_label(text: &str) -> String {
+/// What a line written by the program for the model is about, and whether that matters.
+fn meta_label(text: &str) -> (&'static str, bool) {
     let known = [
-        ("Stop hook feedback", "hook feedback"),
-        ("<local-command-caveat>", "caveat"),
-        ("Caveat:", "caveat"),
-        ("Base directory for this skill", "skill"),
-        ("[Image: ", "image source"),
-        ("Continue from where you left off", "continue"),
+        ("Stop hook feedback", "hook feedback", true),
+        ("<local-command-caveat>", "caveat", false),
+        ("Caveat:", "caveat", false),
+        ("Base directory for this skill", "skill", true),
+        ("[Image: ", "image source", false),
+        ("Continue from where you left off", "continue", false),
     ];
-    let found = known.iter().find(|(start, _)| text.starts_with(start));
-    found
-        .map_or("note for the model", |(_, label)| label)
-        .to_owned()
+    let found = known.iter().find(|(start, ..)| text.starts_with(start));
+    found.map_or(("note for the model", true), |(_, label, matters)| {
+        (label, *matters)
+    })
 }
 
 /// What a program wrote into a user line.
