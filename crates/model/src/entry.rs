@@ -264,6 +264,8 @@ pub fn decode(line: &[u8]) -> Decoded {
     while !blank(&line[at..]) {
         match object(line, at) {
             Ok((entry, end, control)) => {
+                // Room for one: growing by itself, a list begins with room for four.
+                decoded.entries.reserve_exact(1);
                 decoded.entries.extend(entry);
                 at = end;
                 if control {

@@ -9,8 +9,6 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
 /// A place in a line: from `start`, `len` bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -308,17 +306,19 @@ impl<'a> Cursor<'a> {
     fn skip_string(&mut self) -> Scan<()> {
         let mut at = self.at + 1;
         loop {
-            let rest = self.bytes.get(at..).unwrap_or_default();
-            let Some(found) = memchr2(b'"', b'\\', rest) else {
-                return Err(self.bad("the text ends inside a string"));
-            };
-            self.control |= rest[..found].iter().any(|&byte| byte < 0x20);
-            at += found;
-            if self.bytes[at] == b'"' {
-                self.at = at + 1;
-                return Ok(());
+            at += plain(self.bytes.get(at..).unwrap_or_default());
+            match self.bytes.get(at) {
+                Some(b'"') => {
+                    self.at = at + 1;
+                    return Ok(());
+                }
+                Some(b'\\') => at = self.skip_escape(at)?,
+                Some(_) => {
+                    self.control = true;
+                    at += 1;
+                }
+                None => return Err(self.bad("the text ends inside a string")),
             }
-            at = self.skip_escape(at)?;
         }
     }
 
@@ -336,6 +336,33 @@ impl<'a> Cursor<'a> {
             }),
         }
     }
+}
+
+/// How many bytes stand before the next quote, backslash or control character.
+///
+/// Looks at eight bytes at once: tool output is full of `\n`, so strings are many short
+/// stretches, for which setting up a vector search each time would cost more.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = ONES << 7;
+    // The lowest high bit is set where the first zero byte is.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let mut chunks = bytes.chunks_exact(8);
+    let mut at = 0;
+    for chunk in &mut chunks {
+        let word = chunk.try_into().map_or(0, u64::from_le_bytes);
+        let quote = zeros(word ^ (ONES * u64::from(b'"')));
+        let slash = zeros(word ^ (ONES * u64::from(b'\\')));
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let found = quote | slash | control;
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    let rest = chunks.remainder();
+    at + rest.iter().position(special).unwrap_or(rest.len())
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
@@ -602,6 +629,32 @@ mod tests {
             br#"{"a":1,"x":2}"#
         );
         assert_eq!(splice(line, &[]), line);
+    }
+
+    #[test]
+    fn a_plain_stretch_ends_at_the_first_special_byte() {
+        let slow = |bytes: &[u8]| {
+            let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+            bytes.iter().position(special).unwrap_or(bytes.len())
+        };
+        for length in 0..40 {
+            for at in 0..=length {
+                for byte in 0..=255 {
+                    let mut bytes = vec![b'!'; length];
+                    bytes
+                        .iter_mut()
+                        .skip(at)
+                        .take(1)
+                        .for_each(|place| *place = byte);
+                    bytes
+                        .iter_mut()
+                        .skip(at + 1)
+                        .step_by(2)
+                        .for_each(|place| *place = 0x1f);
+                    assert_eq!(plain(&bytes), slow(&bytes), "{bytes:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -95,6 +95,15 @@ impl Record {
         self.uuid.is_some() && !self.duplicate
     }
 
+    /// Who speaks, as the API names it; `None` for lines nobody says.
+    pub fn role(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::User => Some("user"),
+            Kind::Assistant => Some("assistant"),
+            _ => None,
+        }
+    }
+
     /// Whether it is a prompt, a result or a piece of a reply.
     pub fn is_conversation(&self) -> bool {
         matches!(self.kind, Kind::User | Kind::Assistant)
@@ -914,8 +923,8 @@ impl Session {
         self.records.iter().any(Record::is_conversation)
     }
 
-    /// The title, if anything gave it one. `foreign` are titles that other files give to ids.
-    pub fn title(&self, foreign: &HashMap<Id, String>) -> Option<String> {
+    /// The title that its own lines give it, if any do.
+    pub fn given_title(&self) -> Option<&str> {
         let mut best: Option<&Title> = None;
         for title in self
             .titles
@@ -926,17 +935,23 @@ impl Session {
                 best = Some(title);
             }
         }
-        if let Some(title) = best {
-            return Some(title.text.clone());
-        }
-        let own = self.summaries.iter().rev().find(|(text, leaf)| {
-            !text.is_empty()
-                && leaf
-                    .as_ref()
-                    .is_some_and(|leaf| self.ids.contains_key(leaf))
-        });
-        if let Some((text, _)) = own {
-            return Some(text.clone());
+        let own = || {
+            let mut summaries = self.summaries.iter().rev();
+            summaries.find(|(text, leaf)| {
+                !text.is_empty()
+                    && leaf
+                        .as_ref()
+                        .is_some_and(|leaf| self.ids.contains_key(leaf))
+            })
+        };
+        best.map(|title| title.text.as_str())
+            .or_else(|| own().map(|(text, _)| text.as_str()))
+    }
+
+    /// The title, if anything gave it one. `foreign` are titles that other files give to ids.
+    pub fn title(&self, foreign: &HashMap<Id, String>) -> Option<String> {
+        if let Some(title) = self.given_title() {
+            return Some(title.to_owned());
         }
         let given = foreign.iter().find(|(leaf, _)| self.ids.contains_key(leaf));
         given

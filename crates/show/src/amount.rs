@@ -91,6 +91,22 @@ pub fn day(time: Time, zone: &TimeZone) -> String {
         .to_string()
 }
 
+/// `2026-11-15 14:02`.
+pub fn moment(time: Time, zone: &TimeZone) -> String {
+    format!("{} {}", day(time, zone), clock(time, zone))
+}
+
+/// How long ago, in one unit: `now`, `5m`, `3h`, `12d`.
+pub fn age(ms: u64) -> String {
+    let minutes = ms / 60_000;
+    match minutes {
+        0 => "now".to_owned(),
+        1..60 => format!("{minutes}m"),
+        60..1_440 => format!("{}h", minutes / 60),
+        _ => format!("{}d", minutes / 1_440),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

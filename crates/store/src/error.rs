@@ -4,6 +4,7 @@
 //! stderr while the others are read. What is wrong inside a file is neither: it is a fault
 //! of the session.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -87,6 +88,11 @@ impl Error {
         }
     }
 
+    /// Whether there simply is no such session, as opposed to something that failed.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Error::NotFound { .. })
+    }
+
     /// What to do next, if there is something to do.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -96,6 +102,9 @@ impl Error {
             Error::Denied { .. } => Some("check who owns it and its permissions"),
             Error::NotFound { .. } | Error::MissingFile { .. } => {
                 Some("list sessions with `unspool ls`")
+            }
+            Error::Ambiguous { candidates, .. } if repeats(candidates) => {
+                Some("give the path of the one you mean")
             }
             Error::Ambiguous { .. } => Some("give more characters of the id"),
             Error::NotAFile { .. } | Error::Io { .. } => None,
@@ -119,6 +128,12 @@ pub struct Candidate {
 /// Candidates below each other, each on a line.
 struct Listed<'a>(&'a [Candidate]);
 
+/// Whether an id stands among them twice, as with a copy in another config folder.
+fn repeats(candidates: &[Candidate]) -> bool {
+    let ids: HashSet<_> = candidates.iter().map(|candidate| &candidate.id).collect();
+    ids.len() < candidates.len()
+}
+
 /// So many candidates help; more do not.
 const LISTED: usize = 10;
 
@@ -129,6 +144,9 @@ impl fmt::Display for Listed<'_> {
             let line = title.lines().next().unwrap_or_default();
             let short: String = line.chars().take(60).collect();
             write!(f, "\n  {}  {short}", candidate.id)?;
+            if repeats(self.0) {
+                write!(f, "  ({})", candidate.path.display())?;
+            }
         }
         match self.0.len().saturating_sub(LISTED) {
             0 => Ok(()),
@@ -172,6 +190,11 @@ mod tests {
             error.to_string(),
             "`ab` may mean 2 sessions\n  ab1  fix it\n  ab2  fix it"
         );
-        assert!(error.hint().is_some());
+        assert_eq!(error.hint(), Some("give more characters of the id"));
+        let twice = Error::Ambiguous {
+            argument: "ab1".into(),
+            candidates: vec![candidate("ab1"), candidate("ab1")],
+        };
+        assert_eq!(twice.hint(), Some("give the path of the one you mean"));
     }
 }

@@ -10,7 +10,7 @@ use unspool_model::session::{Role, Session};
 
 use crate::each;
 use crate::error::{Error, Warning};
-use crate::find::{AgentFile, Found, SessionFile};
+use crate::find::{self, AgentFile, Found, SessionFile};
 use crate::read::{self, Loaded, Reader};
 use crate::side::{self, AgentMeta};
 
@@ -42,8 +42,17 @@ pub struct Agent {
 const OPEN: usize = 100;
 
 /// Reads a session and its sub-agents.
+///
+/// For a session that was named by its path they are looked for around it.
 pub fn family(found: &Found, session: &SessionFile) -> Result<Family, Error> {
     let main = read::read(&session.path, Role::Main)?;
+    let around;
+    let found = if session.config.as_os_str().is_empty() {
+        around = find::around(&session.path);
+        &around
+    } else {
+        found
+    };
     let files = agents_of(found, session);
     let reader = Reader::default();
     let loaded = each::map(

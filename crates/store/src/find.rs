@@ -119,10 +119,14 @@ pub fn find(configs: &[PathBuf]) -> Found {
 
 impl Found {
     fn sort(&mut self) {
-        self.sessions.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        self.agents.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        self.others.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        self.warnings.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        // Comparing paths part by part would take longer than the walk.
+        let order = |a: &Path, b: &Path| a.as_os_str().cmp(b.as_os_str());
+        self.sessions
+            .sort_unstable_by(|a, b| order(&a.path, &b.path));
+        self.agents.sort_unstable_by(|a, b| order(&a.path, &b.path));
+        self.others.sort_unstable_by(|a, b| order(&a.path, &b.path));
+        self.warnings
+            .sort_unstable_by(|a, b| order(&a.path, &b.path));
     }
 
     /// Looks into the files of sub-agents where only the lines tell: which session a flat
@@ -176,14 +180,14 @@ impl Walk {
         let mut places = Vec::new();
         for entry in self.list(projects) {
             match self.look(&entry, root) {
-                Thing::Folder => places.push(Place {
+                Thing::Folder(dir) => places.push(Place {
                     config,
                     root: root.into(),
-                    folder: entry.file_name().to_string_lossy().into_owned(),
-                    dir: entry.path(),
+                    folder: name(&dir),
+                    dir,
                 }),
-                Thing::Transcript(metadata) => {
-                    self.other(entry.path(), &metadata, "not in a project's folder");
+                Thing::Transcript(path, metadata) => {
+                    self.other(path, &metadata, "not in a project's folder");
                 }
                 Thing::Nothing => {}
             }
@@ -195,8 +199,8 @@ impl Walk {
         let mut folders = Vec::new();
         for entry in self.list(&place.dir) {
             match self.look(&entry, &place.root) {
-                Thing::Folder => folders.push(entry.path()),
-                Thing::Transcript(metadata) => self.file(place, entry.path(), &metadata),
+                Thing::Folder(dir) => folders.push(dir),
+                Thing::Transcript(path, metadata) => self.file(place, path, &metadata),
                 Thing::Nothing => {}
             }
         }
@@ -246,13 +250,11 @@ impl Walk {
     fn agents(&mut self, place: &Place<'_>, dir: &Path, session: Option<&str>, depth: usize) {
         for entry in self.list(dir) {
             match self.look(&entry, &place.root) {
-                Thing::Folder if depth > 0 => {
-                    self.agents(place, &entry.path(), session, depth - 1);
+                Thing::Folder(dir) if depth > 0 => self.agents(place, &dir, session, depth - 1),
+                Thing::Transcript(path, metadata) => {
+                    self.agent(place, path, session, &metadata);
                 }
-                Thing::Transcript(metadata) => {
-                    self.agent(place, entry.path(), session, &metadata);
-                }
-                Thing::Folder | Thing::Nothing => {}
+                Thing::Folder(_) | Thing::Nothing => {}
             }
         }
     }
@@ -318,7 +320,7 @@ impl Walk {
     /// What an entry is; warns about what it should not be.
     fn look(&mut self, entry: &DirEntry, root: &Path) -> Thing {
         let path = entry.path();
-        match thing(entry, &path, root) {
+        match thing(entry, path.clone(), root) {
             Ok(thing) => thing,
             // It vanished since it was listed; a link to nowhere stays.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
@@ -334,46 +336,46 @@ impl Walk {
 
 /// What an entry of a folder is to us.
 enum Thing {
-    Folder,
+    Folder(PathBuf),
     /// A regular file with the name of a transcript.
-    Transcript(Metadata),
+    Transcript(PathBuf, Metadata),
     Nothing,
 }
 
 /// Asks the system as little as possible: most entries need no call or one.
-fn thing(entry: &DirEntry, path: &Path, root: &Path) -> io::Result<Thing> {
+fn thing(entry: &DirEntry, path: PathBuf, root: &Path) -> io::Result<Thing> {
     let kind = entry.file_type()?;
     if kind.is_symlink() {
         return linked(path, root);
     }
-    if kind.is_dir() && !is_transcript(path) {
-        return Ok(Thing::Folder);
+    if kind.is_dir() && !is_transcript(&path) {
+        return Ok(Thing::Folder(path));
     }
-    if !is_transcript(path) {
+    if !is_transcript(&path) {
         return Ok(Thing::Nothing);
     }
     if !kind.is_file() {
         return Err(unlike(kind));
     }
-    Ok(Thing::Transcript(entry.metadata()?))
+    Ok(Thing::Transcript(path, entry.metadata()?))
 }
 
-fn linked(path: &Path, root: &Path) -> io::Result<Thing> {
-    let metadata = fs::metadata(path)?;
-    if metadata.is_dir() && !is_transcript(path) {
+fn linked(path: PathBuf, root: &Path) -> io::Result<Thing> {
+    let metadata = fs::metadata(&path)?;
+    if metadata.is_dir() && !is_transcript(&path) {
         return linked_folder(path, root);
     }
-    if !is_transcript(path) {
+    if !is_transcript(&path) {
         return Ok(Thing::Nothing);
     }
     if !metadata.is_file() {
         return Err(unlike(metadata.file_type()));
     }
-    Ok(Thing::Transcript(metadata))
+    Ok(Thing::Transcript(path, metadata))
 }
 
-fn linked_folder(path: &Path, root: &Path) -> io::Result<Thing> {
-    let target = fs::canonicalize(path)?;
+fn linked_folder(path: PathBuf, root: &Path) -> io::Result<Thing> {
+    let target = fs::canonicalize(&path)?;
     let above = path.parent().map(fs::canonicalize).transpose()?;
     if above.is_some_and(|above| above.starts_with(&target)) {
         return Err(io::Error::other("a link to a folder above it"));
@@ -383,7 +385,7 @@ fn linked_folder(path: &Path, root: &Path) -> io::Result<Thing> {
     Ok(if listed {
         Thing::Nothing
     } else {
-        Thing::Folder
+        Thing::Folder(path)
     })
 }
 
@@ -400,7 +402,8 @@ fn reason(error: &io::Error) -> String {
 }
 
 fn is_transcript(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "jsonl")
+    let text = path.as_os_str().as_encoded_bytes();
+    text.ends_with(b".jsonl") && !text.ends_with(b"/.jsonl")
 }
 
 fn stem(path: &Path) -> String {
@@ -411,6 +414,40 @@ fn stem(path: &Path) -> String {
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
+}
+
+/// Everything in the folder of a transcript, as if it were a project's folder: the files of
+/// its sub-agents stand there.
+pub fn around(path: &Path) -> Found {
+    let dir = path
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.into());
+    let folder = name(dir);
+    let mut found = Place {
+        config: &config_of(path),
+        root,
+        dir: dir.into(),
+        folder,
+    }
+    .walk();
+    // Warnings about neighbours belong to those who asked for them.
+    found.warnings.clear();
+    found.sort();
+    found
+}
+
+/// The config folder of a transcript that stands where the client puts them.
+fn config_of(path: &Path) -> PathBuf {
+    let projects = path
+        .parent()
+        .and_then(Path::parent)
+        .filter(|dir| dir.ends_with("projects"));
+    projects
+        .and_then(Path::parent)
+        .map(PathBuf::from)
+        .unwrap_or_default()
 }
 
 /// A file that somebody named by its path, wherever it is.
@@ -425,7 +462,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
             id: id.to_owned(),
             session: None,
             folder,
-            config: PathBuf::new(),
+            config: config_of(path),
             bytes,
             modified,
         }));
@@ -435,7 +472,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
         path: path.into(),
         id: stem,
         folder,
-        config: PathBuf::new(),
+        config: config_of(path),
         bytes,
         modified,
         beside: beside.is_dir().then_some(beside),

@@ -330,7 +330,9 @@ impl Folded {
     /// Takes in what stands behind the last newline, or leaves it to a later read.
     fn finish(&mut self, tail: Option<&Line<'_>>, ending: Ending) {
         match (tail, ending) {
-            (Some(tail), Ending::Final) => drop(self.session.push_tail(tail)),
+            (Some(tail), Ending::Final) => {
+                self.session.push_tail(tail);
+            }
             (Some(tail), Ending::Growing) => self.end = tail.offset,
             (None, _) => {}
         }

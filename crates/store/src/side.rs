@@ -31,7 +31,7 @@ pub struct Side {
 pub fn side(file: &SessionFile) -> Side {
     let beside = |name: &str| file.beside.as_ref().map(|dir| dir.join(name));
     let config = |name: &str| {
-        let known = !file.config.as_os_str().is_empty();
+        let known = !file.config.as_os_str().is_empty() && is_plain(&file.id);
         known.then(|| file.config.join(name))
     };
     let own = format!("{}-agent-", file.id);
@@ -47,6 +47,17 @@ pub fn side(file: &SessionFile) -> Side {
         tasks,
         custom_title: beside("custom-title.json").filter(|path| path.is_file()),
     }
+}
+
+/// The plan of a session (2.1), named by the three words that the session's lines give.
+pub fn plan(config: &Path, words: &str) -> Option<PathBuf> {
+    let path = config.join("plans").join(format!("{words}.md"));
+    (is_plain(words) && path.is_file()).then_some(path)
+}
+
+/// Whether a text from a transcript or file name stays in its folder when made into a path.
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['/', '\\']) && text != "." && text != ".."
 }
 
 /// Regular files in a folder and `depth` folders below it.
@@ -198,6 +209,22 @@ mod tests {
         assert_eq!(names(&side.todos), ["s1-agent-s1.json"]);
         assert_eq!(names(&side.tasks), ["1.json"]);
         assert!(side.custom_title.is_some());
+    }
+
+    #[test]
+    fn words_from_a_transcript_never_lead_out_of_their_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        write(root, "plans/three-nice-words.md", "plan");
+        write(root, "secret.md", "x");
+        assert!(plan(root, "three-nice-words").is_some());
+        assert_eq!(plan(root, "../secret"), None);
+        write(root, "projects/-p/...jsonl", "{}\n");
+        write(root, "tasks/1/2.json", "{}");
+        write(root, "top.json", "{}");
+        let found = find(&[root.to_owned()]);
+        assert_eq!(found.sessions[0].id, "..");
+        assert_eq!(side(&found.sessions[0]), Side::default());
     }
 
     #[test]

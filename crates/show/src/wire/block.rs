@@ -3,6 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use unspool_model::block::{Block, BlockKind};
+use unspool_model::json;
+use unspool_model::log::Source;
+use unspool_model::session::{Record, Session};
+use unspool_model::view::pick::Pick;
 
 /// A block of content.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -41,4 +46,96 @@ pub struct BlockRow {
     /// Whether a result reports a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
+}
+
+impl BlockRow {
+    /// The blocks of a session in file order; `thread` names its own conversation.
+    pub fn all(session: &Session, source: &dyn Source, thread: &str, pick: &Pick) -> Vec<BlockRow> {
+        let turn_of = session.turns_by_record();
+        let mut number = vec![None; session.turns.len()];
+        let own = session
+            .turns
+            .iter()
+            .enumerate()
+            .filter(|(_, turn)| turn.thread == 0);
+        for (n, (at, _)) in own.enumerate() {
+            number[at] = Some(n as u32 + 1);
+        }
+        let count = number.iter().flatten().count() as u32;
+        let mut rows = Vec::new();
+        for (at, record) in session.records.iter().enumerate() {
+            let Some(role) = record.role().filter(|_| !record.duplicate) else {
+                continue;
+            };
+            let turn = turn_of[at].and_then(|turn| number[turn as usize]);
+            let wanted = turn.map_or(pick.takes_rest(), |turn| pick.takes(turn, count));
+            if !wanted || (record.thread != 0 && !pick.agents) {
+                continue;
+            }
+            let inner = session.threads[record.thread as usize].agent.as_deref();
+            let thread = if record.thread == 0 {
+                thread
+            } else {
+                inner.unwrap_or("sidechain")
+            };
+            let bytes = session.bytes_of(source, record);
+            let row = BlockRow::of_line(record, role, turn, thread);
+            let blocks = session.blocks_of(record);
+            if blocks.is_empty() {
+                rows.push(BlockRow {
+                    r#type: "empty".to_owned(),
+                    ..row
+                });
+                continue;
+            }
+            rows.extend(blocks.iter().map(|block| row.clone().with(block, &bytes)));
+        }
+        rows
+    }
+
+    fn of_line(record: &Record, role: &str, turn: Option<u32>, thread: &str) -> BlockRow {
+        BlockRow {
+            turn,
+            thread: thread.to_owned(),
+            line: record.line,
+            uuid: record.uuid.as_ref().map(ToString::to_string),
+            parent: record.parent.id().map(ToString::to_string),
+            role: role.to_owned(),
+            r#type: String::new(),
+            at: record.at.map(|at| at.to_string()),
+            text: None,
+            name: None,
+            input: None,
+            tool_use_id: None,
+            content: None,
+            is_error: None,
+        }
+    }
+
+    fn with(mut self, block: &Block, bytes: &[u8]) -> BlockRow {
+        self.r#type = block.name().to_owned();
+        let body = block.body.of(bytes);
+        match block.kind {
+            BlockKind::Text | BlockKind::Thinking => {
+                self.text = Some(json::string(body).into_owned())
+            }
+            BlockKind::ToolUse | BlockKind::ServerToolUse => {
+                self.name = block.tool.as_deref().map(str::to_owned);
+                self.input = Some(json::value(body));
+                self.tool_use_id = block.id.as_deref().map(str::to_owned);
+            }
+            BlockKind::ToolResult => {
+                self.tool_use_id = block.id.as_deref().map(str::to_owned);
+                self.content = Some(json::value(if body.is_empty() { b"null" } else { body }));
+                self.is_error = Some(block.is_error);
+            }
+            BlockKind::RedactedThinking
+            | BlockKind::Image
+            | BlockKind::Document
+            | BlockKind::Other => {
+                self.content = Some(json::value(block.span.of(bytes)));
+            }
+        }
+        self
+    }
 }

@@ -3,6 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use unspool_model::json;
+use unspool_model::log::Source;
+use unspool_model::session::{Index, Session};
+use unspool_model::view::files;
+use unspool_model::view::turns::{self, Course};
 
 /// A tool call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -33,4 +38,46 @@ pub struct CallRow {
     /// What the client noted about the result; left out where calls are only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result_meta: Option<Value>,
+}
+
+impl CallRow {
+    /// The call without its input and result.
+    pub fn brief(session: &Session, course: &Course, call: Index) -> CallRow {
+        let call = &session.calls[call as usize];
+        let id_of = |at: Index| {
+            session.records[at as usize]
+                .uuid
+                .as_ref()
+                .map(ToString::to_string)
+        };
+        CallRow {
+            id: call.id.to_string(),
+            uuid: id_of(call.record),
+            result_uuid: call.result.as_ref().and_then(|result| id_of(result.record)),
+            name: session.text(call.tool).to_owned(),
+            subject: call.subject.as_deref().map(str::to_owned),
+            status: course.status(session, call).name().to_owned(),
+            duration_ms: turns::call_duration(session, call),
+            input: None,
+            result: None,
+            is_error: None,
+            result_meta: None,
+        }
+    }
+
+    /// The call with its input, its result and what the client noted about it.
+    pub fn whole(session: &Session, source: &dyn Source, course: &Course, index: Index) -> CallRow {
+        let call = &session.calls[index as usize];
+        let result = call.result.as_ref().map(|result| {
+            let bytes = session.bytes_of(source, &session.records[result.record as usize]);
+            json::value(session.blocks[result.block as usize].body.of(&bytes))
+        });
+        CallRow {
+            input: Some(files::input(session, source, call)),
+            result: Some(result.unwrap_or_default()),
+            is_error: Some(call.result.as_ref().is_some_and(|result| result.is_error)),
+            result_meta: Some(files::result_meta(session, source, call)),
+            ..CallRow::brief(session, course, index)
+        }
+    }
 }

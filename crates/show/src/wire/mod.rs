@@ -6,6 +6,11 @@
 
 pub mod block;
 pub mod call;
+pub mod check;
+pub mod file;
+pub mod graph;
+pub mod session;
+pub mod turn;
 
 use schemars::Schema;
 
@@ -16,6 +21,15 @@ pub type MakeSchema = fn() -> Schema;
 pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("block", || schemars::schema_for!(block::BlockRow)),
     ("call", || schemars::schema_for!(call::CallRow)),
+    ("session", || schemars::schema_for!(session::SessionRow)),
+    ("turn", || schemars::schema_for!(turn::TurnRow)),
+    ("tree", || schemars::schema_for!(graph::TreeRow)),
+    ("agent", || schemars::schema_for!(graph::AgentRow)),
+    ("file", || schemars::schema_for!(file::FileRow)),
+    ("context", || schemars::schema_for!(file::ContextRow)),
+    ("fault", || schemars::schema_for!(check::FaultRow)),
+    ("verdict", || schemars::schema_for!(check::VerdictRow)),
+    ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 
 #[cfg(test)]

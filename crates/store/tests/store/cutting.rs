@@ -14,14 +14,15 @@ fn facts(session: &Session) -> String {
     let records: Vec<_> = session
         .records
         .iter()
-        .map(|record| {
+        .zip(session.turns_by_record())
+        .map(|(record, turn)| {
             (
                 record.line,
                 record.offset,
                 record.len,
                 record.uuid.clone(),
                 record.thread,
-                session.turn_of(record),
+                turn,
             )
         })
         .collect();

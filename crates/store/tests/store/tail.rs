@@ -141,7 +141,10 @@ fn reading_and_then_following_gives_the_session_of_the_whole_file() {
     append(&path, rest);
     append(&path, &reply("r2"));
     let session = &mut loaded.session;
-    tail.poll(|line| drop(session.push(&line))).unwrap();
+    tail.poll(|line| {
+        session.push(&line);
+    })
+    .unwrap();
     let whole: Session = Reader::default().read(&path, Role::Main).unwrap().session;
     let places = |session: &Session| -> Vec<_> {
         session

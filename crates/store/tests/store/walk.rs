@@ -3,6 +3,7 @@
 use std::fs;
 
 use unspool_store::family::{agents_of, family};
+use unspool_store::resolve::{Target, resolve};
 
 use crate::kit::{Home, reply, user};
 
@@ -46,6 +47,20 @@ fn all_three_places_of_sub_agents_are_found() {
     let typed = family.agents.iter().find(|agent| agent.id == "a1").unwrap();
     let meta = typed.meta.as_ref().unwrap();
     assert_eq!(meta.agent_type.as_deref(), Some("Explore"));
+}
+
+#[test]
+fn a_session_named_by_its_path_brings_its_sub_agents_too() {
+    let home = Home::new();
+    let path = home.write("-p/s1.jsonl", user("s1", "/p", "hi"));
+    home.write("-p/agent-flat1.jsonl", user("s1", "/p", "a") + &reply("b"));
+    home.write("-p/s1/subagents/agent-a1.jsonl", user("s1", "/p", "a"));
+    let nothing = unspool_store::Found::default();
+    let resolved = resolve(&nothing, path.to_str().unwrap(), None).unwrap();
+    let Target::Session(file) = resolved.target else {
+        panic!("a session");
+    };
+    assert_eq!(family(&nothing, &file).unwrap().agents.len(), 2);
 }
 
 #[test]
@@ -131,14 +146,14 @@ fn what_we_may_not_read_is_named() {
 
     let home = Home::new();
     let path = home.write("-p/s1.jsonl", user("s1", "/p", "hi"));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::File::open(&path).is_ok() {
         return; // For this user nothing is forbidden.
     }
     let error = unspool_store::read(&path, unspool_store::Role::Main).unwrap_err();
     assert_eq!(error.warning(&path).why, "no permission to read it");
     let dir = path.parent().unwrap();
-    fs::set_permissions(dir, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o000)).unwrap();
     let found = home.find();
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).unwrap();
     assert_eq!(found.warnings.len(), 1);

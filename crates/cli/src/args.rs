@@ -1,0 +1,114 @@
+//! What may be typed. The doc comments are the help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::commands;
+use crate::ui::Color;
+
+/// Read, search, show, edit, export, watch and continue Claude Code sessions
+///
+/// Without a command, lists the sessions of this machine, newest first.
+#[derive(Debug, Parser)]
+#[command(name = "unspool", version, max_term_width = 100)]
+#[command(after_help = "Examples:
+  unspool                      list sessions, newest first
+  unspool show                 read the latest session of this directory
+  unspool show 2f72 --turn -1  read the last turn of a session
+  unspool turns @2 --json      the turns of the second latest session, for scripts
+  unspool check --all          find broken sessions
+  unspool --demo show          try it on the bundled recordings
+
+SESSION is the start of a session id (4 or more characters), a title in quotes, a path to a
+.jsonl file, @ for the latest session of this directory or @N for the N-th latest.
+Exit codes: 0 done, 1 nothing found, 2 failed; `check` is a test: 1 means it found something.")]
+pub struct Arguments {
+    /// What to do
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What holds for every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// A config folder of Claude Code (can be repeated) [default: $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude]
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help_heading = "Global options"
+    )]
+    pub claude_dir: Vec<PathBuf>,
+
+    /// Print rows for machines: one JSON object per line
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub json: bool,
+
+    /// Use the recordings that are bundled in the program
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub demo: bool,
+
+    /// Whose reading rules apply where client versions differ: a version, or `strict` [default: the newest known]
+    #[arg(long, global = true, value_name = "V", help_heading = "Global options")]
+    pub claude_version: Option<String>,
+
+    /// The zone that times are shown in, such as `Europe/Berlin` [default: the machine's]
+    #[arg(
+        long,
+        global = true,
+        value_name = "ZONE",
+        help_heading = "Global options"
+    )]
+    pub timezone: Option<String>,
+
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Global options"
+    )]
+    pub color: Color,
+
+    /// Say nothing but data and errors
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    pub quiet: bool,
+
+    /// Say more
+    #[arg(long, short, global = true, help_heading = "Global options")]
+    pub verbose: bool,
+}
+
+/// Every command, in the order of the help.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// List sessions, newest first
+    Ls(commands::ls::LsArgs),
+    /// Print the conversation of a session
+    Show(commands::show::ShowArgs),
+    /// List the turns of a session
+    Turns(commands::turns::TurnsArgs),
+    /// Take the inventory of a session
+    Info(commands::info::InfoArgs),
+    /// Print the messages a client would send on resume
+    Messages(commands::messages::MessagesArgs),
+    /// Show branches, forks and resumes of a session
+    Tree(commands::tree::TreeArgs),
+    /// List the sub-agents of a session
+    Agents(commands::agents::AgentsArgs),
+    /// List the files a session read and changed
+    Files(commands::files::FilesArgs),
+    /// Get a file back as it was after a turn
+    Restore(commands::restore::RestoreArgs),
+    /// Show what fills the context of a session
+    Context(commands::context::ContextArgs),
+    /// Find faults, and say which client versions can resume
+    Check(commands::check::CheckArgs),
+    /// Print the JSON Schemas of our rows
+    Schema(commands::schema::SchemaArgs),
+}

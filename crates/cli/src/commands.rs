@@ -1,0 +1,102 @@
+//! One file per command: find, compute, show. A rule about sessions does not belong here.
+
+pub mod agents;
+pub mod check;
+pub mod context;
+pub mod files;
+pub mod info;
+pub mod ls;
+pub mod messages;
+pub mod restore;
+pub mod schema;
+pub mod show;
+pub mod tree;
+pub mod turns;
+
+use std::path::PathBuf;
+
+use jiff::tz::TimeZone;
+use unspool_model::view::profile::Profile;
+use unspool_store::dirs;
+
+use crate::args::{Arguments, Command, Global};
+use crate::demo::Demo;
+use crate::failure::Failure;
+use crate::ui::Ui;
+use crate::world::World;
+
+/// Does what was asked.
+pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    let world = world(&arguments.global)?;
+    match arguments.command {
+        None => ls::plain(world),
+        Some(Command::Ls(args)) => ls::run(&world, &args),
+        Some(Command::Show(args)) => show::run(&world, &args),
+        Some(Command::Turns(args)) => turns::run(&world, &args),
+        Some(Command::Info(args)) => info::run(&world, &args),
+        Some(Command::Messages(args)) => messages::run(&world, &args),
+        Some(Command::Tree(args)) => tree::run(&world, &args),
+        Some(Command::Agents(args)) => agents::run(&world, &args),
+        Some(Command::Files(args)) => files::run(&world, &args),
+        Some(Command::Restore(args)) => restore::run(&world, &args),
+        Some(Command::Context(args)) => context::run(&world, &args),
+        Some(Command::Check(args)) => check::run(&world, &args),
+        Some(Command::Schema(args)) => schema::run(&world, &args),
+    }
+}
+
+/// The only place that reads the environment for all commands.
+fn world(global: &Global) -> Result<World, Failure> {
+    let profile = match &global.claude_version {
+        None => Profile::NEWEST,
+        Some(version) => Profile::for_version(version).ok_or_else(|| {
+            Failure::failed(format!("`{version}` is no version"))
+                .hint("write one such as `2.1.45`, or `strict`")
+        })?,
+    };
+    let ui = Ui::new(
+        global.json,
+        global.quiet,
+        global.verbose,
+        global.color,
+        zone(global)?,
+    );
+    let config = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
+    let home = std::env::var_os("HOME")
+        .or_else(|| std::env::var_os("USERPROFILE"))
+        .map(PathBuf::from);
+    let mut world = World {
+        ui,
+        dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref()),
+        named: !global.claude_dir.is_empty() || config.is_some(),
+        here: std::env::current_dir().ok(),
+        profile,
+        demo: None,
+    };
+    if global.demo {
+        world.use_demo()?;
+    }
+    Ok(world)
+}
+
+impl World {
+    /// Puts the bundled recordings in the place of the sessions of this machine.
+    pub fn use_demo(&mut self) -> Result<(), Failure> {
+        let demo = Demo::unpack()?;
+        self.dirs = vec![demo.path().to_owned()];
+        self.named = true;
+        self.here = None;
+        self.demo = Some(demo);
+        Ok(())
+    }
+}
+
+fn zone(global: &Global) -> Result<TimeZone, Failure> {
+    match &global.timezone {
+        None => Ok(TimeZone::system()),
+        Some(name) => TimeZone::get(name).map_err(|_| {
+            Failure::failed(format!("`{name}` is no time zone"))
+                .hint("write one such as `Europe/Berlin` or `UTC`")
+        }),
+    }
+}

@@ -1,0 +1,83 @@
+//! `agents`: the sub-agents of a session.
+
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::view::agents::{self, AgentFile};
+use unspool_show::amount;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::graph::AgentRow;
+
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Arguments of `agents`.
+#[derive(Debug, Args)]
+pub struct AgentsArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+}
+
+/// Lists sub-agents.
+pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let files: Vec<AgentFile<'_>> = chosen
+        .family
+        .agents
+        .iter()
+        .map(|agent| AgentFile {
+            id: &agent.id,
+            session: &agent.loaded.session,
+            kind: agent
+                .meta
+                .as_ref()
+                .and_then(|meta| meta.agent_type.as_deref()),
+            description: agent
+                .meta
+                .as_ref()
+                .and_then(|meta| meta.description.as_deref()),
+            call: agent
+                .meta
+                .as_ref()
+                .and_then(|meta| meta.tool_use_id.as_deref()),
+        })
+        .collect();
+    let rows = agents::agents(&chosen.family.main.session, &files);
+    if rows.is_empty() {
+        return Err(Failure::nothing("the session has no sub-agents"));
+    }
+    let mut out = world.ui.out();
+    let mut table = Table::new(vec![
+        Column::fixed("agent"),
+        Column::fixed("type"),
+        Column::flexible("sent for", 16),
+        Column::fixed("status"),
+        Column::number("turns"),
+        Column::number("calls"),
+        Column::number("tokens"),
+    ]);
+    for row in &rows {
+        if world.ui.json {
+            world.ui.row(&mut out, &AgentRow::from(row))?;
+            continue;
+        }
+        let name = if row.agent.is_empty() {
+            "(inline)"
+        } else {
+            &row.agent
+        };
+        table.row([
+            format!("{}{name}", "  ".repeat(row.depth - 1)),
+            row.kind.clone().unwrap_or_default(),
+            row.description.clone().unwrap_or_default(),
+            row.status.to_owned(),
+            row.turns.to_string(),
+            row.calls.to_string(),
+            amount::tokens(row.usage.total()),
+        ]);
+    }
+    if !world.ui.json {
+        table.write(&mut out, &world.ui.style())?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,235 @@
+//! `check`: faults, and which client versions can resume.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use unspool_model::fault::Fault;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::check::{self, Resumable};
+use unspool_model::view::profile::Profile;
+use unspool_show::clean;
+use unspool_show::wire::check::{FaultRow, VerdictRow};
+use unspool_store::each;
+use unspool_store::read::Reader;
+
+use crate::commands::info;
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool check 2f72
+  unspool check --all --json | jq -r 'select(.kind).kind' | sort | uniq -c
+
+Exit code 0: clean; 1: something was found. Lines that only another client version than the
+one asked for (--claude-version) would lose are told, but do not count.")]
+pub struct CheckArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+
+    /// All sessions and sub-agents of the machine
+    #[arg(long, conflicts_with = "session")]
+    pub all: bool,
+}
+
+/// What was found out about one file.
+struct Checked {
+    id: String,
+    path: String,
+    faults: Vec<Fault>,
+    clients: Vec<Resumable>,
+    unknown: BTreeMap<String, BTreeMap<String, u32>>,
+    agent: bool,
+}
+
+impl Checked {
+    fn new(id: &str, path: &Path, session: &Session) -> Checked {
+        Checked {
+            id: id.to_owned(),
+            path: path.display().to_string(),
+            faults: check::faults(session),
+            clients: check::resumable(session),
+            unknown: session.unknown.clone(),
+            agent: session.role() == Role::Agent,
+        }
+    }
+
+    fn resumes(&self, profile: Profile) -> bool {
+        let wanted = if profile == Profile::Strict {
+            Profile::NEWEST
+        } else {
+            profile
+        };
+        let client = self.clients.iter().find(|client| client.profile == wanted);
+        // Sub-agents are not resumed; what can be wrong with them are faults.
+        self.agent || client.is_none_or(|client| client.resumes && client.lost == 0)
+    }
+
+    fn is_clean(&self, profile: Profile) -> bool {
+        self.faults.is_empty() && self.resumes(profile)
+    }
+}
+
+/// Checks sessions.
+pub fn run(world: &World, args: &CheckArgs) -> Result<(), Failure> {
+    let checked = if args.all {
+        all(world)?
+    } else {
+        vec![one(world, args)?]
+    };
+    let mut out = world.ui.out();
+    for one in &checked {
+        if world.ui.json {
+            rows(world, &mut out, one)?;
+        } else if !args.all || !one.is_clean(world.profile) {
+            print(world, &mut out, one, !args.all)?;
+        }
+    }
+    if args.all && !world.ui.json {
+        summary(world, &mut out, &checked)?;
+    }
+    out.flush()?;
+    let clean = checked.iter().all(|one| one.is_clean(world.profile));
+    if clean { Ok(()) } else { Err(Failure::Found) }
+}
+
+fn one(world: &World, args: &CheckArgs) -> Result<Checked, Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    Ok(Checked::new(
+        chosen.id(),
+        chosen.target.path(),
+        &chosen.family.main.session,
+    ))
+}
+
+fn all(world: &World) -> Result<Vec<Checked>, Failure> {
+    let found = world.found()?;
+    let sessions = found
+        .sessions
+        .iter()
+        .map(|file| (file.id.clone(), file.path.clone(), file.bytes, Role::Main));
+    let agents = found.agents.iter().map(|file| {
+        (
+            format!("agent-{}", file.id),
+            file.path.clone(),
+            file.bytes,
+            Role::Agent,
+        )
+    });
+    let jobs: Vec<(String, PathBuf, u64, Role)> = sessions.chain(agents).collect();
+    if jobs.is_empty() {
+        return Err(world.no_sessions());
+    }
+    let reader = Reader {
+        threads: 1,
+        ..Reader::default()
+    };
+    let results = each::map(
+        &jobs,
+        each::threads(),
+        |job| job.2,
+        |(id, path, _, role)| {
+            let session = reader
+                .read(path, *role)
+                .map_err(|error| error.to_string())?
+                .session;
+            Ok::<_, String>(
+                session
+                    .is_conversation()
+                    .then(|| Checked::new(id, path, &session)),
+            )
+        },
+    );
+    let mut checked = Vec::new();
+    for result in results {
+        match result {
+            Ok(one) => checked.extend(one),
+            Err(warning) => world.ui.warn(&warning),
+        }
+    }
+    Ok(checked)
+}
+
+fn rows(world: &World, out: &mut dyn Write, one: &Checked) -> Result<(), Failure> {
+    for fault in &one.faults {
+        world
+            .ui
+            .row(out, &FaultRow::new(&one.id, &one.path, fault))?;
+    }
+    let verdict = VerdictRow {
+        session: one.id.clone(),
+        path: one.path.clone(),
+        faults: one.faults.len(),
+        resumable: one.resumes(world.profile),
+        clients: one
+            .clients
+            .iter()
+            .map(|client| (client.profile.name().to_owned(), client.into()))
+            .collect(),
+        unknown: one.unknown.clone(),
+    };
+    world.ui.row(out, &verdict)
+}
+
+/// In a list of many, only so many faults of each session are named.
+const MOST: usize = 5;
+
+fn print(world: &World, out: &mut dyn Write, one: &Checked, alone: bool) -> Result<(), Failure> {
+    writeln!(out, "{}", clean::line(&one.path))?;
+    let most = if alone { usize::MAX } else { MOST };
+    for fault in one.faults.iter().take(most) {
+        writeln!(
+            out,
+            "  line {}: {} ({})",
+            fault.line,
+            clean::line(&fault.detail),
+            fault.kind.name()
+        )?;
+    }
+    if one.faults.len() > most {
+        writeln!(out, "  … and {} more faults", one.faults.len() - most)?;
+    }
+    for client in one.clients.iter().filter(|_| !one.agent) {
+        let asked = client.profile == world.profile;
+        if !alone && !asked {
+            continue;
+        }
+        let answer = match (&client.why, client.resumes) {
+            (None, _) => "resumes".to_owned(),
+            (Some(why), true) => format!("resumes, but {why}"),
+            (Some(why), false) => format!("does not resume: {why}"),
+        };
+        writeln!(out, "  Claude Code {:<8} {answer}", client.profile.name())?;
+    }
+    if alone {
+        info::drift(out, &one.unknown)?;
+        if one.faults.is_empty() {
+            writeln!(out, "  no faults")?;
+        }
+    }
+    Ok(())
+}
+
+fn summary(world: &World, out: &mut dyn Write, checked: &[Checked]) -> Result<(), Failure> {
+    let broken = checked
+        .iter()
+        .filter(|one| !one.is_clean(world.profile))
+        .count();
+    let mut unknown: BTreeMap<String, BTreeMap<String, u32>> = BTreeMap::new();
+    for (what, versions) in checked.iter().flat_map(|one| &one.unknown) {
+        let sum = unknown.entry(what.clone()).or_default();
+        for (version, count) in versions {
+            *sum.entry(version.clone()).or_default() += count;
+        }
+    }
+    writeln!(
+        out,
+        "{} checked, {} with something to look at",
+        checked.len(),
+        broken
+    )?;
+    info::drift(out, &unknown)
+}

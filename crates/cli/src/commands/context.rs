@@ -1,0 +1,101 @@
+//! `context`: what fills the context of a session.
+
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::view::context;
+use unspool_show::amount;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::file::ContextRow;
+
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Arguments of `context`.
+#[derive(Debug, Args)]
+pub struct ContextArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+
+    /// How many of the largest pieces to name
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub most: usize,
+}
+
+/// Shows what fills the context.
+pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let main = &chosen.family.main;
+    let context = context::context(&main.session, &main.source, args.most);
+    if context.categories.is_empty() {
+        return Err(Failure::nothing("the session has no context"));
+    }
+    let mut out = world.ui.out();
+    if world.ui.json {
+        for row in context
+            .categories
+            .iter()
+            .map(ContextRow::from)
+            .chain(context.largest.iter().map(ContextRow::from))
+        {
+            world.ui.row(&mut out, &row)?;
+        }
+        return Ok(out.flush()?);
+    }
+    let how = if context.measured {
+        "as the last reply was given"
+    } else {
+        "estimated"
+    };
+    writeln!(out, "{} tokens, {how}\n", amount::tokens(context.tokens))?;
+    let mut table = Table::new(vec![
+        Column::fixed("what"),
+        Column::number("tokens"),
+        Column::number("share"),
+        Column::fixed(""),
+        Column::flexible("freed by", 8),
+    ]);
+    for row in &context.categories {
+        table.row([
+            row.category.clone(),
+            amount::tokens(row.tokens),
+            percent(row.share),
+            bar(row.share),
+            row.freed_by
+                .map(|option| format!("clone {option}"))
+                .unwrap_or_default(),
+        ]);
+    }
+    table.write(&mut out, &world.ui.style())?;
+    if !context.largest.is_empty() {
+        writeln!(out, "\nlargest pieces")?;
+        let mut table = Table::new(vec![
+            Column::number("tokens"),
+            Column::number("share"),
+            Column::number("line"),
+            Column::fixed("what"),
+            Column::flexible("", 16),
+        ]);
+        for item in &context.largest {
+            table.row([
+                amount::tokens(item.tokens),
+                percent(item.share),
+                item.line.to_string(),
+                item.category.clone(),
+                item.label.clone(),
+            ]);
+        }
+        table.write(&mut out, &world.ui.style())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+fn bar(share: f64) -> String {
+    let eighths = (share * 20.0 * 8.0).round() as usize;
+    let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    format!("{}{part}", "█".repeat(eighths / 8))
+}

@@ -1,0 +1,150 @@
+//! `info`: the inventory of a session.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use unspool_model::view::{check, info};
+use unspool_show::amount;
+use unspool_show::clean;
+use unspool_show::wire::check::InfoRow;
+use unspool_store::resolve::Target;
+use unspool_store::side;
+
+use crate::failure::Failure;
+use crate::world::{Chosen, World};
+
+/// Arguments of `info`.
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+}
+
+/// Takes the inventory.
+pub fn run(world: &World, args: &InfoArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let main = &chosen.family.main;
+    let faults = check::faults(&main.session);
+    let mut row = InfoRow::new(
+        chosen.id(),
+        &chosen.path(),
+        main.bytes,
+        info::info(&main.session),
+        &faults,
+    );
+    row.lines = row.lines.max(main.lines);
+    row.side_files = side_files(&chosen);
+    let mut out = world.ui.out();
+    if world.ui.json {
+        world.ui.row(&mut out, &row)?;
+    } else {
+        print(&mut out, &row)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn side_files(chosen: &Chosen) -> BTreeMap<String, Vec<String>> {
+    let mut files: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut add = |kind: &str, paths: Vec<PathBuf>| {
+        if !paths.is_empty() {
+            files.insert(
+                kind.to_owned(),
+                paths
+                    .iter()
+                    .map(|path| path.display().to_string())
+                    .collect(),
+            );
+        }
+    };
+    if let Target::Session(file) = &chosen.target {
+        let side = side::side(file);
+        add("tool_results", side.tool_results);
+        add("file_history", side.file_history);
+        add("todos", side.todos);
+        add("tasks", side.tasks);
+        add("custom_title", side.custom_title.into_iter().collect());
+    }
+    add(
+        "agents",
+        chosen
+            .family
+            .agents
+            .iter()
+            .map(|agent| agent.file.clone())
+            .collect(),
+    );
+    files
+}
+
+fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
+    writeln!(out, "session   {}", clean::line(&row.session))?;
+    writeln!(out, "file      {}", clean::line(&row.path))?;
+    writeln!(
+        out,
+        "size      {} in {} lines",
+        amount::bytes(row.bytes),
+        row.lines
+    )?;
+    counts(out, "types", &row.types)?;
+    counts(out, "blocks", &row.blocks)?;
+    counts(out, "tools", &row.tools)?;
+    counts(out, "stops", &row.stop_reasons)?;
+    let versions: BTreeMap<String, u32> = row
+        .versions
+        .iter()
+        .map(|row| (row.version.clone(), row.lines))
+        .collect();
+    counts(out, "versions", &versions)?;
+    writeln!(out, "models    {}", clean::line(&row.models.join(", ")))?;
+    for (kind, files) in &row.side_files {
+        writeln!(
+            out,
+            "{:<10}{}",
+            kind.replace('_', " "),
+            amount::count(files.len() as u64, "file")
+        )?;
+    }
+    for fault in &row.faults {
+        writeln!(
+            out,
+            "fault     line {}: {} ({})",
+            fault.line,
+            clean::line(&fault.detail),
+            fault.kind
+        )?;
+    }
+    drift(out, &row.unknown)
+}
+
+fn counts(out: &mut dyn Write, title: &str, counts: &BTreeMap<String, u32>) -> Result<(), Failure> {
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    for (at, (name, count)) in sorted.into_iter().enumerate() {
+        let title = if at == 0 { title } else { "" };
+        writeln!(out, "{title:<10}{count:>6}  {}", clean::line(name))?;
+    }
+    Ok(())
+}
+
+/// What was never seen before: a new release of the client, most likely.
+pub fn drift(
+    out: &mut dyn Write,
+    unknown: &BTreeMap<String, BTreeMap<String, u32>>,
+) -> Result<(), Failure> {
+    for (at, (what, versions)) in unknown.iter().enumerate() {
+        let title = if at == 0 { "new" } else { "" };
+        let versions: Vec<String> = versions
+            .iter()
+            .map(|(version, count)| format!("{version} ×{count}"))
+            .collect();
+        writeln!(
+            out,
+            "{title:<10}{} (never seen before; {})",
+            clean::line(what),
+            clean::line(&versions.join(", "))
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! `ls`: sessions, newest first; and what the program shows without a command.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::id::Id;
+use unspool_model::session::{Role, Session};
+use unspool_model::time::Time;
+use unspool_model::view::row;
+use unspool_model::view::status::State;
+use unspool_show::amount;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::session::{Place, SessionRow};
+use unspool_store::each;
+use unspool_store::family::{agents_of, is_warm_up};
+use unspool_store::find::{AgentFile, Found, SessionFile};
+use unspool_store::project;
+use unspool_store::read::Reader;
+
+use crate::commands::show;
+use crate::failure::Failure;
+use crate::when;
+use crate::world::World;
+
+/// Arguments of `ls`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "Examples:
+  unspool ls --project webshop --since 7d
+  unspool ls --status waiting_for_input
+  unspool ls --json | jq -r '[.id, .title] | @tsv'")]
+pub struct LsArgs {
+    /// Only sessions of this project: its name, its directory, or a part of it
+    #[arg(long, value_name = "P")]
+    pub project: Option<String>,
+
+    /// Only sessions with something since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    #[arg(long, value_name = "T")]
+    pub since: Option<String>,
+
+    /// Only sessions in this state: working, waiting_for_approval, waiting_for_input, idle or error
+    #[arg(long, value_name = "S")]
+    pub status: Option<String>,
+
+    /// Also files that are not conversations
+    #[arg(long)]
+    pub all: bool,
+
+    /// Also sub-agents, each as a row of its own
+    #[arg(long)]
+    pub agents: bool,
+}
+
+/// Without a command: the list; on a machine without sessions, the demo.
+pub fn plain(mut world: World) -> Result<(), Failure> {
+    if world.demo.is_none() && world.found()?.sessions.is_empty() {
+        if world.named {
+            return Err(world.no_sessions());
+        }
+        world.ui.note(
+            "No Claude Code sessions on this machine: this is a demo from bundled recordings.\n",
+        );
+        world.use_demo()?;
+        run(&world, &LsArgs::default())?;
+        if world.ui.json {
+            return Ok(());
+        }
+        println!();
+        return show::latest(&world);
+    }
+    run(&world, &LsArgs::default())
+}
+
+/// Lists sessions.
+pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
+    let now = world.now();
+    let since = args
+        .since
+        .as_deref()
+        .map(|text| when::parse(text, now, world.ui.zone()))
+        .transpose()?;
+    let state = args.status.as_deref().map(state).transpose()?;
+    let found = world.found()?;
+    if found.sessions.is_empty() && !args.all {
+        return Err(world.no_sessions());
+    }
+    let mut rows = rows(world, &found, args.agents, now);
+    rows.retain(|row| {
+        let fits = |wanted: &String| is_project(row, wanted);
+        let recent = since.is_none_or(|since| {
+            row.last
+                .as_deref()
+                .and_then(Time::parse)
+                .is_some_and(|last| last >= since)
+        });
+        args.project.as_ref().is_none_or(fits)
+            && recent
+            && state.is_none_or(|state| row.status == state.name())
+    });
+    rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
+    if args.all {
+        rows.extend(others(&found));
+    }
+    if rows.is_empty() {
+        return Err(Failure::nothing("no session fits").hint("list all of them with `unspool ls`"));
+    }
+    let mut out = world.ui.out();
+    if world.ui.json {
+        for row in &rows {
+            world.ui.row(&mut out, row)?;
+        }
+    } else {
+        table(&rows, now).write(&mut out, &world.ui.style())?;
+    }
+    Ok(out.flush()?)
+}
+
+fn state(name: &str) -> Result<State, Failure> {
+    State::named(name).ok_or_else(|| {
+        Failure::failed(format!("`{name}` is no status"))
+            .hint("write working, waiting_for_approval, waiting_for_input, idle or error")
+    })
+}
+
+fn is_project(row: &SessionRow, wanted: &str) -> bool {
+    let name = project::project_name(&row.project);
+    let lower = wanted.to_lowercase();
+    name.eq_ignore_ascii_case(wanted)
+        || project::same_path(&row.project, wanted)
+        || row.project.to_lowercase().contains(&lower)
+}
+
+/// What reading one session gives.
+struct Listed {
+    rows: Vec<SessionRow>,
+    /// Titles that its lines give to other sessions.
+    given: Vec<(Id, String)>,
+    /// Hashes of its ids, if it has no title of its own.
+    untitled: Option<Vec<u64>>,
+}
+
+/// The rows of all sessions that can be read.
+pub fn rows(world: &World, found: &Found, agents: bool, now: Time) -> Vec<SessionRow> {
+    let jobs: Vec<(&SessionFile, Vec<&AgentFile>)> = found
+        .sessions
+        .iter()
+        .map(|file| (file, agents_of(found, file)))
+        .collect();
+    let weight = |(file, agents): &(&SessionFile, Vec<&AgentFile>)| {
+        file.bytes + agents.iter().map(|agent| agent.bytes).sum::<u64>()
+    };
+    let read = each::map(&jobs, each::threads(), weight, |(file, own)| {
+        list(file, own, agents, now)
+    });
+    let mut titles: HashMap<u64, String> = HashMap::new();
+    let mut listed = Vec::new();
+    for result in read {
+        match result {
+            Ok(Some(mut one)) => {
+                titles.extend(
+                    one.given
+                        .drain(..)
+                        .map(|(leaf, title)| (hash(&leaf), title)),
+                );
+                listed.push(one);
+            }
+            Ok(None) => {}
+            Err(warning) => world.ui.warn(&warning),
+        }
+    }
+    for one in &mut listed {
+        let given = one.untitled.iter().flatten().find_map(|id| titles.get(id));
+        if let (Some(title), Some(row)) = (given, one.rows.first_mut()) {
+            row.title = Some(title.clone());
+        }
+    }
+    listed.into_iter().flat_map(|one| one.rows).collect()
+}
+
+fn hash(id: &Id) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn list(
+    file: &SessionFile,
+    own: &[&AgentFile],
+    with_agents: bool,
+    now: Time,
+) -> Result<Option<Listed>, String> {
+    let reader = Reader {
+        threads: 1,
+        ..Reader::default()
+    };
+    let read =
+        |path: &std::path::Path, role| reader.read(path, role).map_err(|error| error.to_string());
+    let session = read(&file.path, Role::Main)?.session;
+    if !session.is_conversation() {
+        return Ok(None);
+    }
+    let mut agents = Vec::new();
+    for agent in own {
+        // A sub-agent that cannot be read is no reason to lose its session.
+        if let Ok(loaded) = read(&agent.path, Role::Agent)
+            && !is_warm_up(&loaded.session)
+        {
+            agents.push((*agent, loaded));
+        }
+    }
+    let sessions: Vec<&Session> = agents.iter().map(|(_, loaded)| &loaded.session).collect();
+    let none = HashMap::new();
+    let project = project::project(&session, &file.folder).to_owned();
+    let place = Place {
+        id: file.id.clone(),
+        path: file.path.display().to_string(),
+        project: project.clone(),
+        bytes: file.bytes,
+        parent: None,
+    };
+    let mut rows = vec![SessionRow::new(
+        &session,
+        row::row(&session, &sessions, &none, now),
+        place,
+    )];
+    if with_agents {
+        rows.extend(agents.iter().map(|(agent, loaded)| {
+            let place = Place {
+                id: format!("agent-{}", agent.id),
+                path: agent.path.display().to_string(),
+                project: project.clone(),
+                bytes: agent.bytes,
+                parent: Some(file.id.clone()),
+            };
+            SessionRow::new(
+                &loaded.session,
+                row::row(&loaded.session, &[], &none, now),
+                place,
+            )
+        }));
+    }
+    let untitled = session
+        .given_title()
+        .is_none()
+        .then(|| session.ids().map(hash).collect());
+    let given = session
+        .foreign_titles()
+        .map(|(leaf, title)| (leaf.clone(), title.to_owned()))
+        .collect();
+    Ok(Some(Listed {
+        rows,
+        given,
+        untitled,
+    }))
+}
+
+/// Files that are not conversations.
+fn others(found: &Found) -> Vec<SessionRow> {
+    found
+        .others
+        .iter()
+        .map(|other| {
+            let stem = other
+                .path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let folder = other
+                .path
+                .parent()
+                .and_then(|dir| dir.file_name())
+                .unwrap_or_default();
+            let place = Place {
+                id: stem,
+                path: other.path.display().to_string(),
+                project: folder.to_string_lossy().into_owned(),
+                bytes: other.bytes,
+                parent: None,
+            };
+            let session = Session::new(Role::Main);
+            let empty = row::row(&session, &[], &HashMap::new(), Time(0));
+            SessionRow {
+                not_a_session: Some(other.why.to_owned()),
+                ..SessionRow::new(&session, empty, place)
+            }
+        })
+        .collect()
+}
+
+fn table(rows: &[SessionRow], now: Time) -> Table {
+    let mut table = Table::new(vec![
+        Column::fixed("id"),
+        Column::fixed("age"),
+        Column::fixed("project"),
+        Column::flexible("title", 16),
+        Column::number("turns"),
+        Column::number("calls"),
+        Column::number("context"),
+        Column::fixed("status"),
+    ]);
+    for row in rows {
+        let last = row.last.as_deref().and_then(Time::parse);
+        let age = last.map_or_else(String::new, |last| amount::age(now.since(last)));
+        let title = row
+            .not_a_session
+            .as_ref()
+            .or(row.title.as_ref())
+            .cloned()
+            .unwrap_or_default();
+        let context = row.context_tokens.map_or_else(String::new, amount::tokens);
+        table.row([
+            short(&row.id).to_owned(),
+            age,
+            project::project_name(&row.project).to_owned(),
+            title,
+            row.turns.to_string(),
+            row.calls.to_string(),
+            context,
+            status(&row.status).to_owned(),
+        ]);
+    }
+    table
+}
+
+/// Enough of an id to name the session by.
+pub fn short(id: &str) -> &str {
+    id.get(..8)
+        .filter(|_| !id.starts_with("agent-"))
+        .unwrap_or(id)
+}
+
+fn status(name: &str) -> &str {
+    match name {
+        "waiting_for_input" => "your turn",
+        "waiting_for_approval" => "needs you",
+        other => other,
+    }
+}

@@ -1,0 +1,49 @@
+//! `messages`: what a client would send on resume.
+
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::view::messages::{self, Resume};
+
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Arguments of `messages`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool messages 2f72
+  unspool messages 2f72 --claude-version 2.1.45   what an older client would send
+  unspool messages 2f72 --claude-version strict   what the API accepts in any case")]
+pub struct MessagesArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+}
+
+/// Prints the array.
+pub fn run(world: &World, args: &MessagesArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let main = &chosen.family.main;
+    match messages::messages(&main.session, &main.source, world.profile) {
+        Resume::Messages(all) => {
+            let mut out = world.ui.out();
+            writeln!(out, "{}", messages::to_json(&all))?;
+            Ok(out.flush()?)
+        }
+        Resume::NoConversation => {
+            let client = world.profile.name();
+            Err(Failure::nothing(format!(
+                "Claude Code {client} would find no conversation in {}",
+                chosen.path()
+            ))
+            .hint("see why with `unspool check`"))
+        }
+        Resume::Hangs => {
+            let client = world.profile.name();
+            Err(Failure::failed(format!(
+                "Claude Code {client} would hang: the parents in {} run in a circle",
+                chosen.path()
+            ))
+            .hint("see where with `unspool check`"))
+        }
+    }
+}

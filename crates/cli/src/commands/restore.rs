@@ -1,0 +1,132 @@
+//! `restore`: a file as it was after a turn.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use unspool_model::view::files::{self, Restore};
+use unspool_store::resolve::Target;
+use unspool_store::side;
+
+use crate::failure::Failure;
+use crate::world::{Chosen, World};
+
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool restore src/main.rs --at 3            print it as it was when turn 3 was over
+  unspool restore src/main.rs --at 3 -o old.rs  write it to a file
+  unspool restore a.txt --at 1 --session 2f72   from another session than the latest
+
+The client's own backups are used where they are; otherwise the calls of the session are
+replayed. Which of the two it was is said on standard error.")]
+pub struct RestoreArgs {
+    /// The file, or the end of its path
+    pub path: String,
+
+    /// The turn after which the file is wanted; `-1` for the last
+    #[arg(long, value_name = "TURN", allow_hyphen_values = true)]
+    pub at: i64,
+
+    /// Start of a session id, a title, a path, or `@` for the latest
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<String>,
+
+    /// Write to this file instead of standard output; it must not exist
+    #[arg(short, long, value_name = "F")]
+    pub output: Option<PathBuf>,
+}
+
+/// Gets a file back.
+pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let main = &chosen.family.main;
+    let turns = main
+        .session
+        .turns
+        .iter()
+        .filter(|turn| turn.thread == 0)
+        .count() as i64;
+    let turn = if args.at < 0 {
+        turns + 1 + args.at
+    } else {
+        args.at
+    };
+    if turn < 1 || turn > turns {
+        return Err(Failure::failed(format!(
+            "there is no turn {}: the session has {turns}",
+            args.at
+        ))
+        .hint("list them with `unspool turns`"));
+    }
+    let plans = files::restore(&main.session, &main.source, &args.path, turn as usize);
+    let mut why = String::new();
+    for plan in plans {
+        match content(&chosen, plan) {
+            Ok((content, how)) => {
+                write(args.output.as_deref(), &content)?;
+                world
+                    .ui
+                    .note(&format!("{} as it was after turn {turn}: {how}", args.path));
+                return Ok(());
+            }
+            Err(reason) => why = reason,
+        }
+    }
+    Err(Failure::nothing(format!(
+        "cannot tell what {} was after turn {turn}: {why}",
+        args.path
+    ))
+    .hint("list the files of the session with `unspool files`"))
+}
+
+/// The content, and where it comes from.
+fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> {
+    match plan {
+        Restore::Backup { file, before_turn } => {
+            let Target::Session(session) = &chosen.target else {
+                return Err("sub-agents have no backups".to_owned());
+            };
+            let backups = side::side(session).file_history;
+            let path = backups
+                .iter()
+                .find(|path| path.file_name().is_some_and(|name| name == file.as_str()));
+            let path = path.ok_or_else(|| format!("the backup {file} is gone"))?;
+            let bytes =
+                std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok((
+                bytes,
+                format!("from the backup made before turn {before_turn}"),
+            ))
+        }
+        Restore::Absent => Err("it did not exist then".to_owned()),
+        Restore::Replayed { content, calls } => {
+            let how = match calls {
+                0 => "as it was read then".to_owned(),
+                1 => "replayed from 1 call".to_owned(),
+                calls => format!("replayed from {calls} calls"),
+            };
+            Ok((content.into_bytes(), how))
+        }
+        Restore::Unknown { why } => Err(why),
+    }
+}
+
+fn write(output: Option<&Path>, content: &[u8]) -> Result<(), Failure> {
+    let Some(path) = output else {
+        let mut out = std::io::stdout().lock();
+        out.write_all(content)?;
+        return Ok(out.flush()?);
+    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let opened = options.open(path);
+    let mut file = opened.map_err(|error| {
+        Failure::failed(format!("{}: {error}", path.display()))
+            .hint("name a file that does not exist")
+    })?;
+    Ok(file.write_all(content)?)
+}

@@ -1,0 +1,224 @@
+//! `show`: the conversation of a session.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use unspool_model::log::Source;
+use unspool_model::session::Role;
+use unspool_model::view::pick::{Pick, TurnRange};
+use unspool_model::view::transcript::{self, AgentFile};
+use unspool_show::style::Tools;
+use unspool_show::text::Conversation;
+use unspool_show::wire::block::BlockRow;
+use unspool_store::family::{Agent, Family};
+use unspool_store::read;
+use unspool_store::resolve::Target;
+
+use crate::failure::Failure;
+use crate::world::{Chosen, World};
+
+/// Arguments of `show`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "Examples:
+  unspool show                    the latest session of this directory
+  unspool show 2f72 --turn 3      one turn
+  unspool show 2f72 --turn -2..   the last two turns
+  unspool show @ --tools full     with everything the tools said
+  unspool show @ --json | jq -r 'select(.type==\"text\").text'")]
+pub struct ShowArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+
+    /// Only these turns, such as `3`, `5..`, `..4` or `-1` for the last (can be repeated)
+    #[arg(long, value_name = "R", allow_hyphen_values = true)]
+    pub turn: Vec<TurnRange>,
+
+    /// Show what the model thought
+    #[arg(long)]
+    pub thinking: bool,
+
+    /// Open the conversations of sub-agents
+    #[arg(long)]
+    pub agents: bool,
+
+    /// How much to show of tool calls
+    #[arg(long, value_name = "HOW", default_value = "short")]
+    pub tools: ToolsArg,
+
+    /// Print the lines of the file as they are
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// How much to show of tool calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ToolsArg {
+    /// Nothing
+    None,
+    /// One line, and a few for failures and changes
+    #[default]
+    Short,
+    /// Everything
+    Full,
+}
+
+/// A session larger than this is read from its end where only its end is asked for.
+const LARGE: u64 = 16 << 20;
+
+/// Prints a conversation.
+pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
+    let target = world.target(args.session.as_deref())?;
+    let chosen = match last_turns(args).filter(|_| is_large(&target)) {
+        Some(turns) => end_of(target, turns)?,
+        None => world.load(target)?,
+    };
+    print(world, args, &chosen)
+}
+
+/// Prints the latest session, whatever the directory.
+pub fn latest(world: &World) -> Result<(), Failure> {
+    let args = ShowArgs {
+        session: Some("@".to_owned()),
+        ..ShowArgs::default()
+    };
+    run(world, &args)
+}
+
+fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure> {
+    let pick = Pick {
+        turns: args.turn.clone(),
+        agents: args.agents,
+    };
+    if args.raw {
+        return raw(world, chosen, &pick);
+    }
+    if world.ui.json {
+        return json(world, chosen, &pick);
+    }
+    text(world, args, chosen, &pick)
+}
+
+/// How many turns from the end are asked for, if only those are.
+fn last_turns(args: &ShowArgs) -> Option<usize> {
+    let from = |range: &TurnRange| range.from.filter(|from| *from < 0);
+    let all: Option<Vec<i64>> = args.turn.iter().map(from).collect();
+    all?.into_iter()
+        .min()
+        .map(|from| from.unsigned_abs() as usize)
+}
+
+fn is_large(target: &Target) -> bool {
+    match target {
+        Target::Session(file) => file.bytes > LARGE,
+        Target::Agent(file) => file.bytes > LARGE,
+    }
+}
+
+/// Reads only the end of a large session.
+fn end_of(target: Target, turns: usize) -> Result<Chosen, Failure> {
+    let main = read::read_end(target.path(), Role::Main, turns + 1, u64::MAX)?;
+    let family = Family {
+        main,
+        agents: Vec::new(),
+        warnings: Vec::new(),
+    };
+    Ok(Chosen { target, family })
+}
+
+fn text(world: &World, args: &ShowArgs, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
+    let mut style = world.ui.style();
+    style.thinking = args.thinking;
+    style.tools = match args.tools {
+        ToolsArg::None => Tools::None,
+        ToolsArg::Short => Tools::Short,
+        ToolsArg::Full => Tools::Full,
+    };
+    let agents: HashMap<String, AgentFile<'_>> = chosen
+        .family
+        .agents
+        .iter()
+        .map(|agent| (agent.id.clone(), agent_file(agent)))
+        .collect();
+    let main = &chosen.family.main;
+    world.ui.paged(|out| {
+        let mut conversation = Conversation::new(&style);
+        for items in transcript::parts(&main.session, &main.source, &agents, pick) {
+            conversation.write(out, &items)?;
+        }
+        Ok(conversation.end(out)?)
+    })
+}
+
+fn agent_file(agent: &Agent) -> AgentFile<'_> {
+    AgentFile {
+        session: &agent.loaded.session,
+        source: &agent.loaded.source,
+        call: agent
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.tool_use_id.as_deref()),
+    }
+}
+
+fn json(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
+    let main = &chosen.family.main;
+    let mut out = world.ui.out();
+    for row in BlockRow::all(&main.session, &main.source, "main", pick) {
+        world.ui.row(&mut out, &row)?;
+    }
+    for agent in chosen.family.agents.iter().filter(|_| pick.agents) {
+        let every = Pick {
+            turns: Vec::new(),
+            agents: true,
+        };
+        for row in BlockRow::all(
+            &agent.loaded.session,
+            &agent.loaded.source,
+            &agent.id,
+            &every,
+        ) {
+            world.ui.row(&mut out, &row)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// The lines of the picked turns, byte for byte; for a person, made safe to look at.
+fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
+    let main = &chosen.family.main;
+    let session = &main.session;
+    let turn_of = session.turns_by_record();
+    let count = session.turns.iter().filter(|turn| turn.thread == 0).count() as u32;
+    let mut number = HashMap::new();
+    for (at, _) in session
+        .turns
+        .iter()
+        .enumerate()
+        .filter(|(_, turn)| turn.thread == 0)
+    {
+        number.insert(at as u32, number.len() as u32 + 1);
+    }
+    let safe = world.ui.is_terminal();
+    world.ui.paged(|out| {
+        for (at, record) in session.records.iter().enumerate() {
+            let turn = turn_of[at].and_then(|turn| number.get(&turn).copied());
+            if !turn.map_or(pick.takes_rest(), |turn| pick.takes(turn, count)) {
+                continue;
+            }
+            let bytes = main
+                .source
+                .bytes(record.offset, record.len)
+                .unwrap_or_default();
+            if safe {
+                out.write_all(
+                    unspool_show::clean::line(&String::from_utf8_lossy(&bytes)).as_bytes(),
+                )?;
+            } else {
+                out.write_all(&bytes)?;
+            }
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    })
+}

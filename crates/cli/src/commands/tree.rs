@@ -1,0 +1,113 @@
+//! `tree`: branches, forks and resumes.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::tree::{self, Relative, TreeRow as Node};
+use unspool_show::clean;
+use unspool_show::wire::graph::TreeRow;
+use unspool_store::each;
+use unspool_store::find;
+use unspool_store::read::Reader;
+use unspool_store::resolve::Target;
+
+use crate::commands::ls::short;
+use crate::failure::Failure;
+use crate::world::{Chosen, World};
+
+/// Arguments of `tree`.
+#[derive(Debug, Args)]
+pub struct TreeArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+}
+
+/// Shows the tree.
+pub fn run(world: &World, args: &TreeArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let main = &chosen.family.main;
+    let relatives = relatives(&chosen);
+    let nodes = tree::tree(&main.session, &main.source, chosen.id(), &relatives);
+    let mut out = world.ui.out();
+    if world.ui.json {
+        for node in &nodes {
+            world.ui.row(&mut out, &TreeRow::from(node))?;
+        }
+    } else {
+        draw(&mut out, &nodes)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Sessions in the same folder that share lines with this one: forks, and what they were
+/// forked from.
+fn relatives(chosen: &Chosen) -> Vec<Relative> {
+    let Target::Session(own) = &chosen.target else {
+        return Vec::new();
+    };
+    let session = &chosen.family.main.session;
+    let others: Vec<_> = find::around(&own.path)
+        .sessions
+        .into_iter()
+        .filter(|file| file.id != own.id)
+        .collect();
+    let reader = Reader {
+        threads: 1,
+        ..Reader::default()
+    };
+    let found = each::map(
+        &others,
+        each::threads(),
+        |file| file.bytes,
+        |file| {
+            let other: Session = reader.read(&file.path, Role::Main).ok()?.session;
+            let (last_shared, shared) = tree::shared_with(session, &other)?;
+            let title = other.title(&HashMap::new()).unwrap_or_default();
+            Some(Relative {
+                session: file.id.clone(),
+                last_shared,
+                shared,
+                first: other.first,
+                title,
+            })
+        },
+    );
+    found.into_iter().flatten().collect()
+}
+
+fn draw(out: &mut dyn Write, nodes: &[Node]) -> Result<(), Failure> {
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (at, node) in nodes.iter().enumerate() {
+        if let Some(parent) = node.parent {
+            children.entry(parent).or_default().push(at);
+        }
+    }
+    // A line of conversation stays at one depth; only branches move to the right.
+    let mut stack: Vec<(usize, String, String)> = vec![(0, String::new(), String::new())];
+    while let Some((at, lead, rest)) = stack.pop() {
+        let node = &nodes[at];
+        let live = if node.live { "●" } else { "○" };
+        let what = match node.kind {
+            "session" => short(&node.uuid).to_owned(),
+            "fork" => format!("fork {}", short(&node.uuid)),
+            "prompt" => String::new(),
+            kind => kind.to_owned(),
+        };
+        let gap = if what.is_empty() { "" } else { "  " };
+        writeln!(out, "{lead}{live} {what}{gap}{}", clean::line(&node.label))?;
+        let below = children.get(&node.id).cloned().unwrap_or_default();
+        let (last, branches) = match below.split_last() {
+            Some((last, branches)) => (Some(*last), branches),
+            None => (None, &[][..]),
+        };
+        if let Some(last) = last {
+            stack.push((last, rest.clone(), rest.clone()));
+        }
+        for &branch in branches.iter().rev() {
+            stack.push((branch, format!("{rest}├─"), format!("{rest}│ ")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! `turns`: one row per turn, or per call.
+
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::view::turns::{self, Course, Options};
+use unspool_show::amount;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::call::CallRow;
+use unspool_show::wire::turn::TurnRow;
+
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Arguments of `turns`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool turns 2f72
+  unspool turns @ --json | jq -r '.prompt'
+  unspool turns @ --calls --json | jq 'select(.status==\"error\")'")]
+pub struct TurnsArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<String>,
+
+    /// One row per tool call, with its input and result
+    #[arg(long)]
+    pub calls: bool,
+
+    /// A pause longer than this many minutes makes a turn a resume
+    #[arg(long, value_name = "MINUTES", default_value_t = 5)]
+    pub gap: u64,
+}
+
+/// Lists turns.
+pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let main = &chosen.family.main;
+    let (session, source) = (&main.session, &main.source);
+    let course = Course::of(session);
+    let mut out = world.ui.out();
+    if args.calls {
+        let mut table = Table::new(vec![
+            Column::fixed("call"),
+            Column::fixed("tool"),
+            Column::flexible("about", 20),
+            Column::fixed("status"),
+            Column::number("time"),
+        ]);
+        for index in 0..session.calls.len() {
+            if world.ui.json {
+                world.ui.row(
+                    &mut out,
+                    &CallRow::whole(session, source, &course, index as u32),
+                )?;
+                continue;
+            }
+            let row = CallRow::brief(session, &course, index as u32);
+            let time = row.duration_ms.map_or_else(String::new, amount::duration);
+            table.row([
+                row.id,
+                row.name,
+                row.subject.unwrap_or_default(),
+                row.status,
+                time,
+            ]);
+        }
+        if !world.ui.json {
+            table.write(&mut out, &world.ui.style())?;
+        }
+        return Ok(out.flush()?);
+    }
+    let rows = turns::turns(
+        session,
+        source,
+        Options {
+            gap_ms: args.gap.saturating_mul(60_000),
+        },
+    );
+    let mut table = Table::new(vec![
+        Column::number("n"),
+        Column::fixed("at"),
+        Column::flexible("prompt", 16),
+        Column::number("calls"),
+        Column::number("time"),
+        Column::number("out"),
+        Column::flexible("reply", 16),
+    ]);
+    for row in &rows {
+        if world.ui.json {
+            world
+                .ui
+                .row(&mut out, &TurnRow::new(session, &course, row))?;
+            continue;
+        }
+        let at = row
+            .at
+            .map_or_else(String::new, |at| amount::moment(at, world.ui.zone()));
+        let mark = if row.live { "" } else { "(rewound) " };
+        let stop = if row.interrupted {
+            "(interrupted) "
+        } else {
+            ""
+        };
+        table.row([
+            row.n.to_string(),
+            at,
+            format!("{mark}{}", row.prompt),
+            row.calls.len().to_string(),
+            row.duration_ms.map_or_else(String::new, amount::duration),
+            amount::tokens(row.usage.output),
+            format!("{stop}{}", row.reply.clone().unwrap_or_default()),
+        ]);
+    }
+    if rows.is_empty() {
+        return Err(Failure::nothing("the session has no turns"));
+    }
+    if !world.ui.json {
+        table.write(&mut out, &world.ui.style())?;
+    }
+    Ok(out.flush()?)
+}

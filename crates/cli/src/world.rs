@@ -1,0 +1,154 @@
+//! What a command takes from the world: sessions, the clock, the current directory.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use unspool_model::time::Time;
+use unspool_model::view::profile::Profile;
+use unspool_store::dirs;
+use unspool_store::family::{self, Family};
+use unspool_store::find::{self, Found};
+use unspool_store::resolve::{self, Target};
+
+use crate::demo::Demo;
+use crate::failure::Failure;
+use crate::ui::Ui;
+
+/// The world as a command sees it.
+pub struct World {
+    /// How to speak.
+    pub ui: Ui,
+    /// Where sessions live.
+    pub dirs: Vec<PathBuf>,
+    /// Whether the person named those places.
+    pub named: bool,
+    /// The current directory.
+    pub here: Option<PathBuf>,
+    /// Whose reading rules apply.
+    pub profile: Profile,
+    /// The bundled recordings, while they are in use.
+    pub demo: Option<Demo>,
+}
+
+/// A session that was asked for, with its sub-agents.
+pub struct Chosen {
+    /// What was meant.
+    pub target: Target,
+    /// The session and its sub-agents.
+    pub family: Family,
+}
+
+impl Chosen {
+    /// The id of the session or sub-agent.
+    pub fn id(&self) -> &str {
+        match &self.target {
+            Target::Session(file) => &file.id,
+            Target::Agent(file) => &file.id,
+        }
+    }
+
+    /// Its file.
+    pub fn path(&self) -> String {
+        self.target.path().display().to_string()
+    }
+}
+
+impl World {
+    /// The time, fixed by UNSPOOL_NOW where output must not change.
+    pub fn now(&self) -> Time {
+        let fixed = std::env::var("UNSPOOL_NOW")
+            .ok()
+            .and_then(|text| Time::parse(&text));
+        fixed.unwrap_or_else(|| Time(Timestamp::now().as_millisecond()))
+    }
+
+    /// All sessions, with one warning for each thing that could not be read.
+    pub fn found(&self) -> Result<Found, Failure> {
+        let mut present = Vec::new();
+        for dir in &self.dirs {
+            match dirs::check(dir) {
+                Ok(()) => present.push(dir.clone()),
+                Err(error) if self.named => {
+                    return Err(Failure::failed(&error).hint(
+                        error
+                            .hint()
+                            .unwrap_or("name another folder with `--claude-dir DIR`"),
+                    ));
+                }
+                Err(_) => {}
+            }
+        }
+        let mut found = find::find(&present);
+        found.identify_agents();
+        for warning in &found.warnings {
+            self.ui.warn(&warning.to_string());
+        }
+        Ok(found)
+    }
+
+    /// The session that `argument` means; the latest of this directory without one.
+    pub fn choose(&self, argument: Option<&str>) -> Result<Chosen, Failure> {
+        let target = self.target(argument)?;
+        self.load(target)
+    }
+
+    /// What `argument` means, without reading it.
+    pub fn target(&self, argument: Option<&str>) -> Result<Target, Failure> {
+        let argument = argument.unwrap_or("@");
+        let found = if is_path(argument) {
+            Found::default()
+        } else {
+            self.found()?
+        };
+        if found.sessions.is_empty() && found.agents.is_empty() && !is_path(argument) {
+            return Err(self.no_sessions());
+        }
+        let resolved = resolve::resolve(&found, argument, self.here.as_deref())?;
+        if let Some(note) = resolved.note {
+            self.ui.note(&note);
+        }
+        Ok(resolved.target)
+    }
+
+    /// Reads a session and its sub-agents.
+    pub fn load(&self, target: Target) -> Result<Chosen, Failure> {
+        let family = match &target {
+            Target::Session(file) => {
+                let found = self.found_around(&file.path)?;
+                family::family(&found, file)?
+            }
+            Target::Agent(file) => Family {
+                main: unspool_store::read::read(&file.path, target.role())?,
+                agents: Vec::new(),
+                warnings: Vec::new(),
+            },
+        };
+        for warning in &family.warnings {
+            self.ui.warn(&warning.to_string());
+        }
+        Ok(Chosen { target, family })
+    }
+
+    /// Sub-agents stand beside their session, wherever that is.
+    fn found_around(&self, path: &Path) -> Result<Found, Failure> {
+        let mut found = find::around(path);
+        found.identify_agents();
+        Ok(found)
+    }
+
+    /// There is nothing to read on this machine.
+    pub fn no_sessions(&self) -> Failure {
+        let places: Vec<String> = self
+            .dirs
+            .iter()
+            .map(|dir| dir.display().to_string())
+            .collect();
+        Failure::nothing(format!("no sessions in {}", places.join(", "))).hint(
+            "try `--demo` for the bundled recordings, or name a folder with `--claude-dir DIR`",
+        )
+    }
+}
+
+fn is_path(argument: &str) -> bool {
+    argument.ends_with(".jsonl") || (argument.contains(['/', '\\']) && Path::new(argument).exists())
+}

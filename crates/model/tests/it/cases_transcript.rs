@@ -1,0 +1,306 @@
+//! The conversation as items: everything stands once, with what belongs to it.
+
+use unspool_model::log::Log;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::outcome::{Outcome, Question};
+use unspool_model::view::pick::Pick;
+use unspool_model::view::transcript::{self, AgentFile, Agents, Body, Call, Item};
+
+use crate::make::{Read, call, read, reply, result, system, text, user};
+
+fn items(read: &Read) -> Vec<Item> {
+    transcript::transcript(&read.session, &read.log, &Agents::new(), &Pick::default())
+}
+
+/// One word per item.
+fn outline(read: &Read) -> String {
+    let words = items(read).iter().map(word).collect::<Vec<_>>();
+    words.join(" ")
+}
+
+fn word(item: &Item) -> String {
+    match &item.body {
+        Body::Turn(head) => format!("#{}", head.n),
+        Body::Prompt(prompt) => format!("prompt={}", prompt.text),
+        Body::Reply { text, .. } => format!("reply={text}"),
+        Body::Thinking { text, .. } => format!("thinking={text}"),
+        Body::Call(call) => format!("{}:{}", call.name, call.status.name()),
+        Body::Orphan { call, .. } => format!("orphan={call}"),
+        Body::Queued { text, .. } => format!("queued={text}"),
+        Body::Interrupt { .. } => "interrupt".to_owned(),
+        Body::Compaction { .. } => "compaction".to_owned(),
+        Body::Summary { .. } => "summary".to_owned(),
+        Body::ApiError { .. } => "api-error".to_owned(),
+        Body::Hook(_) => "hook".to_owned(),
+        Body::Command { command, .. } => format!("command={}", command.as_deref().unwrap_or("-")),
+        Body::Notice { .. } => "notice".to_owned(),
+        Body::Notes(_) => "notes".to_owned(),
+        Body::Unknown { label } => format!("unknown={label}"),
+        Body::Fault { .. } => "fault".to_owned(),
+    }
+}
+
+fn calls(read: &Read) -> Vec<Call> {
+    let bodies = items(read).into_iter().map(|item| item.body);
+    bodies
+        .filter_map(|body| match body {
+            Body::Call(call) => Some(*call),
+            _ => None,
+        })
+        .collect()
+}
+
+fn says(uuid: &str, parent: &str, clock: &str, words: &str) -> String {
+    reply(uuid, parent, clock, uuid, &format!("[{}]", text(words)))
+}
+
+#[test]
+fn every_block_of_a_line_is_an_item() {
+    let blocks = format!(
+        r#"[{{"type":"thinking","thinking":"hm","signature":"s"}},{},{}]"#,
+        text("look"),
+        call("t1", "Read", "{}")
+    );
+    let read = read(&[
+        user("a", "", "10:00:00", r#""go""#),
+        reply("b", "a", "10:00:01", "m", &blocks),
+        user("c", "b", "10:00:02", &result("t1", r#""x""#)),
+        says("d", "c", "10:00:03", "done"),
+    ]);
+    assert_eq!(
+        outline(&read),
+        "#1 prompt=go thinking=hm reply=look Read:ok reply=done"
+    );
+}
+
+#[test]
+fn a_result_knows_its_tool_however_late_it_comes() {
+    let mut lines = vec![
+        user("a", "", "10:00:00", r#""go""#),
+        reply(
+            "b",
+            "a",
+            "10:00:01",
+            "m",
+            &format!("[{}]", call("t1", "Bash", r#"{"command":"ls"}"#)),
+        ),
+    ];
+    assert_eq!(outline(&read(&lines)), "#1 prompt=go Bash:running");
+    lines.push(user("c", "b", "12:00:00", &result("t1", r#""files""#)));
+    let later = read(&lines);
+    assert_eq!(outline(&later), "#1 prompt=go Bash:ok");
+    let call = &calls(&later)[0];
+    assert_eq!(
+        (call.subject.as_deref(), call.text.as_str()),
+        (Some("ls"), "files")
+    );
+}
+
+#[test]
+fn a_result_without_its_call_is_shown_as_an_orphan() {
+    let read = read(&[
+        user("a", "", "10:00:00", r#""go""#),
+        user("b", "a", "10:00:01", &result("t9", r#""left over""#)),
+        says("c", "b", "10:00:02", "done"),
+    ]);
+    assert_eq!(outline(&read), "#1 prompt=go orphan=t9 reply=done");
+}
+
+#[test]
+fn a_compaction_hides_nothing_that_went_before() {
+    let summary =
+        user("d", "c", "10:00:03", r#""So far""#).replacen('{', "{\"isCompactSummary\":true,", 1);
+    let read = read(&[
+        user("a", "", "10:00:00", r#""go""#),
+        says("b", "a", "10:00:01", "done"),
+        system(
+            "c",
+            "",
+            "10:00:02",
+            "compact_boundary",
+            r#","logicalParentUuid":"b","compactMetadata":{"trigger":"auto","preTokens":9}"#,
+        ),
+        summary,
+        user("e", "d", "10:00:04", &result("t0", r#""of a call before""#)),
+        says("f", "e", "10:00:05", "on"),
+    ]);
+    let outline = outline(&read);
+    for part in [
+        "prompt=go",
+        "reply=done",
+        "compaction",
+        "summary",
+        "orphan=t0",
+        "reply=on",
+    ] {
+        assert!(outline.contains(part), "{part} in {outline}");
+    }
+}
+
+#[test]
+fn a_result_counts_before_the_progress_of_its_call() {
+    let progress = r#"{"type":"progress","uuid":"x","parentUuid":"b","timestamp":"2026-01-03T10:00:02.000Z","toolUseID":"t1","parentToolUseID":"t1","data":{"type":"bash_progress","output":"half way","fullOutput":"half way"}}"#;
+    let mut lines = vec![
+        user("a", "", "10:00:00", r#""go""#),
+        reply(
+            "b",
+            "a",
+            "10:00:01",
+            "m",
+            &format!("[{}]", call("t1", "Bash", r#"{"command":"make"}"#)),
+        ),
+        progress.to_owned(),
+    ];
+    assert_eq!(calls(&read(&lines))[0].text, "half way");
+    lines.push(user("c", "x", "10:00:05", &result("t1", r#""all done""#)));
+    assert_eq!(calls(&read(&lines))[0].text, "all done");
+}
+
+#[test]
+fn a_file_of_bookkeeping_alone_has_nothing_to_say() {
+    let read = read(&[
+        r#"{"type":"file-history-snapshot","messageId":"a","snapshot":{}}"#,
+        r#"{"type":"summary","summary":"S","leafUuid":"zz"}"#,
+        r#"{"type":"queue-operation","operation":"dequeue","sessionId":"s"}"#,
+    ]);
+    assert!(
+        items(&read)
+            .iter()
+            .all(|item| matches!(item.body, Body::Notes(_)))
+    );
+    assert!(!read.session.is_conversation());
+}
+
+#[test]
+fn commands_are_shown_as_typed_and_summaries_are_no_prompts() {
+    let read = read(&[
+        user(
+            "a",
+            "",
+            "10:00:00",
+            r#""<command-name>/model</command-name>\n<command-args>opus</command-args>""#,
+        ),
+        user(
+            "b",
+            "a",
+            "10:00:01",
+            r#""<local-command-stdout>Set model</local-command-stdout>""#,
+        ),
+        user(
+            "c",
+            "b",
+            "10:00:02",
+            r#""This session is being continued from a previous conversation that""#,
+        ),
+    ]);
+    let outline = outline(&read);
+    assert!(
+        outline.contains("/model opus") && outline.contains("summary"),
+        "{outline}"
+    );
+    assert!(!outline.contains('<'), "{outline}");
+}
+
+/// The questions of a call and the answers beside its result.
+fn questions(input: &str, answers: Option<&str>) -> Vec<Question> {
+    let mut lines = vec![
+        user("a", "", "10:00:00", r#""go""#),
+        reply(
+            "b",
+            "a",
+            "10:00:01",
+            "m",
+            &format!("[{}]", call("t1", "AskUserQuestion", input)),
+        ),
+    ];
+    if let Some(answers) = answers {
+        let line = user("c", "b", "10:00:02", &result("t1", r#""answered""#));
+        lines.push(line.replacen(
+            '{',
+            &format!("{{\"toolUseResult\":{{\"answers\":{answers}}},"),
+            1,
+        ));
+    }
+    match &calls(&read(&lines))[0].outcome {
+        Outcome::Asked(questions) => questions.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_question_is_pending_answered_or_answered_in_part() {
+    let one = r#"{"questions":[{"question":"Which?","options":[{"label":"A"},{"label":"B"}]}]}"#;
+    let pending = questions(one, None);
+    assert_eq!(
+        (pending[0].options.len(), pending[0].answer.as_deref()),
+        (2, None)
+    );
+    let answered = questions(one, Some(r#"{"Which?":"B"}"#));
+    assert_eq!(answered[0].answer.as_deref(), Some("B"));
+    let two = r#"{"questions":[{"question":"Which?"},{"question":"When?"}]}"#;
+    let part = questions(two, Some(r#"{"When?":"now"}"#));
+    let answers: Vec<_> = part
+        .iter()
+        .map(|question| question.answer.as_deref())
+        .collect();
+    assert_eq!(answers, [None, Some("now")]);
+    let several = questions(one, Some(r#"{"Which?":["A","B"]}"#));
+    assert_eq!(several[0].answer.as_deref(), Some("A, B"));
+    assert_eq!(questions(r#"{"questions":[]}"#, None), []);
+    assert_eq!(questions("{}", None), []);
+}
+
+#[test]
+fn a_sub_agents_conversation_opens_under_its_call() {
+    let line = user(
+        "c",
+        "b",
+        "10:00:09",
+        &result("t1", r#"[{"type":"text","text":"found"}]"#),
+    )
+    .replacen(
+        '{',
+        r#"{"toolUseResult":{"status":"completed","agentId":"ab97f57"},"#,
+        1,
+    );
+    let parent = read(&[
+        user("a", "", "10:00:00", r#""go""#),
+        reply(
+            "b",
+            "a",
+            "10:00:01",
+            "m",
+            &format!("[{}]", call("t1", "Task", r#"{"description":"Find"}"#)),
+        ),
+        line,
+    ]);
+    let side = |line: String| {
+        line.replace(
+            "\"isSidechain\":false",
+            "\"isSidechain\":true,\"agentId\":\"ab97f57\"",
+        )
+    };
+    let log = Log::new(format!(
+        "{}\n{}\n",
+        side(user("s", "", "10:00:02", r#""find it""#)),
+        side(says("s2", "s", "10:00:03", "found"))
+    ));
+    let session = Session::from_log(&log, Role::Agent);
+    let file = AgentFile {
+        session: &session,
+        source: &log,
+        call: None,
+    };
+    let agents = Agents::from([("ab97f57".to_owned(), file)]);
+    let pick = Pick {
+        agents: true,
+        ..Pick::default()
+    };
+    let items = transcript::transcript(&parent.session, &parent.log, &agents, &pick);
+    let inner = items.iter().find_map(|item| match &item.body {
+        Body::Call(call) => call.agent.as_ref(),
+        _ => None,
+    });
+    let inner: Vec<_> = inner.unwrap().items.iter().map(word).collect();
+    assert!(inner.contains(&"reply=found".to_owned()), "{inner:?}");
+}

@@ -1,0 +1,149 @@
+//! Rows of `check` and `info`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unspool_model::fault::Fault;
+use unspool_model::view::check::Resumable as Answer;
+use unspool_model::view::info::Info;
+
+/// Something wrong with a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FaultRow {
+    /// The session.
+    pub session: String,
+    /// Its file.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// What kind of fault.
+    pub kind: String,
+    /// What exactly.
+    pub detail: String,
+}
+
+impl FaultRow {
+    /// The row of a fault.
+    pub fn new(session: &str, path: &str, fault: &Fault) -> FaultRow {
+        FaultRow {
+            session: session.to_owned(),
+            path: path.to_owned(),
+            line: fault.line,
+            kind: fault.kind.name().to_owned(),
+            detail: fault.detail.clone(),
+        }
+    }
+}
+
+/// Whether a client could resume a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ResumableRow {
+    /// Whether it would find the conversation.
+    pub resumes: bool,
+    /// Lines of the conversation that it would not send.
+    pub lost: usize,
+    /// The first such line.
+    pub first_lost: Option<u32>,
+    /// Why it would not resume, or what it would lose.
+    pub why: Option<String>,
+}
+
+/// The last row of a check: the verdict.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VerdictRow {
+    /// The session.
+    pub session: String,
+    /// Its file.
+    pub path: String,
+    /// How many faults were found.
+    pub faults: usize,
+    /// For the client asked for: whether it resumes without loss.
+    pub resumable: bool,
+    /// For every known client version.
+    pub clients: BTreeMap<String, ResumableRow>,
+    /// Types and fields never seen before, with the versions that wrote them.
+    pub unknown: BTreeMap<String, BTreeMap<String, u32>>,
+}
+
+impl From<&Answer> for ResumableRow {
+    fn from(answer: &Answer) -> ResumableRow {
+        ResumableRow {
+            resumes: answer.resumes,
+            lost: answer.lost,
+            first_lost: answer.first_lost,
+            why: answer.why.clone(),
+        }
+    }
+}
+
+/// A version of the client and how many lines it wrote.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct VersionRow {
+    /// The version.
+    pub version: String,
+    /// Lines.
+    pub lines: u32,
+}
+
+/// The inventory of a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct InfoRow {
+    /// The session.
+    pub session: String,
+    /// Its file.
+    pub path: String,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Lines.
+    pub lines: u32,
+    /// Blank lines.
+    pub blank_lines: u32,
+    /// Lines by type and subtype.
+    pub types: BTreeMap<String, u32>,
+    /// Types and fields never seen before, with the versions that wrote them.
+    pub unknown: BTreeMap<String, BTreeMap<String, u32>>,
+    /// Versions of the client with line counts.
+    pub versions: Vec<VersionRow>,
+    /// Why the model stopped, by message.
+    pub stop_reasons: BTreeMap<String, u32>,
+    /// Content blocks by kind.
+    pub blocks: BTreeMap<String, u32>,
+    /// Calls by tool.
+    pub tools: BTreeMap<String, u32>,
+    /// Models.
+    pub models: Vec<String>,
+    /// What is wrong with it.
+    pub faults: Vec<FaultRow>,
+    /// Files that belong to it, by kind.
+    pub side_files: BTreeMap<String, Vec<String>>,
+}
+
+impl InfoRow {
+    /// The row of an inventory, without side files.
+    pub fn new(session: &str, path: &str, bytes: u64, info: Info, faults: &[Fault]) -> InfoRow {
+        InfoRow {
+            session: session.to_owned(),
+            path: path.to_owned(),
+            bytes,
+            lines: info.lines,
+            blank_lines: info.blank_lines,
+            types: info.types,
+            unknown: info.unknown,
+            versions: info
+                .versions
+                .into_iter()
+                .map(|(version, lines)| VersionRow { version, lines })
+                .collect(),
+            stop_reasons: info.stop_reasons,
+            blocks: info.blocks,
+            tools: info.tools,
+            models: info.models,
+            faults: faults
+                .iter()
+                .map(|fault| FaultRow::new(session, path, fault))
+                .collect(),
+            side_files: BTreeMap::new(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Rows of `files` and `context`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unspool_model::view::context::{CategoryRow, ItemRow};
+use unspool_model::view::files::FileRow as File;
+
+/// A file that a session touched.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FileRow {
+    /// Its path as the tools were given it.
+    pub path: String,
+    /// How often it was read.
+    pub reads: usize,
+    /// How often it was written as a whole.
+    pub writes: usize,
+    /// How often a part was changed.
+    pub edits: usize,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+    /// Backups the client keeps of it.
+    pub versions: usize,
+}
+
+impl From<&File> for FileRow {
+    fn from(file: &File) -> FileRow {
+        FileRow {
+            path: file.path.clone(),
+            reads: file.reads,
+            writes: file.writes,
+            edits: file.edits,
+            added: file.added,
+            removed: file.removed,
+            versions: file.versions,
+        }
+    }
+}
+
+/// A part of the context: a category, or one of its largest pieces.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ContextRow {
+    /// What it is, such as `prompts` or `results Read`.
+    pub category: String,
+    /// Tokens.
+    pub tokens: u64,
+    /// Part of the whole, from 0 to 1.
+    pub share: f64,
+    /// The option of `clone` that would free it.
+    pub freed_by: Option<String>,
+    /// What a person recognises a piece by; only on pieces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The line of a piece; only on pieces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The id of that line; only on pieces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+}
+
+impl From<&CategoryRow> for ContextRow {
+    fn from(row: &CategoryRow) -> ContextRow {
+        ContextRow {
+            category: row.category.clone(),
+            tokens: row.tokens,
+            share: rounded(row.share),
+            freed_by: row.freed_by.map(str::to_owned),
+            label: None,
+            line: None,
+            uuid: None,
+        }
+    }
+}
+
+impl From<&ItemRow> for ContextRow {
+    fn from(row: &ItemRow) -> ContextRow {
+        ContextRow {
+            category: row.category.clone(),
+            tokens: row.tokens,
+            share: rounded(row.share),
+            freed_by: None,
+            label: Some(row.label.clone()),
+            line: Some(row.line),
+            uuid: Some(row.uuid.clone()),
+        }
+    }
+}
+
+fn rounded(share: f64) -> f64 {
+    (share * 10_000.0).round() / 10_000.0
+}

@@ -1,0 +1,192 @@
+//! A session on one line.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unspool_model::session::Session;
+use unspool_model::usage::Usage;
+use unspool_model::view::row::SessionRow as Row;
+
+/// Tokens, each message counted once.
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+pub struct UsageRow {
+    /// Input that was neither read from nor written to the cache.
+    pub input: u64,
+    /// What the model wrote.
+    pub output: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to the five-minute cache.
+    pub cache_write_5m: u64,
+    /// Input written to the one-hour cache.
+    pub cache_write_1h: u64,
+}
+
+impl From<Usage> for UsageRow {
+    fn from(usage: Usage) -> UsageRow {
+        UsageRow {
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write_5m: usage.cache_write_5m,
+            cache_write_1h: usage.cache_write_1h,
+        }
+    }
+}
+
+/// The call a session waits for.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PendingTool {
+    /// The tool.
+    pub name: String,
+    /// What the call is about.
+    pub subject: Option<String>,
+    /// Since when.
+    pub since: Option<String>,
+}
+
+/// Where a session was found.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// Its id.
+    pub id: String,
+    /// Its file.
+    pub path: String,
+    /// Its project.
+    pub project: String,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// The session it is a sub-agent of.
+    pub parent: Option<String>,
+}
+
+/// A session, as `ls` lists it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SessionRow {
+    /// The id: the name of its file.
+    pub id: String,
+    /// Its file.
+    pub path: String,
+    /// The directory of its project; for worktrees that of the repository.
+    pub project: String,
+    /// The directory it began in.
+    pub cwd: Option<String>,
+    /// Its title, else its first prompt.
+    pub title: Option<String>,
+    /// The first prompt, up to 200 characters.
+    pub goal: Option<String>,
+    /// The last thing the model said, up to 500 characters.
+    pub recent_output: Option<String>,
+    /// `working`, `waiting_for_approval`, `waiting_for_input`, `idle` or `error`.
+    pub status: String,
+    /// How that is known.
+    pub status_from: String,
+    /// Since when.
+    pub status_since: Option<String>,
+    /// The call it waits for.
+    pub pending_tool: Option<PendingTool>,
+    /// Turns.
+    pub turns: usize,
+    /// Replies, each counted once.
+    pub messages: usize,
+    /// Tool calls.
+    pub calls: usize,
+    /// Sub-agents.
+    pub agents: usize,
+    /// Whether it is a sub-agent itself.
+    pub is_subagent: bool,
+    /// The first time in it.
+    pub first: Option<String>,
+    /// The last time in it.
+    pub last: Option<String>,
+    /// The model of the last reply.
+    pub model: Option<String>,
+    /// All models.
+    pub models: Vec<String>,
+    /// The version of the client that wrote last.
+    pub version: Option<String>,
+    /// All versions.
+    pub versions: Vec<String>,
+    /// The last branch of git.
+    pub git_branch: Option<String>,
+    /// The words that name the session.
+    pub slug: Option<String>,
+    /// The last permission mode.
+    pub permission_mode: Option<String>,
+    /// How the client was started.
+    pub entrypoint: Option<String>,
+    /// Pull requests made in it.
+    pub pr_links: Vec<String>,
+    /// How often its context was compacted.
+    pub compactions: usize,
+    /// Bytes of its file.
+    pub bytes: u64,
+    /// Tokens, those of its sub-agents included.
+    pub usage: UsageRow,
+    /// What it cost; null where prices are not known.
+    pub cost_usd: Option<f64>,
+    /// Tokens in the context of the last reply.
+    pub context_tokens: Option<u64>,
+    /// Tokens that fit.
+    pub context_limit: Option<u64>,
+    /// The session it is a sub-agent of.
+    pub parent: Option<String>,
+    /// The session it was forked from.
+    pub forked_from: Option<String>,
+    /// Why it is not a session, for files that `--all` lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_a_session: Option<String>,
+}
+
+impl SessionRow {
+    /// The row of a session.
+    pub fn new(session: &Session, row: Row, place: Place) -> SessionRow {
+        let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
+        let pending = row.status.pending.map(|at| &session.calls[at as usize]);
+        SessionRow {
+            id: place.id,
+            path: place.path,
+            project: place.project,
+            cwd: session.cwds.iter().next().map(|(cwd, _)| cwd.to_owned()),
+            title: row.title,
+            goal: row.goal,
+            recent_output: row.recent_output,
+            status: row.status.state.name().to_owned(),
+            status_from: "transcript".to_owned(),
+            status_since: time(row.status.since),
+            pending_tool: pending.map(|call| PendingTool {
+                name: session.text(call.tool).to_owned(),
+                subject: call.subject.as_deref().map(str::to_owned),
+                since: time(session.records[call.record as usize].at),
+            }),
+            turns: row.turns,
+            messages: row.messages,
+            calls: row.calls,
+            agents: row.agents,
+            is_subagent: place.parent.is_some(),
+            first: time(session.first),
+            last: time(session.last),
+            model: row.model,
+            models: session.models.texts(),
+            version: session
+                .versions
+                .iter()
+                .next_back()
+                .map(|(version, _)| version.to_owned()),
+            versions: session.versions.texts(),
+            git_branch: session.branch.clone(),
+            slug: session.slug.clone(),
+            permission_mode: session.permission_mode.clone(),
+            entrypoint: session.entrypoint.clone(),
+            pr_links: session.pr_links.texts(),
+            compactions: row.compactions,
+            bytes: place.bytes,
+            usage: row.usage.into(),
+            cost_usd: None,
+            context_tokens: row.context_tokens,
+            context_limit: row.context_limit,
+            parent: place.parent,
+            forked_from: session.forked_from.as_ref().map(ToString::to_string),
+            not_a_session: None,
+        }
+    }
+}

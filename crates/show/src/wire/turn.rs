@@ -1,0 +1,107 @@
+//! A turn on one line.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unspool_model::session::Session;
+use unspool_model::view::turns::{self, Course, TurnRow as Row};
+
+use crate::wire::call::CallRow;
+use crate::wire::session::UsageRow;
+
+/// A turn: from a person's act to the answer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TurnRow {
+    /// Its number, from 1.
+    pub n: usize,
+    /// The line that opened it.
+    pub uuid: Option<String>,
+    /// `prompt`, `command`, `shell`, `memory` or `plan`.
+    pub kind: String,
+    /// `new_session`, `resume` or `new_round`.
+    pub round: String,
+    /// What the input was: `text`, `ide_selection`, `ide_opened_file`, `image`, `command`.
+    pub input_kinds: Vec<String>,
+    /// The permission mode it was typed in.
+    pub permission_mode: Option<String>,
+    /// What was asked.
+    pub prompt: String,
+    /// When.
+    pub at: Option<String>,
+    /// When it was over; null while it goes on.
+    pub ended: Option<String>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// Replies, each counted once.
+    pub messages: usize,
+    /// Their ids.
+    pub message_ids: Vec<Option<String>>,
+    /// Its calls.
+    pub calls: Vec<CallRow>,
+    /// Sub-agents it started.
+    pub agents: Vec<String>,
+    /// The last thing the model said.
+    pub reply: Option<String>,
+    /// The person stopped it.
+    pub interrupted: bool,
+    /// The context was compacted meanwhile.
+    pub compacted: bool,
+    /// What was typed while the model worked.
+    pub queued: Vec<String>,
+    /// On the branch that goes on; false for what was rewound.
+    pub live: bool,
+    /// Tokens of its replies.
+    pub usage: UsageRow,
+    /// What it cost; null where prices are not known.
+    pub cost_usd: Option<f64>,
+    /// The line number of the line that opened it.
+    pub line: u32,
+}
+
+impl TurnRow {
+    /// The row of a turn.
+    pub fn new(session: &Session, course: &Course, row: &Row) -> TurnRow {
+        let opener = &session.records[row.record as usize];
+        let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
+        let ids = row.messages.iter().map(|&at| {
+            session.messages[at as usize]
+                .id
+                .as_deref()
+                .map(str::to_owned)
+        });
+        TurnRow {
+            n: row.n,
+            uuid: opener.uuid.as_ref().map(ToString::to_string),
+            kind: row.kind.name().to_owned(),
+            round: row.round.name().to_owned(),
+            input_kinds: opener
+                .input_kinds
+                .names()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            permission_mode: opener
+                .permission_mode
+                .map(|mode| session.text(mode).to_owned()),
+            prompt: row.prompt.clone(),
+            at: time(row.at),
+            ended: time(row.ended),
+            duration_ms: row.duration_ms,
+            messages: row.messages.len(),
+            message_ids: ids.collect(),
+            calls: row
+                .calls
+                .iter()
+                .map(|&call| CallRow::brief(session, course, call))
+                .collect(),
+            agents: turns::agents(session, &row.calls),
+            reply: row.reply.clone(),
+            interrupted: row.interrupted,
+            compacted: row.compacted,
+            queued: row.queued.clone(),
+            live: row.live,
+            usage: row.usage.into(),
+            cost_usd: None,
+            line: opener.line,
+        }
+    }
+}
