@@ -6,7 +6,7 @@ use std::path::Path;
 use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{AgentLog, transcript};
+use unspool_model::view::transcript::{AgentFile, transcript};
 use unspool_show::{Style, Tools, conversation};
 
 fn main() -> std::io::Result<()> {
@@ -21,7 +21,7 @@ fn main() -> std::io::Result<()> {
     for (id, (log, session)) in &files {
         map.insert(
             id.clone(),
-            AgentLog {
+            AgentFile {
                 session,
                 source: log,
                 call: None,
@@ -48,7 +48,9 @@ fn main() -> std::io::Result<()> {
         ..Style::default()
     };
     let items = transcript(&session, &log, &map, &pick);
-    conversation(&mut std::io::stdout().lock(), &items, &style)
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    conversation(&mut out, &items, &style)?;
+    std::io::Write::flush(&mut out)
 }
 
 fn open(path: &Path, role: Role) -> std::io::Result<(Log, Session)> {

@@ -373,7 +373,9 @@ impl<'a> Conversation<'a> {
         let line = Line::of(Paint::DIM, "── ")
             .with(Paint::WARN, &text)
             .with(Paint::DIM, " ──");
-        self.put(out, &line)
+        self.put(out, &line)?;
+        self.last = Shape::Rule;
+        Ok(())
     }
 
     fn summary(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {

@@ -409,7 +409,6 @@ fn compactions_interruptions_and_commands_have_their_own_marks() {
               ■ interrupted
 
             ── compacted 30.0k → 5.0k (auto) ──
-
             ── 2 ─────────────────────────────────────── 10:00 · 1.0s ──
             ❯ /model opus
                 │ Set model to opus

@@ -12,7 +12,7 @@ use expect_test::expect_file;
 use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{AgentLog, transcript};
+use unspool_model::view::transcript::{AgentFile, transcript};
 use unspool_show::{Style, Tools, conversation};
 
 const SESSIONS: &[&str] = &[
@@ -80,7 +80,7 @@ fn shown(scenario: &str, style: &Style, pick: &Pick) -> String {
         .collect();
     let mut agents = HashMap::new();
     for file in &files {
-        let log = AgentLog {
+        let log = AgentFile {
             session: &file.session,
             source: &file.log,
             call: file.call.as_deref(),

@@ -222,7 +222,7 @@ pub struct Hook {
 
 /// A sub-agent's own file, with its texts.
 #[derive(Clone, Copy)]
-pub struct AgentLog<'a> {
+pub struct AgentFile<'a> {
     /// What it means.
     pub session: &'a Session,
     /// Where its texts are.
@@ -232,7 +232,7 @@ pub struct AgentLog<'a> {
 }
 
 /// The files of sub-agents by agent id.
-pub type Agents<'a> = HashMap<String, AgentLog<'a>>;
+pub type Agents<'a> = HashMap<String, AgentFile<'a>>;
 
 /// The whole conversation, as far as it was picked.
 pub fn transcript(

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::walk::{Walk, text_of};
-use super::{Agent, AgentLog};
+use super::{Agent, AgentFile};
 use crate::input::readable;
 use crate::session::{Call, Index};
 
@@ -41,11 +41,11 @@ impl<'a> Walk<'a> {
         inner().below(self.depth + 1).all()
     }
 
-    fn agent_file(&self, call: &Call) -> Option<(String, &'a AgentLog<'a>)> {
+    fn agent_file(&self, call: &Call) -> Option<(String, &'a AgentFile<'a>)> {
         let named = call.agent.as_deref();
         let by_id = named.and_then(|id| self.agents.get_key_value(id));
         let by_call = || {
-            let starts = |(_, file): &(&String, &AgentLog<'_>)| file.call == Some(&*call.id);
+            let starts = |(_, file): &(&String, &AgentFile<'_>)| file.call == Some(&*call.id);
             self.agents.iter().find(starts)
         };
         let (id, file) = by_id.or_else(by_call)?;

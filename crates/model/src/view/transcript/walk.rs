@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Agents, Body, Call, Hook, Item, Note, Prompt, TurnHead};
 use crate::block::{Block, BlockKind};
 use crate::entry::{Boundary, Kind};
-use crate::fault::FaultKind;
+use crate::fault::{Fault, FaultKind};
 use crate::input::{self, Input};
 use crate::json;
 use crate::log::Source;
@@ -121,7 +121,8 @@ impl<'a> Walk<'a> {
     pub(super) fn picked(&self, pick: &Pick) -> Vec<Part> {
         let count = self.turns.len();
         let turns = (0..count).filter(|&at| pick.takes(at as u32 + 1, count as u32));
-        let before = pick.takes_rest() && !self.before.is_empty();
+        let lost = || !self.faults(Part::Before).is_empty();
+        let before = pick.takes_rest() && (!self.before.is_empty() || lost());
         let before = before.then_some(Part::Before).into_iter();
         before.chain(turns.map(Part::Turn)).collect()
     }
@@ -146,10 +147,15 @@ impl<'a> Walk<'a> {
                 lines
             }
         };
-        self.faults(part, &mut items);
+        let mut faults = self.faults(part).into_iter().peekable();
         for &at in lines {
+            let line = self.record(at).line;
+            while let Some(fault) = faults.next_if(|fault| fault.line < line) {
+                items.all.push(fault);
+            }
             self.line(at, &mut items);
         }
+        items.all.extend(faults);
         items.all
     }
 
@@ -171,37 +177,34 @@ impl<'a> Walk<'a> {
         self.session.bytes_of(self.source, record)
     }
 
-    /// Lines that could not be read, in the turn whose lines stand around them.
-    fn faults(&self, part: Part, items: &mut Items) {
-        if self.thread != 0 {
-            return;
-        }
+    /// Lines that could not be read, for the turn whose lines stand around them.
+    fn faults(&self, part: Part) -> Vec<Item> {
         let start = |at: usize| {
-            self.turns
-                .get(at)
-                .map_or(u32::MAX, |turn| self.record(turn.0).line)
+            let turn = self.turns.get(at);
+            turn.map_or(u32::MAX, |turn| self.record(turn.0).line)
         };
         let range = match part {
             Part::Before => 0..start(0),
             Part::Turn(at) => start(at)..start(at + 1),
         };
         let lost = |kind| {
-            matches!(
-                kind,
-                FaultKind::Unreadable | FaultKind::TornTail | FaultKind::NotAnObject
-            )
+            let kinds = [
+                FaultKind::Unreadable,
+                FaultKind::TornTail,
+                FaultKind::NotAnObject,
+            ];
+            kinds.contains(&kind) && self.thread == 0
         };
-        for fault in &self.session.faults {
-            if range.contains(&fault.line) && lost(fault.kind) {
-                items.all.push(Item {
-                    line: fault.line,
-                    at: None,
-                    body: Body::Fault {
-                        detail: format!("line {}: {}", fault.line, fault.detail),
-                    },
-                });
-            }
-        }
+        let faults = self.session.faults.iter();
+        let shown = faults.filter(|fault| range.contains(&fault.line) && lost(fault.kind));
+        let item = |fault: &Fault| Item {
+            line: fault.line,
+            at: None,
+            body: Body::Fault {
+                detail: format!("line {}: {}", fault.line, fault.detail),
+            },
+        };
+        shown.map(item).collect()
     }
 
     fn line(&self, at: Index, items: &mut Items) {
