@@ -45,7 +45,9 @@ fn head(call: &Call, width: usize) -> Line {
     left.push(Paint::VERB, &call.verb);
     pad(&mut left, SUBJECT - 1);
     left.push(Paint::PLAIN, " ");
-    let right = right(call);
+    // The subject says more than the result: in a narrow place the result gives way.
+    let most = width.saturating_sub(SUBJECT + TIME + 20).clamp(8, 32);
+    let right = right(call, most);
     let room = width.saturating_sub(left.width() + right.width() + 2);
     left.push(Paint::PLAIN, &subject(call, room));
     pad(&mut left, width.saturating_sub(right.width()));
@@ -78,10 +80,10 @@ fn subject(call: &Call, room: usize) -> String {
 }
 
 /// The result in a few words, and the time.
-fn right(call: &Call) -> Line {
+fn right(call: &Call, most: usize) -> Line {
     let (paint, text) = result(call);
     let time = call.duration_ms.map(amount::duration).unwrap_or_default();
-    let text = cut(&Line::of(paint, &text), 32);
+    let text = cut(&Line::of(paint, &text), most);
     text.with(Paint::DIM, &format!("  {time:>TIME$}"))
 }
 
@@ -355,7 +357,8 @@ fn everything(call: &Call, width: usize) -> Vec<Line> {
     let room = width.saturating_sub(SUBJECT + 2);
     let mut lines = Vec::new();
     if let Some(change) = &call.change {
-        lines.extend(framed(diff::lines(change, room, usize::MAX - 1)));
+        // All of it: lines that are too long are left to the terminal.
+        lines.extend(framed(diff::lines(change, usize::MAX, usize::MAX - 1)));
     } else {
         lines.extend(framed(input(&call.input, room)));
     }
