@@ -31,7 +31,7 @@ pub struct Ui {
     /// No remarks.
     pub quiet: bool,
     /// More remarks.
-    pub verbose: bool,
+    verbose: bool,
     color: Color,
     zone: TimeZone,
 }
@@ -91,6 +91,13 @@ impl Ui {
     pub fn note(&self, text: &str) {
         if !self.quiet {
             eprintln!("{}", clean::text(text));
+        }
+    }
+
+    /// A remark for those who asked for more.
+    pub fn detail(&self, text: &str) {
+        if self.verbose {
+            self.note(text);
         }
     }
 

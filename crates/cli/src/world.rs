@@ -83,6 +83,13 @@ impl World {
         for warning in &found.warnings {
             self.ui.warn(&warning.to_string());
         }
+        self.ui.detail(&format!(
+            "{} sessions, {} sub-agents and {} other files in {}",
+            found.sessions.len(),
+            found.agents.len(),
+            found.others.len(),
+            places(&present)
+        ));
         Ok(found)
     }
 
@@ -138,15 +145,15 @@ impl World {
 
     /// There is nothing to read on this machine.
     pub fn no_sessions(&self) -> Failure {
-        let places: Vec<String> = self
-            .dirs
-            .iter()
-            .map(|dir| dir.display().to_string())
-            .collect();
-        Failure::nothing(format!("no sessions in {}", places.join(", "))).hint(
+        Failure::nothing(format!("no sessions in {}", places(&self.dirs))).hint(
             "try `--demo` for the bundled recordings, or name a folder with `--claude-dir DIR`",
         )
     }
+}
+
+fn places(dirs: &[PathBuf]) -> String {
+    let names: Vec<String> = dirs.iter().map(|dir| dir.display().to_string()).collect();
+    names.join(", ")
 }
 
 fn is_path(argument: &str) -> bool {

@@ -25,8 +25,8 @@ pub enum Kind {
     Assistant,
     /// A compaction: what went before is no longer sent.
     CompactBoundary(Box<Boundary>),
-    /// The turn before it is over, and took so long.
-    TurnDuration(u64),
+    /// The turn before it is over, and took so long, if the line says.
+    TurnDuration(Option<u64>),
     /// The turn before it is over; hooks ran.
     StopHookSummary,
     /// A slash command that ran in the client.
@@ -568,9 +568,7 @@ impl Parts {
                 }
                 let text = text_of(&self.blocks, line);
                 let input = input::classify(&text, facts);
-                let head = input
-                    .opens_turn()
-                    .then(|| clip(&input::readable(&text), HEAD));
+                let head = input.opens_turn().then(|| self.prompt_head(&text));
                 (input, input::kinds(&text, facts), head)
             }
             "assistant" => {
@@ -585,6 +583,11 @@ impl Parts {
             }
             _ => (Input::Machine, InputKinds::default(), None),
         }
+    }
+
+    fn prompt_head(&self, text: &str) -> String {
+        let text = input::readable(text);
+        if text.is_empty() { media_note(&self.blocks) } else { clip(&text, HEAD) }
     }
 
     fn facts(&self) -> Facts<'_> {
@@ -654,7 +657,7 @@ impl Parts {
                 micro: true,
                 ..std::mem::take(&mut self.boundary)
             })),
-            Some("turn_duration") => Kind::TurnDuration(self.duration.unwrap_or_default()),
+            Some("turn_duration") => Kind::TurnDuration(self.duration),
             Some("stop_hook_summary") => Kind::StopHookSummary,
             Some("local_command") => Kind::LocalCommand,
             Some("api_error") => Kind::ApiError,
@@ -681,6 +684,19 @@ pub(crate) fn text_of(blocks: &[Block], line: &[u8]) -> String {
         out.push_str(&json::string(block.body.of(line)));
     }
     out
+}
+
+/// What stands for a prompt without words.
+pub(crate) fn media_note(blocks: &[Block]) -> String {
+    let count = |kind| blocks.iter().filter(|block| block.kind == kind).count();
+    match (count(BlockKind::Image), count(BlockKind::Document)) {
+        (0, 0) => String::new(),
+        (1, 0) => "[image]".to_owned(),
+        (0, 1) => "[document]".to_owned(),
+        (images, 0) => format!("[{images} images]"),
+        (0, documents) => format!("[{documents} documents]"),
+        (images, documents) => format!("[{} attachments]", images + documents),
+    }
 }
 
 /// At most `limit` characters.

@@ -512,7 +512,10 @@ pub fn value(raw: &[u8]) -> serde_json::Value {
 
 /// A whole, non-negative number that fits into 64 bits.
 pub fn count(raw: &[u8]) -> Option<u64> {
-    std::str::from_utf8(raw).ok()?.parse().ok()
+    let text = std::str::from_utf8(raw).ok()?;
+    // `1e3` and `7.0` are whole numbers too.
+    let float = || text.parse().ok().filter(|number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number));
+    text.parse().ok().or_else(|| float().map(|number| number as u64))
 }
 
 /// Text as a JSON string, with quotes.

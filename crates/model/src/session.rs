@@ -152,6 +152,17 @@ pub struct Call {
     pub result: Option<CallResult>,
     /// The sub-agent it started.
     pub agent: Option<Box<str>>,
+    /// The result only says that something was started in the background.
+    pub launched: bool,
+}
+
+/// A result that looks for its call.
+#[derive(Clone, Debug)]
+struct Answer {
+    record: Index,
+    block: Index,
+    agent: Option<Box<str>>,
+    launched: bool,
 }
 
 /// The result of a call.
@@ -283,7 +294,7 @@ pub struct Session {
     call_ids: HashMap<Box<str>, Index>,
     thread_ids: HashMap<Box<str>, Index>,
     call_prints: HashSet<(Index, u64)>,
-    early_results: HashMap<Box<str>, Vec<(Index, Index)>>,
+    early_results: HashMap<Box<str>, Vec<Answer>>,
     groups: Vec<Group>,
     waiting: HashMap<Id, Vec<Index>>,
     version: Option<Index>,
@@ -389,6 +400,10 @@ impl Session {
 
     fn enter(&mut self, line: u32, offset: u64, (refused, glued): (bool, bool), mut entry: Entry) {
         self.note(&mut entry);
+        if entry.input == Input::Command && self.answers_a_call(&entry) {
+            // 2.0.42 writes the skill that the model called like a typed command.
+            entry.input = Input::Meta;
+        }
         let index = self.records.len() as Index;
         let twin = entry.uuid.as_ref().and_then(|id| self.ids.get(id).copied());
         let thread = self.thread_of(&entry, index);
@@ -436,7 +451,7 @@ impl Session {
         self.relocate_blocks(&record, entry.span.start);
         self.records.push(record);
         match twin {
-            Some(twin) => self.replace(twin, index),
+            Some(twin) => self.replace(twin, index, entry),
             None => self.settle(index, entry),
         }
     }
@@ -453,24 +468,27 @@ impl Session {
     }
 
     /// A later line with the same uuid counts in the place of the earlier one.
-    fn replace(&mut self, twin: Index, index: Index) {
-        self.records[twin as usize].replaced_by = Some(index);
-        let record = &self.records[index as usize];
-        let id = record.uuid.clone().unwrap_or_else(|| Id::new(""));
-        let first = self.records[twin as usize].line;
-        let detail = format!("line {first} has the same uuid {id}");
-        let (line, message) = (record.line, self.records[twin as usize].message);
-        self.records[index as usize].message = message;
-        self.faults.push(Fault {
-            line,
-            kind: FaultKind::DuplicateUuid,
-            detail,
-        });
+    fn replace(&mut self, twin: Index, index: Index, entry: Entry) {
+        let first = &mut self.records[twin as usize];
+        let before = first.replaced_by.replace(index).unwrap_or(twin);
+        let detail = format!("line {} has the same uuid", first.line);
+        let (line, message) = (self.records[index as usize].line, self.records[twin as usize].message);
+        self.faults.push(Fault { line, kind: FaultKind::DuplicateUuid, detail });
+        if let Some(at) = message {
+            self.records[index as usize].message = message;
+            let own = &mut self.messages[at as usize];
+            own.add(&entry.message, None, None, entry.at);
+            if let Some(place) = own.records.iter().position(|&record| record == before) {
+                own.records[place] = index;
+            }
+        }
+        self.pair(index, &entry);
+        self.describe(index, entry.head);
     }
 
     /// Places a new record among messages, calls and turns.
-    fn settle(&mut self, index: Index, entry: Entry) {
-        if let Some(id) = entry.uuid {
+    fn settle(&mut self, index: Index, mut entry: Entry) {
+        if let Some(id) = entry.uuid.take() {
             for group in self.waiting.remove(&id).unwrap_or_default() {
                 self.link(group, self.records[index as usize].group);
             }
@@ -479,7 +497,7 @@ impl Session {
         if self.records[index as usize].kind == Kind::Assistant {
             self.merge(index, &entry.message);
         }
-        self.pair(index, entry.result_agent);
+        self.pair(index, &entry);
         if let Some(copy) = &entry.copy {
             self.copy(copy, entry.at);
         }
@@ -551,6 +569,11 @@ impl Session {
             }
             _ => {}
         }
+    }
+
+    fn answers_a_call(&self, entry: &Entry) -> bool {
+        let parent = entry.parent.id().and_then(|id| self.ids.get(id));
+        parent.is_some_and(|&at| self.records[at as usize].input == Input::Results)
     }
 
     fn thread_of(&mut self, entry: &Entry, index: Index) -> Index {
@@ -716,12 +739,15 @@ impl Session {
     }
 
     /// Pairs calls with results, whichever comes first.
-    fn pair(&mut self, index: Index, result_agent: Option<Box<str>>) {
-        let range = self.records[index as usize].blocks.clone();
-        for at in range {
+    fn pair(&mut self, index: Index, entry: &Entry) {
+        for at in self.records[index as usize].blocks.clone() {
             match self.blocks[at as usize].kind {
                 BlockKind::ToolUse | BlockKind::ServerToolUse => self.call(index, at),
-                BlockKind::ToolResult => self.result(index, at, result_agent.clone()),
+                BlockKind::ToolResult => {
+                    let launched = entry.result_status.as_deref() == Some("async_launched");
+                    let agent = entry.result_agent.clone();
+                    self.result(Answer { record: index, block: at, agent, launched });
+                }
                 _ => {}
             }
         }
@@ -729,68 +755,58 @@ impl Session {
 
     fn call(&mut self, record: Index, at: Index) {
         let block = &self.blocks[at as usize];
-        let id: Box<str> = block.id.clone().unwrap_or_default();
-        let (tool, subject, print) = (
-            block.tool.clone().unwrap_or_default(),
-            block.subject.clone(),
-            block.print,
-        );
-        let tool = self.names.add(&tool);
-        let message = self.records[record as usize].message.unwrap_or(Index::MAX);
-        let repeated = !self.call_prints.insert((message, print));
-        if repeated && message != Index::MAX {
-            return; // History that was written again.
-        }
-        if self.call_ids.contains_key(&id) {
-            let line = self.records[record as usize].line;
-            let detail = format!("an earlier call has the id {id} too");
-            self.faults.push(Fault {
-                line,
-                kind: FaultKind::DuplicateCall,
-                detail,
-            });
+        let (id, subject, print) = (block.id.clone(), block.subject.clone(), block.print);
+        let tool = self.names.add(block.tool.as_deref().unwrap_or_default());
+        let (line, message) = {
+            let record = &self.records[record as usize];
+            (record.line, record.message)
+        };
+        // History that was written again calls nothing.
+        if message.is_some_and(|message| !self.call_prints.insert((message, print))) {
+            return;
         }
         let call = Call {
-            id: id.clone(),
+            id: id.clone().unwrap_or_default(),
             tool,
             subject,
             record,
             block: at,
             result: None,
             agent: None,
+            launched: false,
         };
         self.calls.push(call);
-        self.call_ids
-            .insert(id.clone(), self.calls.len() as Index - 1);
-        for (result_record, result_block) in self.early_results.remove(&id).unwrap_or_default() {
-            self.result(result_record, result_block, None);
+        let Some(id) = id else { return };
+        let earlier = self.call_ids.insert(id.clone(), self.calls.len() as Index - 1);
+        if earlier.is_some() {
+            let detail = format!("an earlier call has the id {id} too");
+            self.faults.push(Fault { line, kind: FaultKind::DuplicateCall, detail });
+        }
+        for answer in self.early_results.remove(&id).unwrap_or_default() {
+            self.result(answer);
         }
     }
 
-    fn result(&mut self, record: Index, at: Index, agent: Option<Box<str>>) {
-        let block = &self.blocks[at as usize];
-        let id: Box<str> = block.id.clone().unwrap_or_default();
+    fn result(&mut self, answer: Answer) {
+        let block = &self.blocks[answer.block as usize];
         let is_error = block.is_error;
-        let Some(&call) = self.call_ids.get(&id) else {
-            self.early_results.entry(id).or_default().push((record, at));
+        let id = block.id.clone();
+        let Some(&call) = id.as_ref().and_then(|id| self.call_ids.get(id)) else {
+            self.early_results.entry(id.unwrap_or_default()).or_default().push(answer);
             return;
         };
+        let record = &self.records[answer.record as usize];
+        let (line, uuid) = (record.line, record.uuid.clone());
         let call = &mut self.calls[call as usize];
-        if call.result.is_none() {
-            call.result = Some(CallResult {
-                record,
-                block: at,
-                is_error,
-            });
-            call.agent = agent.or_else(|| call.agent.take());
+        // A line that is written again under its uuid answers nothing new.
+        let same = |given: &CallResult| uuid.is_some() && self.records[given.record as usize].uuid == uuid;
+        if call.result.as_ref().is_none_or(same) {
+            call.result = Some(CallResult { record: answer.record, block: answer.block, is_error });
+            call.agent = answer.agent.or_else(|| call.agent.take());
+            call.launched = answer.launched;
         } else {
-            let line = self.records[record as usize].line;
-            let detail = format!("an earlier result answers the call {id} too");
-            self.faults.push(Fault {
-                line,
-                kind: FaultKind::DuplicateCall,
-                detail,
-            });
+            let detail = format!("an earlier result answers the call {} too", call.id);
+            self.faults.push(Fault { line, kind: FaultKind::DuplicateCall, detail });
         }
     }
 
@@ -877,6 +893,12 @@ impl Session {
         self.ids.keys()
     }
 
+    /// The line that counts in the place of this one: a later line with its uuid, or itself.
+    pub fn current(&self, at: Index) -> &Record {
+        let record = &self.records[at as usize];
+        record.replaced_by.map_or(record, |later| &self.records[later as usize])
+    }
+
     /// The message with this id.
     pub fn find_message(&self, id: &str) -> Option<Index> {
         self.message_ids.get(id).copied()
@@ -889,7 +911,8 @@ impl Session {
 
     /// Results whose calls are not in the file: their records and blocks.
     pub fn orphan_results(&self) -> Vec<(Index, Index)> {
-        let mut all: Vec<_> = self.early_results.values().flatten().copied().collect();
+        let answers = self.early_results.values().flatten();
+        let mut all: Vec<_> = answers.map(|answer| (answer.record, answer.block)).collect();
         all.sort_unstable();
         all
     }
@@ -983,10 +1006,11 @@ impl Session {
         let mut out = Vec::new();
         for &record in &message.records {
             let blocks = self.records[record as usize].blocks.clone();
-            out.extend(blocks.map(|block| (record, block)));
+            let print = |block: Index| self.blocks[block as usize].print;
+            // Equal pieces on one line were said twice; on two lines they were written twice.
+            out.extend(blocks.clone().filter(|&block| !seen.contains(&print(block))).map(|block| (record, block)));
+            seen.extend(blocks.map(print));
         }
-        let several = message.records.len() > 1;
-        out.retain(|&(_, block)| !several || seen.insert(self.blocks[block as usize].print));
         out
     }
 

@@ -35,12 +35,13 @@ impl Usage {
 
     /// Tokens the model was given: what fills its context before it answers.
     pub fn context(self) -> u64 {
-        self.input + self.cache_read + self.cache_write_5m + self.cache_write_1h
+        let writes = self.cache_write_5m.saturating_add(self.cache_write_1h);
+        self.input.saturating_add(self.cache_read).saturating_add(writes)
     }
 
     /// All tokens.
     pub fn total(self) -> u64 {
-        self.context() + self.output
+        self.context().saturating_add(self.output)
     }
 }
 
@@ -65,8 +66,10 @@ impl std::iter::Sum for Usage {
 
 /// How many tokens fit into the context of a model, as far as its name tells.
 pub fn context_limit(model: &str, seen: u64) -> Option<u64> {
-    if model.contains("[1m]") || (model.starts_with("claude") && seen > 200_000) {
-        return Some(1_000_000);
+    // Cloud providers put their own names in front: `us.anthropic.claude-…`.
+    if !model.contains("claude") {
+        return None;
     }
-    model.starts_with("claude").then_some(200_000)
+    let long = model.contains("[1m]") || seen > 200_000;
+    Some(if long { 1_000_000 } else { 200_000 })
 }

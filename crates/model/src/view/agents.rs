@@ -1,8 +1,10 @@
 //! Sub-agents of a session: in its file (1.0) and in files of their own.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::session::{Index, Session, Thread};
+use crate::block::BlockKind;
+use crate::entry::Kind;
+use crate::session::{Call, Index, Session, Thread};
 use crate::tool;
 use crate::usage::Usage;
 use crate::view::turns::{CallStatus, Course};
@@ -54,8 +56,7 @@ pub struct AgentRow {
 /// The sub-agents of a session, each below the one that started it.
 pub fn agents(session: &Session, files: &[AgentFile<'_>]) -> Vec<AgentRow> {
     let mut rows: Vec<AgentRow> = Vec::new();
-    let inline = session.threads.iter().enumerate().skip(1);
-    rows.extend(inline.map(|(index, thread)| inside(session, index as Index, thread)));
+    rows.extend(inside(session));
     let makers = Makers::of(session, files);
     rows.extend(
         files
@@ -66,32 +67,57 @@ pub fn agents(session: &Session, files: &[AgentFile<'_>]) -> Vec<AgentRow> {
     nest(rows)
 }
 
-/// A sub-agent whose lines stand in the session's own file.
-fn inside(session: &Session, index: Index, thread: &Thread) -> AgentRow {
-    let messages = session
-        .messages
-        .iter()
-        .filter(|message| message.thread == index);
-    let calls = session
-        .calls
-        .iter()
-        .filter(|call| session.records[call.record as usize].thread == index);
-    AgentRow {
-        agent: thread.agent.as_deref().unwrap_or_default().to_owned(),
-        kind: None,
-        description: None,
-        call: None,
-        parent: None,
-        depth: 1,
-        status: "completed",
-        turns: thread.turns as usize,
-        calls: calls.count(),
-        usage: messages
-            .filter(|message| !message.synthetic)
-            .map(|message| message.usage)
-            .sum(),
-        recent_output: None,
-        file: None,
+/// Sub-agents whose lines stand in the session's own file, as 1.0 wrote them.
+fn inside(session: &Session) -> Vec<AgentRow> {
+    let course = Course::of(session);
+    let mut taken: HashSet<Index> = HashSet::new();
+    let mut rows = Vec::new();
+    for (index, thread) in session.threads.iter().enumerate().skip(1) {
+        let call = starting_call(session, thread, &taken);
+        taken.extend(call);
+        let call = call.map(|call| &session.calls[call as usize]);
+        let own = |record: Index| session.records[record as usize].thread == index as Index;
+        let messages = session.messages.iter().filter(|message| message.thread == index as Index);
+        rows.push(AgentRow {
+            agent: thread.agent.as_deref().unwrap_or_default().to_owned(),
+            kind: None,
+            description: call.and_then(|call| call.subject.as_deref()).map(str::to_owned),
+            call: call.map(|call| call.id.to_string()),
+            parent: None,
+            depth: 1,
+            status: call.map_or("unknown", |call| status(course.status(session, call))),
+            turns: thread.turns as usize,
+            calls: session.calls.iter().filter(|call| own(call.record)).count(),
+            usage: messages.filter(|message| !message.synthetic).map(|message| message.usage).sum(),
+            recent_output: None,
+            file: None,
+        });
+    }
+    rows
+}
+
+/// The call during which the thread began: the one that names it, else the first that no
+/// other thread took.
+fn starting_call(session: &Session, thread: &Thread, taken: &HashSet<Index>) -> Option<Index> {
+    let root = thread.root?;
+    let named = |call: &Call| thread.agent.is_some() && call.agent == thread.agent;
+    let during = |call: &Call| {
+        let end = call.result.as_ref().map_or(Index::MAX, |result| result.record);
+        tool::is_agent(session.text(call.tool)) && call.record < root && root < end
+    };
+    let place = session.calls.iter().position(named).or_else(|| {
+        let mut calls = session.calls.iter().enumerate();
+        calls.position(|(at, call)| during(call) && !taken.contains(&(at as Index)))
+    });
+    place.map(|at| at as Index)
+}
+
+fn status(status: CallStatus) -> &'static str {
+    match status {
+        CallStatus::Ok => "completed",
+        CallStatus::Error => "failed",
+        CallStatus::Missing => "lost",
+        CallStatus::Running => "running",
     }
 }
 
@@ -141,13 +167,10 @@ fn beside(makers: &Makers<'_>, index: usize, file: &AgentFile<'_>) -> AgentRow {
         .origin(file)
         .map(|(maker, call)| (&makers.all[maker], call));
     let call = origin.map(|((session, _, _), call)| &session.calls[call as usize]);
-    let status = origin.map_or("unknown", |((session, _, course), call)| {
-        match course.status(session, &session.calls[call as usize]) {
-            CallStatus::Ok => "completed",
-            CallStatus::Error => "failed",
-            CallStatus::Missing => "lost",
-            CallStatus::Running => "running",
-        }
+    let state = origin.map_or("unknown", |((session, _, course), call)| {
+        let call = &session.calls[call as usize];
+        let runs = call.launched && !is_done(file.session);
+        if runs { "running" } else { status(course.status(session, call)) }
     });
     AgentRow {
         agent: file.id.to_owned(),
@@ -161,13 +184,22 @@ fn beside(makers: &Makers<'_>, index: usize, file: &AgentFile<'_>) -> AgentRow {
             .or_else(|| file.call.map(str::to_owned)),
         parent: origin.and_then(|((_, id, _), _)| *id).map(str::to_owned),
         depth: 1,
-        status,
+        status: state,
         turns: file.session.turns.len(),
         calls: file.session.calls.len(),
         usage: file.session.usage(),
         recent_output: file.session.recent_output.clone(),
         file: Some(index),
     }
+}
+
+/// Whether the last thing an agent wrote is an answer.
+fn is_done(session: &Session) -> bool {
+    let last = session.records.iter().rev().find(|record| record.is_conversation());
+    last.is_some_and(|record| {
+        let blocks = session.blocks_of(record);
+        record.kind == Kind::Assistant && blocks.iter().any(|block| block.kind == BlockKind::Text && !block.blank)
+    })
 }
 
 /// Orders rows so that each stands below its parent, and says how deep.

@@ -37,13 +37,13 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
                 "dequeue" => drop(waiting.pop_front()),
                 "popAll" => waiting.clear(),
                 "remove" => {
-                    let place = text
-                        .as_deref()
-                        .and_then(|text| waiting.iter().position(|queued| *queued == Some(text)));
-                    let taken = waiting.remove(place.unwrap_or(0)).flatten();
-                    let typed = taken
-                        .map(str::trim)
-                        .filter(|text| is_typed(text) && !attached.contains(text));
+                    // A text that was never queued takes nothing.
+                    let place = match text.as_deref() {
+                        Some(text) => waiting.iter().position(|queued| *queued == Some(text)),
+                        None => Some(0),
+                    };
+                    let taken = place.and_then(|place| waiting.remove(place)).flatten();
+                    let typed = taken.map(str::trim).filter(|text| is_typed(text) && !attached.contains(text));
                     out.extend(typed.map(|text| (index as Index, text.to_owned())));
                 }
                 _ => {}

@@ -105,6 +105,18 @@ pub fn status(session: &Session, now: Time) -> Status {
 
 /// The last line that says something about the state.
 fn last_event(session: &Session) -> Option<&Record> {
+    let last = last_in_file(session)?;
+    if !last.input.opens_turn() || last.uuid.is_none() {
+        return Some(last);
+    }
+    // 2.1.45 may write the answer before the prompt.
+    let answers = |record: &&Record| {
+        record.kind == Kind::Assistant && record.parent.id() == last.uuid.as_ref()
+    };
+    Some(session.records.iter().rev().take(64).find(answers).unwrap_or(last))
+}
+
+fn last_in_file(session: &Session) -> Option<&Record> {
     session.records.iter().rev().find(|record| {
         record.thread == 0
             && !record.duplicate
@@ -160,35 +172,36 @@ fn asks(session: &Session, call: &Call) -> Option<State> {
 /// The state behind the last line, when no call is open.
 fn after(session: &Session, last: &Record) -> State {
     match &last.kind {
-        Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => {
-            State::WaitingForInput
-        }
+        Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => State::WaitingForInput,
         Kind::CompactBoundary(_) => State::Working,
         Kind::ApiError => State::Error,
         Kind::Assistant if last.api_error => State::Error,
         Kind::Assistant => {
-            let speaks = last.message.is_some_and(|at| {
-                let message = &session.messages[at as usize];
-                let stopped = message
-                    .stop
-                    .is_some_and(|stop| session.text(stop) != "tool_use");
-                message.synthetic || stopped || has_text(session, last)
-            });
-            if speaks {
-                State::WaitingForInput
-            } else {
-                State::Working
-            }
+            let message = last.message.map(|at| &session.messages[at as usize]);
+            let stop = message.and_then(|message| message.stop).map(|stop| session.text(stop));
+            let synthetic = message.is_some_and(|message| message.synthetic);
+            // From 2.1.105 on every line of a message says why it stopped: its call follows.
+            let speaks = synthetic || (has_text(session, last) && stop != Some("tool_use"));
+            if speaks { State::WaitingForInput } else { State::Working }
         }
         Kind::User => match last.input {
+            Input::Machine if last.notifies => State::Working,
+            Input::Summary if compacted_by_itself(session) => State::Working,
             Input::Interrupt | Input::Machine | Input::Summary => State::WaitingForInput,
             Input::Shell | Input::Memory => State::WaitingForInput,
-            Input::Prompt | Input::Command | Input::Plan | Input::Results | Input::Meta => {
-                State::Working
-            }
+            Input::Prompt | Input::Command | Input::Plan | Input::Results | Input::Meta => State::Working,
         },
         _ => State::Idle,
     }
+}
+
+/// Whether the last compaction came in the middle of a turn, which then goes on.
+fn compacted_by_itself(session: &Session) -> bool {
+    let last = session.records.iter().rev().find_map(|record| match &record.kind {
+        Kind::CompactBoundary(boundary) => boundary.trigger.as_deref(),
+        _ => None,
+    });
+    last == Some("auto")
 }
 
 fn has_text(session: &Session, record: &Record) -> bool {

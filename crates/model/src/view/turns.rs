@@ -95,6 +95,7 @@ pub struct TurnRow {
     pub queued: Vec<String>,
     /// Tokens of its replies.
     pub usage: Usage,
+    closed: bool,
 }
 
 /// What the caller may choose.
@@ -116,7 +117,7 @@ impl Default for Options {
 pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<TurnRow> {
     let mut rows = outline(session, options);
     for row in &mut rows {
-        row.prompt = prompt(session, source, &session.records[row.record as usize]);
+        row.prompt = prompt(session, source, session.current(row.record));
         row.reply = reply(session, source, &row.messages);
     }
     rows
@@ -185,7 +186,12 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
         compacted: false,
         queued: Vec::new(),
         usage: Usage::default(),
+        closed: false,
     }
+}
+
+fn is_synthetic(session: &Session, record: &Record) -> bool {
+    record.api_error || record.message.is_some_and(|at| session.messages[at as usize].synthetic)
 }
 
 /// One pass over the lines: ends, durations, interrupts, compactions and rounds.
@@ -218,9 +224,11 @@ fn gather_lines(
         };
         let row = &mut rows[at];
         match &record.kind {
-            Kind::TurnDuration(duration) => row.duration_ms = Some(*duration),
+            Kind::TurnDuration(duration) => row.duration_ms = *duration,
             Kind::CompactBoundary(boundary) => row.compacted |= !boundary.micro,
             Kind::User => row.interrupted |= record.input == Input::Interrupt,
+            // The client's own last word: an API error, or that nothing was asked.
+            Kind::Assistant => row.closed = is_synthetic(session, record),
             _ => {}
         }
         let counts = record.is_conversation()
@@ -264,6 +272,7 @@ fn finish(session: &Session, rows: &mut [TurnRow]) {
         let open = at == last
             && row.duration_ms.is_none()
             && !row.interrupted
+            && !row.closed
             && !is_answered(session, row);
         if open {
             row.ended = None;
@@ -375,17 +384,9 @@ pub fn call_duration(session: &Session, call: &Call) -> Option<u64> {
 /// What a person typed on this line.
 pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String {
     let bytes = session.bytes_of(source, record);
-    let text = input::readable(&entry::text_of(session.blocks_of(record), &bytes));
-    let media = session
-        .blocks_of(record)
-        .iter()
-        .filter(|block| matches!(block.kind, BlockKind::Image | BlockKind::Document));
-    match (text.is_empty(), media.count()) {
-        (true, 0) => text,
-        (true, 1) => "[image]".to_owned(),
-        (true, images) => format!("[{images} images]"),
-        (false, _) => text,
-    }
+    let blocks = session.blocks_of(record);
+    let text = input::readable(&entry::text_of(blocks, &bytes));
+    if text.is_empty() { entry::media_note(blocks) } else { text }
 }
 
 /// The last thing the model said in these messages.

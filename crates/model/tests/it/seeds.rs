@@ -537,7 +537,7 @@ fn seed_002_4_2_2_a_call_has_its_tool_and_its_subject() {
 fn seed_002_4_3_2_a_turn_duration_is_read_in_milliseconds() {
     assert_eq!(
         entry("002-4.3.2-turn-duration").kind,
-        Kind::TurnDuration(88_947)
+        Kind::TurnDuration(Some(88_947))
     );
 }
 
