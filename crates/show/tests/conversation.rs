@@ -58,8 +58,9 @@ fn check_call(name: &str, input: Value, result: Option<(Value, bool, Value)>, ex
         ..Style::default()
     };
     let all = text(call(name, input, result), &style);
-    let (_, below) = all.split_once("❯ go\n\n").unwrap();
-    expected.assert_eq(below);
+    // The prompt stays: an expectation loses the indent that all its lines share.
+    let start = all.find("❯ go").unwrap();
+    expected.assert_eq(&all[start..]);
 }
 
 #[test]
@@ -117,6 +118,8 @@ fn a_subject_is_cut_only_when_it_does_not_fit() {
         command(36),
         ok(),
         expect![[r#"
+            ❯ go
+
               ran        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx  y    3.2s
         "#]],
     );
@@ -125,6 +128,8 @@ fn a_subject_is_cut_only_when_it_does_not_fit() {
         command(37),
         ok(),
         expect![[r#"
+            ❯ go
+
               ran        xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…  y    3.2s
         "#]],
     );
@@ -133,6 +138,8 @@ fn a_subject_is_cut_only_when_it_does_not_fit() {
         json!({}),
         ok(),
         expect![[r#"
+            ❯ go
+
               ran                                              y    3.2s
         "#]],
     );
@@ -141,6 +148,8 @@ fn a_subject_is_cut_only_when_it_does_not_fit() {
         json!({"query":"q"}),
         ok(),
         expect![[r#"
+            ❯ go
+
               tracker find q                                   y    3.2s
         "#]],
     );
@@ -149,6 +158,8 @@ fn a_subject_is_cut_only_when_it_does_not_fit() {
         json!({"n":1}),
         ok(),
         expect![[r#"
+            ❯ go
+
               Frobnicate                                       y    3.2s
         "#]],
     );
@@ -169,6 +180,8 @@ fn failures_show_five_lines_or_four_and_a_count() {
         json!({"command":"make"}),
         output(5),
         expect![[r#"
+            ❯ go
+
             ✗ ran        make                             exit 1    3.2s
                          │ error 1
                          │ error 2
@@ -182,6 +195,8 @@ fn failures_show_five_lines_or_four_and_a_count() {
         json!({"command":"make"}),
         output(6),
         expect![[r#"
+            ❯ go
+
             ✗ ran        make                             exit 1    3.2s
                          │ error 1
                          │ error 2
@@ -195,6 +210,8 @@ fn failures_show_five_lines_or_four_and_a_count() {
         json!({"command":"make"}),
         Some((json!("   \n"), true, Value::Null)),
         expect![[r#"
+            ❯ go
+
             ✗ ran        make                             failed    3.2s
         "#]],
     );
@@ -207,6 +224,8 @@ fn a_call_without_a_result_says_so() {
         json!({"command":"sleep 9"}),
         None,
         expect![[r#"
+            ❯ go
+
               ran        sleep 9                   no result yet
         "#]],
     );
@@ -264,10 +283,11 @@ fn a_result_without_its_call_is_shown() {
     let line = json!({"type":"user","uuid":"r","parentUuid":null,"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"gone","content":"text of it"}]}});
     let shown = text(line.to_string().into_bytes(), &Style::default());
     expect![[r#"
+        shown:
           ? a result whose call is not in this file
             │ text of it
     "#]]
-    .assert_eq(&shown);
+    .assert_eq(&format!("shown:\n{shown}"));
 }
 
 #[test]
@@ -278,6 +298,8 @@ fn edits_are_shown_as_changes() {
         input.clone(),
         Some((json!("ok"), false, Value::Null)),
         expect![[r#"
+            ❯ go
+
               edited     src/a.rs                          +2 −1    3.2s
                          │   let a = 1;
                          │ - let b = 2;
@@ -291,6 +313,8 @@ fn edits_are_shown_as_changes() {
         input.clone(),
         Some((json!("ok"), false, patch)),
         expect![[r#"
+            ❯ go
+
               edited     src/a.rs                          +1 −1    3.2s
                          │ 40   fn f() {
                          │ 41 -     a
@@ -307,6 +331,8 @@ fn edits_are_shown_as_changes() {
             json!("Error: x"),
         )),
         expect![[r#"
+            ❯ go
+
             ✗ edited     src/a.rs                         failed    3.2s
                          │ String to replace not found in file.
         "#]],
@@ -323,6 +349,8 @@ fn questions_show_options_and_answers() {
         input.clone(),
         None,
         expect![[r#"
+            ❯ go
+
               asked                                no result yet
                          │ Which database?
                          │ SQLite · Postgres
@@ -337,6 +365,8 @@ fn questions_show_options_and_answers() {
         input.clone(),
         Some((json!("ok"), false, answers)),
         expect![[r#"
+            ❯ go
+
               asked                                     answered    3.2s
                          │ Which database?
                          │ SQLite · Postgres
@@ -350,6 +380,8 @@ fn questions_show_options_and_answers() {
         json!({"questions":[]}),
         None,
         expect![[r#"
+            ❯ go
+
               asked                                no result yet
         "#]],
     );
