@@ -35,10 +35,10 @@ fn write(items: &[Item], depth: usize, out: &mut String) {
         out.push_str(&"  ".repeat(depth));
         out.push_str(&line(&item.body));
         out.push('\n');
-        if let Body::Call(call) = &item.body {
-            for agent in &call.agent {
-                write(&agent.items, depth + 1, out);
-            }
+        if let Body::Call(call) = &item.body
+            && let Some(agent) = &call.agent
+        {
+            write(&agent.items, depth + 1, out);
         }
     }
 }
