@@ -7,7 +7,6 @@
 mod cases;
 mod client;
 mod compare;
-mod misses;
 mod options;
 mod record;
 mod report;

@@ -133,7 +133,7 @@ fn standard_corpus(root: &Path) -> PathBuf {
     if beside.is_dir() {
         beside
     } else {
-        root.join("tests/corpus")
+        root.join("crates/testkit/corpus")
     }
 }
 

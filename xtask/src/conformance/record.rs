@@ -21,7 +21,9 @@ pub fn load(options: &Options, version: &str, case: &Case) -> Option<Observation
     ) {
         *history = reduce::history(&request["messages"], &Texts::of(&case.text));
     }
-    (observation.input == reduce::hash(&case.text)).then_some(observation)
+    let same = observation.input == reduce::hash(&case.text);
+    observation.input = reduce::input_hash(&case.text);
+    same.then_some(observation)
 }
 
 /// Keeps an observation, and beside it the whole request.

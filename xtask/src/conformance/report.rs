@@ -3,9 +3,9 @@
 use super::compare::Row;
 use super::options::{self, Options};
 use super::record;
-use super::{Problem, cases, misses};
-use unspool_testkit::conformance::mutations;
+use super::{Problem, cases};
 use unspool_testkit::conformance::observation::write_fixture;
+use unspool_testkit::conformance::{misses, mutations};
 
 /// Prints the table and the names of the misses.
 pub fn print(rows: &[Row]) {

@@ -14,5 +14,6 @@ mod cases_status;
 mod cases_tools;
 mod cases_transcript;
 mod cases_turns;
+mod conformance;
 mod make;
 mod seeds;

@@ -5,6 +5,7 @@
 
 pub mod bases;
 pub mod cases;
+pub mod misses;
 pub mod mutations;
 pub mod observation;
 pub mod reduce;

@@ -26,6 +26,8 @@ const REMINDER: &str = "<system-reminder>";
 /// What parts a result from a reminder behind it.
 const GLUED: &str = " + ";
 const SHOWN: usize = 60;
+const FILLER: &str = "lorem ipsum dolor sit amet ";
+const FILLER_START: &str = "lorem ipsum";
 
 /// The strings of a transcript; what is not among them was made by the client.
 #[derive(Default)]
@@ -39,7 +41,8 @@ impl Texts {
     /// Collects the strings of all lines that are JSON.
     pub fn of(file: &str) -> Texts {
         let mut texts = Texts::default();
-        let file = file.strip_prefix('\u{feff}').unwrap_or(file);
+        let file = squeezed(file);
+        let file = file.strip_prefix('\u{feff}').unwrap_or(&file);
         for line in file.lines() {
             let stream = serde_json::Deserializer::from_str(line.trim_matches('\0')).into_iter();
             for value in stream.map_while(Result::<Value, _>::ok) {
@@ -97,7 +100,9 @@ fn unwrapped(text: &str) -> &str {
 /// reminders and system texts that are not in the transcript, and the closing
 /// pair that a resume adds to an unanswered conversation.
 pub fn history(messages: &Value, texts: &Texts) -> Vec<Value> {
-    let mut kept = before_prompt(messages, texts);
+    let messages = squeezed(&messages.to_string());
+    let messages = serde_json::from_str(&messages).unwrap_or_default();
+    let mut kept = before_prompt(&messages, texts);
     let trailing = kept
         .iter()
         .rposition(|message| message["role"] != "system")
@@ -326,6 +331,28 @@ fn cut(text: &str) -> String {
     }
 }
 
+/// What identifies the file of a case: a hash of it, whatever the length of filler in it.
+pub fn input_hash(file: &str) -> String {
+    hash(&squeezed(file))
+}
+
+/// The text with every run of filler made equally short.
+///
+/// Recordings hold filler in place of what the client says in its own words; the copies in
+/// this repository hold less of it.
+fn squeezed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(found) = rest.find(FILLER_START) {
+        let run = rest[found..].bytes().zip(FILLER.bytes().cycle());
+        let length = run.take_while(|(one, other)| one == other).count();
+        out.push_str(&rest[..found]);
+        out.push_str(FILLER_START);
+        rest = &rest[found + length..];
+    }
+    out + rest
+}
+
 /// FNV-1a, which is enough to tell texts apart and the same on every machine.
 pub fn hash(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -354,5 +381,51 @@ fn mask(block: &str) -> String {
             format!("{head}~{rest}")
         }
         None => block.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"{"type":"user","message":{"content":"said"}}
+{"type":"attachment","attachment":{"type":"date"},"rendered":[{"content":"<system-reminder>\nstored\n</system-reminder>"}]}
+{"type":"attachment","attachment":{"type":"note"},"rendered":[{"content":"bare words"}]}
+{"type":"user","message":{"content":[{"type":"tool_result","content":"out"}]}}"#;
+
+    fn plain(messages: Value) -> Vec<Value> {
+        let texts = Texts::of(FILE);
+        without_reminders(&history(&messages, &texts), &texts)
+    }
+
+    #[test]
+    fn a_stored_reminder_is_left_out_wherever_it_stands() {
+        let reminder = "<system-reminder>\nstored\n</system-reminder>";
+        let result =
+            |content: &str| json!({"type": "tool_result", "tool_use_id": "t", "content": content});
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let with = json!([
+            {"role": "user", "content": [text("bare words\n"), text("said")]},
+            {"role": "system", "content": "stored"},
+            {"role": "user", "content": [result(&format!("out\n\n{reminder}"))]},
+        ]);
+        let without = json!([
+            {"role": "user", "content": "said"},
+            {"role": "user", "content": [result("out")]},
+        ]);
+        assert_eq!(plain(with), plain(without));
+    }
+
+    #[test]
+    fn only_the_side_of_the_client_is_stripped() {
+        let texts = Texts::of(FILE);
+        let with = json!([{"role": "user", "content": [{"type": "text", "text": "bare words"}]}]);
+        assert!(!same(&plain(with.clone()), &history(&with, &texts)));
+    }
+
+    #[test]
+    fn the_length_of_filler_does_not_matter() {
+        let long = "a lorem ipsum dolor sit amet lorem ipsum dolor b";
+        assert_eq!(input_hash(long), input_hash("a lorem ipsum dolor b"));
     }
 }
