@@ -16,4 +16,5 @@ mod cases_transcript;
 mod cases_turns;
 mod conformance;
 mod make;
+mod resume_rules;
 mod seeds;
