@@ -250,6 +250,7 @@ pub fn decode(line: &[u8]) -> Decoded {
             "the file begins with a byte order mark".into(),
         ));
     }
+    let text = simdutf8::basic::from_utf8(line).ok();
     let blank = |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_whitespace());
     if !blank(&line[at..])
         && line[at..]
@@ -262,7 +263,7 @@ pub fn decode(line: &[u8]) -> Decoded {
         return decoded;
     }
     while !blank(&line[at..]) {
-        match object(line, at) {
+        match object(line, text, at) {
             Ok((entry, end, control)) => {
                 // Room for one: growing by itself, a list begins with room for four.
                 decoded.entries.reserve_exact(1);
@@ -284,16 +285,16 @@ pub fn decode(line: &[u8]) -> Decoded {
             }
         }
     }
-    judge(line, &mut decoded);
+    judge(line, text.is_some(), &mut decoded);
     decoded
 }
 
-fn judge(line: &[u8], decoded: &mut Decoded) {
+fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
     if decoded.entries.len() > 1 {
         let why = format!("{} objects on one line", decoded.entries.len());
         decoded.faults.push((FaultKind::Glued, why));
     }
-    if std::str::from_utf8(line).is_err() && !decoded.entries.is_empty() {
+    if !is_utf8 && !decoded.entries.is_empty() {
         decoded
             .faults
             .push((FaultKind::NotUtf8, "bytes that are not UTF-8".into()));
@@ -376,8 +377,8 @@ type Read<T> = Result<T, Bad>;
 
 /// Reads the object at `at`: the entry (none if it is another value), where it ended, and
 /// whether it held raw control characters.
-fn object(line: &[u8], at: usize) -> Read<(Option<Entry>, usize, bool)> {
-    let mut cursor = Cursor::from(line, at);
+fn object(line: &[u8], text: Option<&str>, at: usize) -> Read<(Option<Entry>, usize, bool)> {
+    let mut cursor = Cursor::within(line, text, at);
     cursor.peek();
     let start = cursor.position();
     let mut parts = Parts::default();
@@ -403,6 +404,17 @@ impl Parts {
     fn field(&mut self, c: &mut Cursor<'_>, line: &[u8], key: &str) -> Read<()> {
         match key {
             "type" => self.kind = owned(c)?,
+            // On nearly every line, and nothing to learn from.
+            "userType"
+            | "requestId"
+            | "promptId"
+            | "session_id"
+            | "sourceToolAssistantUUID"
+            | "requestRef"
+            | "requestedModel"
+            | "effort"
+            | "perTurnEffort"
+            | "madeBy" => drop(c.skip()?),
             "subtype" => self.subtype = owned(c)?,
             "uuid" => self.uuid = id(c)?,
             "parentUuid" => self.parent = parent(c)?,
@@ -705,6 +717,9 @@ pub(crate) fn media_note(blocks: &[Block]) -> String {
 
 /// At most `limit` characters.
 pub fn clip(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
     match text.char_indices().nth(limit) {
         Some((end, _)) => text[..end].to_owned(),
         None => text.to_owned(),

@@ -6,7 +6,9 @@
 //! somebody looks, so a session of a gigabyte takes some tens of megabytes. Views
 //! ([`crate::view`]) are pure functions of it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashSet, HashSetExt};
 
 use crate::block::{Block, BlockKind};
 use crate::entry::{self, Decoded, Entry, Kind, MessageHead, Parent, TitleSource};
@@ -1006,7 +1008,7 @@ impl Session {
     }
 
     /// The title, if anything gave it one. `foreign` are titles that other files give to ids.
-    pub fn title(&self, foreign: &HashMap<Id, String>) -> Option<String> {
+    pub fn title(&self, foreign: &std::collections::HashMap<Id, String>) -> Option<String> {
         if let Some(title) = self.given_title() {
             return Some(title.to_owned());
         }
