@@ -152,7 +152,6 @@ pub struct MessageHead {
     pub usage: Option<Usage>,
     /// Why the model stopped; a hint at most.
     pub stop: Option<Box<str>>,
-    role: Option<Box<str>>,
     time: Option<Time>,
 }
 
@@ -320,14 +319,15 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
 
 /// Everything read from the top of a line before its kind is known.
 #[derive(Default)]
-struct Parts {
-    kind: Option<String>,
-    subtype: Option<String>,
+struct Parts<'a> {
+    kind: Option<Cow<'a, str>>,
+    subtype: Option<Cow<'a, str>>,
     uuid: Option<Id>,
     parent: Parent,
     logical_parent: Option<Id>,
     session: Option<Id>,
-    time: Option<String>,
+    time: Option<Cow<'a, str>>,
+    role: Option<Cow<'a, str>>,
     cwd: Option<Box<str>>,
     version: Option<Box<str>>,
     branch: Option<Box<str>>,
@@ -356,7 +356,7 @@ struct Parts {
     blocks: Vec<Block>,
     content: Vec<Block>,
     boundary: Boundary,
-    nested: Nested,
+    nested: Nested<'a>,
     result_agent: Option<Box<str>>,
     result_status: Option<Box<str>>,
     unknown: Vec<String>,
@@ -365,8 +365,8 @@ struct Parts {
 
 /// What `attachment` and `data` (of progress lines) say.
 #[derive(Default)]
-struct Nested {
-    kind: Option<String>,
+struct Nested<'a> {
+    kind: Option<Cow<'a, str>>,
     human: bool,
     text: Option<String>,
     copy: Option<MessageHead>,
@@ -400,10 +400,10 @@ fn owned(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
     Ok(cursor.text()?.map(Cow::into_owned))
 }
 
-impl Parts {
-    fn field(&mut self, c: &mut Cursor<'_>, line: &[u8], key: &str) -> Read<()> {
+impl<'a> Parts<'a> {
+    fn field(&mut self, c: &mut Cursor<'a>, line: &[u8], key: &str) -> Read<()> {
         match key {
-            "type" => self.kind = owned(c)?,
+            "type" => self.kind = c.text()?,
             // On nearly every line, and nothing to learn from.
             "userType"
             | "requestId"
@@ -415,12 +415,12 @@ impl Parts {
             | "effort"
             | "perTurnEffort"
             | "madeBy" => drop(c.skip()?),
-            "subtype" => self.subtype = owned(c)?,
+            "subtype" => self.subtype = c.text()?,
             "uuid" => self.uuid = id(c)?,
             "parentUuid" => self.parent = parent(c)?,
             "logicalParentUuid" => self.logical_parent = id(c)?,
             "sessionId" => self.session = id(c)?,
-            "timestamp" => self.time = owned(c)?,
+            "timestamp" => self.time = c.text()?,
             "cwd" => self.cwd = boxed(c)?,
             "version" => self.version = boxed(c)?,
             "gitBranch" => self.branch = boxed(c)?,
@@ -450,7 +450,8 @@ impl Parts {
             "planContent" => self.plan = c.text()?.is_some(),
             "message" => {
                 self.has_message = c.peek() == Some(b'{');
-                self.message = message(c, line, Some(&mut self.blocks), &mut self.unknown_inside)?;
+                (self.message, self.role) =
+                    message(c, line, Some(&mut self.blocks), &mut self.unknown_inside)?;
             }
             "content" => self.content = block::read(c, line, &mut self.unknown_inside)?,
             "origin" => self.origin = nested_text(c, "kind")?,
@@ -488,12 +489,12 @@ impl Parts {
         let kind_name = self
             .kind
             .take()
-            .or_else(|| self.message.role.as_deref().map(str::to_owned));
-        let kind_name = kind_name.unwrap_or_default();
-        if !self.has_message && matches!(kind_name.as_str(), "user" | "assistant") {
+            .or_else(|| self.role.take())
+            .unwrap_or_default();
+        if !self.has_message && matches!(&*kind_name, "user" | "assistant") {
             self.blocks = std::mem::take(&mut self.content);
         }
-        if !matches!(kind_name.as_str(), "user" | "assistant") {
+        if !matches!(&*kind_name, "user" | "assistant") {
             // 2.1.325 repeats messages inside its bookkeeping; they are not said again.
             self.message = MessageHead::default();
             self.blocks.clear();
@@ -739,20 +740,22 @@ fn nested_text(c: &mut Cursor<'_>, wanted: &str) -> Read<Option<String>> {
     Ok(found)
 }
 
-fn message(
-    c: &mut Cursor<'_>,
+/// The message head, and the role it names.
+fn message<'a>(
+    c: &mut Cursor<'a>,
     line: &[u8],
     blocks: Option<&mut Vec<Block>>,
     unknown: &mut Vec<String>,
-) -> Read<MessageHead> {
+) -> Read<(MessageHead, Option<Cow<'a, str>>)> {
     let mut head = MessageHead::default();
+    let mut role = None;
     let mut content = Vec::new();
     let wants_content = blocks.is_some();
     c.object(|c, key| {
         match key {
             "id" => head.id = boxed(c)?,
             "model" => head.model = boxed(c)?,
-            "role" => head.role = boxed(c)?,
+            "role" => role = c.text()?,
             "stop_reason" => head.stop = boxed(c)?,
             "usage" => head.usage = usage(c)?,
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
@@ -769,7 +772,7 @@ fn message(
     if let Some(blocks) = blocks {
         *blocks = content;
     }
-    Ok(head)
+    Ok((head, role))
 }
 
 fn usage(c: &mut Cursor<'_>) -> Read<Option<Usage>> {
@@ -846,14 +849,14 @@ fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
     .map(drop)
 }
 
-fn nested(c: &mut Cursor<'_>, line: &[u8]) -> Read<Nested> {
+fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
     let mut nested = Nested {
         human: true,
         ..Nested::default()
     };
     c.object(|c, key| {
         match key {
-            "type" => nested.kind = owned(c)?,
+            "type" => nested.kind = c.text()?,
             "humanTurn" => nested.human &= c.truth()?,
             "origin" => nested.human &= nested_text(c, "kind")?.is_none_or(|kind| kind == "human"),
             "commandMode" => nested.human &= c.text()?.is_none_or(|mode| mode == "prompt"),
@@ -887,7 +890,10 @@ fn copied(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<MessageHead>> {
         }
         Ok(())
     })?;
-    Ok(copy.filter(|head| head.role.as_deref() == Some("assistant")))
+    let by_model = |(head, role): (MessageHead, Option<Cow<'_, str>>)| {
+        (role.as_deref() == Some("assistant")).then_some(head)
+    };
+    Ok(copy.and_then(by_model))
 }
 
 #[cfg(test)]

@@ -14,5 +14,7 @@ mod cases_status;
 mod cases_tools;
 mod cases_transcript;
 mod cases_turns;
+mod generated;
 mod make;
+mod regressions;
 mod seeds;
