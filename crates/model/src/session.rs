@@ -472,9 +472,16 @@ impl Session {
     /// A later line with the same uuid counts in the place of the earlier one: they change
     /// places, and the earlier one is kept as the duplicate.
     fn replace(&mut self, twin: Index, index: Index, entry: &Entry) {
-        let (line, first) = (self.records[index as usize].line, self.records[twin as usize].line);
+        let (line, first) = (
+            self.records[index as usize].line,
+            self.records[twin as usize].line,
+        );
         let detail = format!("line {first} has the same uuid");
-        self.faults.push(Fault { line, kind: FaultKind::DuplicateUuid, detail });
+        self.faults.push(Fault {
+            line,
+            kind: FaultKind::DuplicateUuid,
+            detail,
+        });
         self.move_calls(twin, index);
         self.records.swap(twin as usize, index as usize);
         let (before, behind) = self.records.split_at_mut(index as usize);
@@ -494,7 +501,9 @@ impl Session {
     fn move_calls(&mut self, from: Index, to: Index) {
         for at in self.records[from as usize].blocks.clone() {
             let id = self.blocks[at as usize].id.as_ref();
-            let Some(&call) = id.and_then(|id| self.call_ids.get(id)) else { continue };
+            let Some(&call) = id.and_then(|id| self.call_ids.get(id)) else {
+                continue;
+            };
             let call = &mut self.calls[call as usize];
             if call.block == at {
                 call.record = to;
