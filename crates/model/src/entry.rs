@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::block::{self, Block, BlockKind};
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
 use crate::input::{self, Facts, Input, InputKinds};
 use crate::json::{self, Bad, Cursor, Span};
@@ -304,9 +304,11 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
             .iter()
             .all(|(kind, _)| *kind == FaultKind::ByteOrderMark);
     if nothing_read && !line.iter().all(u8::is_ascii_whitespace) {
-        decoded
-            .faults
-            .push((FaultKind::NotAnObject, "JSON, but not an object".into()));
+        let why = match line.trim_ascii() {
+            b"null" => NULL_LINE,
+            _ => "JSON, but not an object",
+        };
+        decoded.faults.push((FaultKind::NotAnObject, why.into()));
     }
     for entry in &mut decoded.entries {
         if let Some(text) = entry.bad_time.take() {

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::json;
-use crate::view::messages::assemble::{result_piece, text_piece};
+use crate::view::messages::speech::{result_piece, text_piece};
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
 
 const LOST: &str = "[The result of this call is not in the transcript]";
