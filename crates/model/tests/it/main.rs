@@ -14,5 +14,8 @@ mod cases_status;
 mod cases_tools;
 mod cases_transcript;
 mod cases_turns;
+mod corpus;
+mod hostile;
 mod make;
 mod seeds;
+mod validity;
