@@ -5,6 +5,7 @@
 //! print and fail; it knows no rules about sessions.
 
 mod bench;
+mod conformance;
 mod fuzz;
 mod generate;
 mod measure;
@@ -46,6 +47,11 @@ const TASKS: &[Task] = &[
         name: "bench",
         about: "measure the program against its targets and its peers",
         run: bench::run,
+    },
+    Task {
+        name: "conformance",
+        about: "compare with what real clients send on resume",
+        run: conformance::run,
     },
     Task {
         name: "fuzz",

@@ -93,10 +93,14 @@ fn print(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(8);
     for word in &mut words {
         let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-        sum = (sum ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        sum = (sum ^ word)
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(29);
     }
     for &byte in words.remainder() {
-        sum = (sum ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        sum = (sum ^ u64::from(byte))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(29);
     }
     sum
 }
@@ -238,7 +242,10 @@ impl Parts {
             self.id
         };
         // Only replies are written twice; results and images are large.
-        let says = !matches!(kind, BlockKind::ToolResult | BlockKind::Image | BlockKind::Document);
+        let says = !matches!(
+            kind,
+            BlockKind::ToolResult | BlockKind::Image | BlockKind::Document
+        );
         let print = if says { print(span.of(line)) } else { 0 };
         Block {
             kind,

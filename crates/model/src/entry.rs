@@ -587,7 +587,11 @@ impl Parts {
 
     fn prompt_head(&self, text: &str) -> String {
         let text = input::readable(text);
-        if text.is_empty() { media_note(&self.blocks) } else { clip(&text, HEAD) }
+        if text.is_empty() {
+            media_note(&self.blocks)
+        } else {
+            clip(&text, HEAD)
+        }
     }
 
     fn facts(&self) -> Facts<'_> {

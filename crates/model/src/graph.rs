@@ -217,7 +217,7 @@ pub fn live(session: &Session, links: &Links) -> Vec<bool> {
         if std::mem::replace(&mut live[at as usize], true) {
             break;
         }
-        next = links.parent[at as usize].or_else(|| logical_parent(session, at));
+        next = links.parent[at as usize].or_else(|| logical_parent(session, links, at));
     }
     for message in &session.messages {
         if message.records.iter().any(|&at| live[at as usize]) {
@@ -236,11 +236,19 @@ pub fn live(session: &Session, links: &Links) -> Vec<bool> {
     live
 }
 
-fn logical_parent(session: &Session, at: Index) -> Option<Index> {
+/// The line a compaction follows. 2.1.29 names one that it never wrote: then the line before.
+fn logical_parent(session: &Session, links: &Links, at: Index) -> Option<Index> {
     let record = &session.records[at as usize];
-    session
-        .find(record.logical_parent.as_ref()?)
-        .filter(|&parent| parent != at)
+    let named = session.find(record.logical_parent.as_ref()?);
+    let before = || {
+        let place = links.order.partition_point(|&line| line < at);
+        links.order[..place]
+            .iter()
+            .rev()
+            .copied()
+            .find(|&line| session.records[line as usize].thread == record.thread)
+    };
+    named.or_else(before).filter(|&parent| parent != at)
 }
 
 /// Progress and notes that hang on a live line are live; so is what follows only them.

@@ -514,8 +514,14 @@ pub fn value(raw: &[u8]) -> serde_json::Value {
 pub fn count(raw: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(raw).ok()?;
     // `1e3` and `7.0` are whole numbers too.
-    let float = || text.parse().ok().filter(|number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number));
-    text.parse().ok().or_else(|| float().map(|number| number as u64))
+    let float = || {
+        text.parse()
+            .ok()
+            .filter(|number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number))
+    };
+    text.parse()
+        .ok()
+        .or_else(|| float().map(|number| number as u64))
 }
 
 /// Text as a JSON string, with quotes.

@@ -472,8 +472,15 @@ impl Session {
         let first = &mut self.records[twin as usize];
         let before = first.replaced_by.replace(index).unwrap_or(twin);
         let detail = format!("line {} has the same uuid", first.line);
-        let (line, message) = (self.records[index as usize].line, self.records[twin as usize].message);
-        self.faults.push(Fault { line, kind: FaultKind::DuplicateUuid, detail });
+        let (line, message) = (
+            self.records[index as usize].line,
+            self.records[twin as usize].message,
+        );
+        self.faults.push(Fault {
+            line,
+            kind: FaultKind::DuplicateUuid,
+            detail,
+        });
         if let Some(at) = message {
             self.records[index as usize].message = message;
             let own = &mut self.messages[at as usize];
@@ -746,7 +753,12 @@ impl Session {
                 BlockKind::ToolResult => {
                     let launched = entry.result_status.as_deref() == Some("async_launched");
                     let agent = entry.result_agent.clone();
-                    self.result(Answer { record: index, block: at, agent, launched });
+                    self.result(Answer {
+                        record: index,
+                        block: at,
+                        agent,
+                        launched,
+                    });
                 }
                 _ => {}
             }
@@ -777,10 +789,16 @@ impl Session {
         };
         self.calls.push(call);
         let Some(id) = id else { return };
-        let earlier = self.call_ids.insert(id.clone(), self.calls.len() as Index - 1);
+        let earlier = self
+            .call_ids
+            .insert(id.clone(), self.calls.len() as Index - 1);
         if earlier.is_some() {
             let detail = format!("an earlier call has the id {id} too");
-            self.faults.push(Fault { line, kind: FaultKind::DuplicateCall, detail });
+            self.faults.push(Fault {
+                line,
+                kind: FaultKind::DuplicateCall,
+                detail,
+            });
         }
         for answer in self.early_results.remove(&id).unwrap_or_default() {
             self.result(answer);
@@ -792,21 +810,33 @@ impl Session {
         let is_error = block.is_error;
         let id = block.id.clone();
         let Some(&call) = id.as_ref().and_then(|id| self.call_ids.get(id)) else {
-            self.early_results.entry(id.unwrap_or_default()).or_default().push(answer);
+            self.early_results
+                .entry(id.unwrap_or_default())
+                .or_default()
+                .push(answer);
             return;
         };
         let record = &self.records[answer.record as usize];
         let (line, uuid) = (record.line, record.uuid.clone());
         let call = &mut self.calls[call as usize];
         // A line that is written again under its uuid answers nothing new.
-        let same = |given: &CallResult| uuid.is_some() && self.records[given.record as usize].uuid == uuid;
+        let same =
+            |given: &CallResult| uuid.is_some() && self.records[given.record as usize].uuid == uuid;
         if call.result.as_ref().is_none_or(same) {
-            call.result = Some(CallResult { record: answer.record, block: answer.block, is_error });
+            call.result = Some(CallResult {
+                record: answer.record,
+                block: answer.block,
+                is_error,
+            });
             call.agent = answer.agent.or_else(|| call.agent.take());
             call.launched = answer.launched;
         } else {
             let detail = format!("an earlier result answers the call {} too", call.id);
-            self.faults.push(Fault { line, kind: FaultKind::DuplicateCall, detail });
+            self.faults.push(Fault {
+                line,
+                kind: FaultKind::DuplicateCall,
+                detail,
+            });
         }
     }
 
@@ -896,7 +926,9 @@ impl Session {
     /// The line that counts in the place of this one: a later line with its uuid, or itself.
     pub fn current(&self, at: Index) -> &Record {
         let record = &self.records[at as usize];
-        record.replaced_by.map_or(record, |later| &self.records[later as usize])
+        record
+            .replaced_by
+            .map_or(record, |later| &self.records[later as usize])
     }
 
     /// The message with this id.
@@ -912,7 +944,9 @@ impl Session {
     /// Results whose calls are not in the file: their records and blocks.
     pub fn orphan_results(&self) -> Vec<(Index, Index)> {
         let answers = self.early_results.values().flatten();
-        let mut all: Vec<_> = answers.map(|answer| (answer.record, answer.block)).collect();
+        let mut all: Vec<_> = answers
+            .map(|answer| (answer.record, answer.block))
+            .collect();
         all.sort_unstable();
         all
     }
@@ -1008,7 +1042,12 @@ impl Session {
             let blocks = self.records[record as usize].blocks.clone();
             let print = |block: Index| self.blocks[block as usize].print;
             // Equal pieces on one line were said twice; on two lines they were written twice.
-            out.extend(blocks.clone().filter(|&block| !seen.contains(&print(block))).map(|block| (record, block)));
+            out.extend(
+                blocks
+                    .clone()
+                    .filter(|&block| !seen.contains(&print(block)))
+                    .map(|block| (record, block)),
+            );
             seen.extend(blocks.map(print));
         }
         out

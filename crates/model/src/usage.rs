@@ -36,7 +36,9 @@ impl Usage {
     /// Tokens the model was given: what fills its context before it answers.
     pub fn context(self) -> u64 {
         let writes = self.cache_write_5m.saturating_add(self.cache_write_1h);
-        self.input.saturating_add(self.cache_read).saturating_add(writes)
+        self.input
+            .saturating_add(self.cache_read)
+            .saturating_add(writes)
     }
 
     /// All tokens.

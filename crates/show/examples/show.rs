@@ -1,4 +1,4 @@
-//! Prints a session, for looking at it: `show FILE [WIDTH] [color] [full] [thinking] [agents]`.
+//! Prints a session, for looking at it: `show FILE [WIDTH] [color] [full] [thinking] [agents] [last]`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -28,9 +28,10 @@ fn main() -> std::io::Result<()> {
             },
         );
     }
+    let last = "-1".parse().ok().filter(|_| has("last"));
     let pick = Pick {
+        turns: last.into_iter().collect(),
         agents: has("agents"),
-        ..Pick::default()
     };
     let style = Style {
         width: arguments
@@ -47,7 +48,9 @@ fn main() -> std::io::Result<()> {
         ..Style::default()
     };
     let items = transcript(&session, &log, &map, &pick);
-    conversation(&mut std::io::stdout().lock(), &items, &style)
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    conversation(&mut out, &items, &style)?;
+    std::io::Write::flush(&mut out)
 }
 
 fn open(path: &Path, role: Role) -> std::io::Result<(Log, Session)> {

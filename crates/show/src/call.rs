@@ -4,18 +4,22 @@
 //! [`Tools::Full`] all of input and result.
 
 use serde_json::Value;
+use unspool_model::tool;
 use unspool_model::view::outcome::{self, AgentOutcome, Outcome, Question, Todo, TodoState};
-use unspool_model::view::transcript::{Call, Status};
+use unspool_model::view::transcript::Call;
+use unspool_model::view::turns::CallStatus as Status;
 
-use crate::layout::{behind, cut, cut_path, pad, wrap_text};
+use crate::layout::{behind, cut, cut_path, pad, wrap, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
-use crate::text::{limited, quoted};
+use crate::text::{few, limited, quoted};
 use crate::{amount, diff, markdown};
 
 /// Where the subject begins.
-const SUBJECT: usize = 12;
+const SUBJECT: usize = 13;
 /// Room for the time at the right.
 const TIME: usize = 6;
+/// Longest output that stands in the line of its call.
+const BRIEF: usize = 24;
 /// Lines of a failure, a change or a list.
 const FEW: usize = 5;
 /// Lines of a change.
@@ -41,7 +45,9 @@ fn head(call: &Call, width: usize) -> Line {
     left.push(Paint::VERB, &call.verb);
     pad(&mut left, SUBJECT - 1);
     left.push(Paint::PLAIN, " ");
-    let right = right(call);
+    // The subject says more than the result: in a narrow place the result gives way.
+    let most = width.saturating_sub(SUBJECT + TIME + 20).clamp(8, 32);
+    let right = right(call, most);
     let room = width.saturating_sub(left.width() + right.width() + 2);
     left.push(Paint::PLAIN, &subject(call, room));
     pad(&mut left, width.saturating_sub(right.width()));
@@ -50,7 +56,13 @@ fn head(call: &Call, width: usize) -> Line {
 }
 
 fn subject(call: &Call, room: usize) -> String {
-    let subject = call.subject.as_deref().unwrap_or_default();
+    // Plans and questions stand below, whole.
+    let below = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+    let subject = call
+        .subject
+        .as_deref()
+        .filter(|_| !below)
+        .unwrap_or_default();
     let kind = match &call.outcome {
         Outcome::Agent(agent) => agent.kind.as_deref(),
         _ => None,
@@ -68,10 +80,10 @@ fn subject(call: &Call, room: usize) -> String {
 }
 
 /// The result in a few words, and the time.
-fn right(call: &Call) -> Line {
+fn right(call: &Call, most: usize) -> Line {
     let (paint, text) = result(call);
     let time = call.duration_ms.map(amount::duration).unwrap_or_default();
-    let text = cut(&Line::of(paint, &text), 32);
+    let text = cut(&Line::of(paint, &text), most);
     text.with(Paint::DIM, &format!("  {time:>TIME$}"))
 }
 
@@ -137,7 +149,8 @@ fn summary(call: &Call, outcome: &Outcome) -> String {
         } => format!("{from} → {to}").replace('_', " "),
         Outcome::Moved { from: None, to } => to.replace('_', " "),
         Outcome::Asked(questions) => answered(questions),
-        Outcome::Ran { .. } | Outcome::Plain | Outcome::Plan(_) => printed(call),
+        Outcome::Plan(_) => "approved".to_owned(),
+        Outcome::Ran { .. } | Outcome::Plain => printed(call),
         Outcome::Refused { .. } => "refused".to_owned(),
     }
 }
@@ -145,15 +158,20 @@ fn summary(call: &Call, outcome: &Outcome) -> String {
 /// What was printed, if it is short; else how much.
 fn printed(call: &Call) -> String {
     let text = call.text.trim();
-    let quiet = text.is_empty()
-        || text.starts_with("(No content)")
-        || text.contains("completed with no output");
+    // Tools we know say "done" in their own words; that is no news.
+    let chatty = call.outcome == Outcome::Plain && tool::known(&call.name).is_some();
     match text.lines().count() {
-        _ if quiet && call.images > 0 => amount::count(call.images as u64, "image"),
-        _ if quiet => "no output".to_owned(),
-        1 if text.chars().count() <= 24 => text.to_owned(),
+        _ if is_quiet(text) && call.images > 0 => amount::count(call.images as u64, "image"),
+        _ if chatty => String::new(),
+        _ if is_quiet(text) => "no output".to_owned(),
+        1 if text.chars().count() <= BRIEF => text.to_owned(),
+        1 if matches!(call.outcome, Outcome::Ran { .. }) => String::new(),
         lines => amount::count(lines as u64, "line"),
     }
+}
+
+fn is_quiet(text: &str) -> bool {
+    text.is_empty() || text == "(no content)" || text.contains("completed with no output")
 }
 
 fn found(files: Option<u64>, lines: Option<u64>, cut: bool) -> String {
@@ -221,7 +239,12 @@ fn below(call: &Call, width: usize) -> Vec<Line> {
         return asked(questions, width);
     }
     match call.status {
-        Status::Error => framed_text(failure(call), Paint::PLAIN, width, FEW),
+        Status::Error => {
+            let room = width.saturating_sub(SUBJECT + 2);
+            framed(few(failure(call), Paint::PLAIN, FEW, |line| {
+                wrap(line, room)
+            }))
+        }
         Status::Running => framed_text(last_lines(&call.text), Paint::DIM, width, FEW),
         Status::Missing => Vec::new(),
         Status::Ok => done(call, width),
@@ -241,8 +264,25 @@ fn done(call: &Call, width: usize) -> Vec<Line> {
             },
             _,
         ) if *exit != 0 => framed_text(&call.text, Paint::PLAIN, width, FEW),
+        (
+            Outcome::Ran {
+                background: false, ..
+            },
+            _,
+        ) => one_line(call, width),
         (Outcome::Agent(agent), _) if !agent.background => report(call, agent, room),
         _ => Vec::new(),
+    }
+}
+
+/// A single line that is too long for the line of its call.
+fn one_line(call: &Call, width: usize) -> Vec<Line> {
+    let text = call.text.trim();
+    let long = text.lines().count() == 1 && text.chars().count() > BRIEF && !is_quiet(text);
+    if long {
+        framed_text(text, Paint::DIM, width, FEW)
+    } else {
+        Vec::new()
     }
 }
 
@@ -317,7 +357,8 @@ fn everything(call: &Call, width: usize) -> Vec<Line> {
     let room = width.saturating_sub(SUBJECT + 2);
     let mut lines = Vec::new();
     if let Some(change) = &call.change {
-        lines.extend(framed(diff::lines(change, room, usize::MAX - 1)));
+        // All of it: lines that are too long are left to the terminal.
+        lines.extend(framed(diff::lines(change, usize::MAX, usize::MAX - 1)));
     } else {
         lines.extend(framed(input(&call.input, room)));
     }
@@ -353,7 +394,7 @@ fn input(input: &Value, room: usize) -> Vec<Line> {
             lines.extend(wrap_text(Paint::PLAIN, text.trim_end(), room));
         } else {
             key_line.push(Paint::PLAIN, &text);
-            lines.extend(crate::layout::wrap(&key_line, room));
+            lines.extend(wrap(&key_line, room));
         }
     }
     lines

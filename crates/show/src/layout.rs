@@ -121,19 +121,19 @@ pub fn behind(prefix: &Line, line: &Line) -> Line {
     out
 }
 
-struct Wrapper {
+struct Wrapper<'a> {
     width: usize,
     done: Vec<Line>,
     line: Line,
     columns: usize,
-    word: Vec<(Paint, String, usize)>,
+    word: Vec<(Paint, &'a str, usize)>,
     word_columns: usize,
     indent: usize,
     in_indent: bool,
 }
 
-impl Wrapper {
-    fn new(width: usize) -> Wrapper {
+impl<'a> Wrapper<'a> {
+    fn new(width: usize) -> Wrapper<'a> {
         Wrapper {
             width,
             done: Vec::new(),
@@ -146,7 +146,7 @@ impl Wrapper {
         }
     }
 
-    fn take(&mut self, paint: Paint, grapheme: &str) {
+    fn take(&mut self, paint: Paint, grapheme: &'a str) {
         let columns = grapheme.width();
         if grapheme == " " {
             self.end_word();
@@ -158,7 +158,7 @@ impl Wrapper {
         if columns > 1 && grapheme.chars().next().is_some_and(|c| c > '\u{2e7f}') {
             self.end_word();
         }
-        self.word.push((paint, grapheme.to_owned(), columns));
+        self.word.push((paint, grapheme, columns));
         self.word_columns += columns;
     }
 
@@ -184,7 +184,7 @@ impl Wrapper {
             if self.columns + columns > self.width && self.columns > self.indent {
                 self.end_line();
             }
-            self.line.push(paint, &grapheme);
+            self.line.push(paint, grapheme);
             self.columns += columns;
         }
     }

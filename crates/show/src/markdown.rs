@@ -467,7 +467,8 @@ mod tests {
                 name                     value
                 ──────────────────────────────
                 a                            1
-                a longer name that has…     22"#]],
+                a longer name that has      22
+                to be cut somewhere"#]],
         );
     }
 

@@ -5,7 +5,7 @@
 
 use std::io;
 
-use crate::layout::{cut, cut_path, pad};
+use crate::layout::{cut, cut_path, pad, wrap};
 use crate::style::{Line, Paint, Style};
 
 /// Columns between two columns of a table.
@@ -133,41 +133,48 @@ impl Table {
     }
 }
 
-/// Rows as a table with a rule below the first, for Markdown.
+/// Rows as a table with a rule below the first, for Markdown. Cells that are too long go on
+/// in the next line: what was said is never cut.
 pub(crate) fn fitted(rows: &[Vec<Line>], right: &[bool], width: usize) -> Vec<Line> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let need = |at: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(at))
-            .map(Line::width)
-            .max()
+        let cells = rows.iter().filter_map(|row| row.get(at));
+        cells.map(Line::width).max()
     };
     let needs: Vec<usize> = (0..columns).map(|at| need(at).unwrap_or(0)).collect();
-    let mins: Vec<usize> = needs.iter().map(|need| (*need).min(6)).collect();
+    let mins: Vec<usize> = needs.iter().map(|need| (*need).min(8)).collect();
     let widths = shrunk(&needs, &mins, width);
     let mut out = Vec::new();
     for (at, row) in rows.iter().enumerate() {
-        let mut line = Line::new();
-        for (column, &width) in widths.iter().enumerate() {
-            let cell = row
-                .get(column)
-                .map(|cell| cut(cell, width))
-                .unwrap_or_default();
-            let cell = if at == 0 {
-                cell.over(Paint::BOLD)
-            } else {
-                cell
-            };
-            let right = right.get(column).copied().unwrap_or(false);
-            place(&mut line, &cell, width, right, column > 0);
-        }
-        out.push(line);
+        let paint = if at == 0 { Paint::BOLD } else { Paint::PLAIN };
+        out.extend(wrapped(row, &widths, right, paint));
         if at == 0 {
             let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
             out.push(Line::of(Paint::DIM, &"─".repeat(total)));
         }
     }
     out
+}
+
+fn wrapped(row: &[Line], widths: &[usize], right: &[bool], paint: Paint) -> Vec<Line> {
+    let empty = Line::new();
+    let cell = |column: usize| row.get(column).unwrap_or(&empty).clone().over(paint);
+    let cells: Vec<Vec<Line>> = widths
+        .iter()
+        .enumerate()
+        .map(|(column, &width)| wrap(&cell(column), width))
+        .collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |at: usize| {
+        let mut line = Line::new();
+        for (column, &width) in widths.iter().enumerate() {
+            let piece = cells[column].get(at).unwrap_or(&empty);
+            let right = right.get(column).copied().unwrap_or(false);
+            place(&mut line, piece, width, right, column > 0);
+        }
+        line
+    };
+    (0..height).map(line).collect()
 }
 
 fn place(out: &mut Line, cell: &Line, width: usize, right: bool, gap: bool) {

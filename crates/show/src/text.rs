@@ -7,9 +7,9 @@ use std::io;
 
 use unspool_model::input::{Input, InputKinds};
 use unspool_model::time::Time;
-use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Prompt, TurnHead};
+use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Note, Prompt, TurnHead};
 
-use crate::layout::{behind, wrap_text};
+use crate::layout::{behind, cut, untabbed, wrap, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
 use crate::{amount, call, diff, markdown};
 
@@ -31,7 +31,7 @@ pub struct Conversation<'a> {
     day: Option<String>,
     model: Option<String>,
     mode: Option<String>,
-    notes: Vec<(String, u32)>,
+    notes: Vec<Note>,
     nested: bool,
 }
 
@@ -59,6 +59,28 @@ impl<'a> Conversation<'a> {
         }
     }
 
+    /// Writes what the conversation is: a title, and facts about it on one line.
+    pub fn heading(
+        &mut self,
+        out: &mut dyn io::Write,
+        title: &str,
+        facts: &[String],
+    ) -> io::Result<()> {
+        let title = cut(&Line::of(Paint::BOLD, title), self.width());
+        self.put(out, &title)?;
+        let facts: Vec<&str> = facts
+            .iter()
+            .map(String::as_str)
+            .filter(|fact| !fact.is_empty())
+            .collect();
+        if !facts.is_empty() {
+            let line = cut(&Line::of(Paint::DIM, &facts.join(" · ")), self.width());
+            self.put(out, &line)?;
+        }
+        self.last = Shape::Prose;
+        Ok(())
+    }
+
     /// Writes the next items.
     pub fn write(&mut self, out: &mut dyn io::Write, items: &[Item]) -> io::Result<()> {
         for (at, item) in items.iter().enumerate() {
@@ -82,7 +104,7 @@ impl<'a> Conversation<'a> {
             Body::Thinking { text, chars } => self.thinking(out, text, *chars),
             Body::Call(call) => self.call(out, call),
             Body::Orphan { text, is_error, .. } => self.orphan(out, text, *is_error),
-            Body::Queued { text, sent } => self.queued(out, text, *sent),
+            Body::Queued { text } => self.queued(out, text),
             Body::Interrupt { tool } => {
                 let text = if *tool {
                     "interrupted at a tool call"
@@ -208,6 +230,10 @@ impl<'a> Conversation<'a> {
         if prompt.text.trim().is_empty() {
             lines.clear();
         }
+        // What an agent was told can be pages; what a person typed is never cut.
+        if self.nested && self.style.tools != Tools::Full {
+            lines = limited(lines, FEW);
+        }
         if !beside.is_empty() {
             lines.push(Line::of(Paint::DIM, &beside.join(" · ")));
         }
@@ -313,14 +339,9 @@ impl<'a> Conversation<'a> {
         quoted(text, paint, self.width(), "    ", limit)
     }
 
-    fn queued(&mut self, out: &mut dyn io::Write, text: &str, sent: bool) -> io::Result<()> {
+    fn queued(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
         let mut lines = wrap_text(Paint::BOLD, text, self.width() - 2);
-        let when = if sent {
-            "typed while it worked"
-        } else {
-            "typed while it worked; still in the queue"
-        };
-        lines.push(Line::of(Paint::DIM, when));
+        lines.push(Line::of(Paint::DIM, "typed while it worked"));
         self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
     }
 
@@ -343,7 +364,7 @@ impl<'a> Conversation<'a> {
             (Some(before), Some(after)) => {
                 text += &format!(" {} → {}", amount::tokens(before), amount::tokens(after));
             }
-            (Some(before), None) => text += &format!(" from {}", amount::tokens(before)),
+            (Some(before), None) => text += &format!(" {} tokens", amount::tokens(before)),
             (None, _) => {}
         }
         text += &trigger
@@ -352,7 +373,9 @@ impl<'a> Conversation<'a> {
         let line = Line::of(Paint::DIM, "── ")
             .with(Paint::WARN, &text)
             .with(Paint::DIM, " ──");
-        self.put(out, &line)
+        self.put(out, &line)?;
+        self.last = Shape::Rule;
+        Ok(())
     }
 
     fn summary(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
@@ -436,7 +459,9 @@ impl<'a> Conversation<'a> {
         };
         let paint = if is_error { Paint::ERROR } else { Paint::PLAIN };
         let lines = self.output(output, paint);
-        self.short(out, &lines)
+        self.short(out, &lines)?;
+        self.last = Shape::Prose;
+        Ok(())
     }
 
     fn notice(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
@@ -450,33 +475,38 @@ impl<'a> Conversation<'a> {
         self.signed(out, &Line::of(Paint::DIM, "  ◆ "), &lines)
     }
 
-    fn note(&mut self, notes: &[(String, u32)]) {
-        for (label, count) in notes {
-            match self.notes.iter_mut().find(|(other, _)| other == label) {
-                Some((_, sum)) => *sum += count,
-                None => self.notes.push((label.clone(), *count)),
+    fn note(&mut self, notes: &[Note]) {
+        let all = self.style.tools == Tools::Full;
+        for note in notes.iter().filter(|note| all || note.matters) {
+            match self
+                .notes
+                .iter_mut()
+                .find(|other| other.label == note.label)
+            {
+                Some(other) => other.count += note.count,
+                None => self.notes.push(note.clone()),
             }
         }
     }
 
-    /// Bookkeeping in one line.
+    /// What stands beside the conversation, in one line.
     fn flush_notes(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
         let notes = std::mem::take(&mut self.notes);
         if notes.is_empty() {
             return Ok(());
         }
-        let total: u64 = notes.iter().map(|(_, count)| u64::from(*count)).sum();
-        let label = |(label, count): &(String, u32)| match count {
-            1 => label.clone(),
-            count => format!("{label} ×{count}"),
+        let total: u64 = notes.iter().map(|note| u64::from(note.count)).sum();
+        let label = |note: &Note| match note.count {
+            1 => note.label.clone(),
+            count => format!("{} ×{count}", note.label),
         };
         let labels: Vec<String> = notes.iter().map(label).collect();
-        let text = format!(
-            "{} folded: {}",
-            amount::count(total, "line"),
-            labels.join(", ")
-        );
-        let line = crate::layout::cut(&mark(Paint::DIM, "·", &text), self.width());
+        let text = format!("{}: {}", amount::count(total, "note"), labels.join(", "));
+        let line = mark(Paint::DIM, "·", &text);
+        let line = match self.style.tools {
+            Tools::Full => line,
+            Tools::None | Tools::Short => cut(&line, self.width()),
+        };
         self.short(out, &[line])
     }
 }
@@ -501,7 +531,7 @@ fn mark(paint: Paint, sign: &str, text: &str) -> Line {
     Line::of(paint, &format!("  {sign} ")).with(paint, text)
 }
 
-/// Text in a frame, cut to the width and to `limit` lines.
+/// Text in a frame: all of it, or `limit` lines, each cut to the width.
 pub(crate) fn quoted(
     text: &str,
     paint: Paint,
@@ -511,23 +541,46 @@ pub(crate) fn quoted(
 ) -> Vec<Line> {
     let bar = Line::of(Paint::PLAIN, indent).with(Paint::DIM, "│ ");
     let room = width.saturating_sub(bar.width()).max(10);
+    let fit = |line: &Line| match limit {
+        usize::MAX => wrap(line, room),
+        _ => vec![cut(line, room)],
+    };
+    let lines = few(text, paint, limit, fit);
+    lines.iter().map(|line| behind(&bar, line)).collect()
+}
+
+/// Lines of a text, each laid out by `fit`: up to `limit` of them; of more, one less and the
+/// number of the rest. What is not shown is not laid out either.
+pub(crate) fn few(
+    text: &str,
+    paint: Paint,
+    limit: usize,
+    fit: impl Fn(&Line) -> Vec<Line>,
+) -> Vec<Line> {
     let text = crate::clean::text(text);
     let text = text.trim_end().trim_start_matches('\n');
     if text.is_empty() {
         return Vec::new();
     }
-    let lines = text
-        .lines()
-        .map(|line| Line::of(paint, &crate::layout::untabbed(line)));
-    let lines: Vec<Line> = if limit == usize::MAX {
-        lines
-            .flat_map(|line| crate::layout::wrap(&line, room))
-            .collect()
-    } else {
-        lines.map(|line| crate::layout::cut(&line, room)).collect()
-    };
-    let lines = limited(lines, limit);
-    lines.iter().map(|line| behind(&bar, line)).collect()
+    let total = text.lines().count();
+    let mut out = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let more = fit(&Line::of(paint, &untabbed(line)));
+        let last = at + 1 == total;
+        let fits = out.len() + more.len() < limit || (last && out.len() + more.len() <= limit);
+        if !fits {
+            let room = limit.saturating_sub(1);
+            // A long line is cut rather than left out, unless others already stand there.
+            let taken = room.saturating_sub(out.len()).min(more.len());
+            let whole = taken == more.len();
+            out.extend(more.into_iter().take(taken));
+            let rest = total - at - usize::from(whole);
+            out.extend(diff::more(rest.max(1)));
+            break;
+        }
+        out.extend(more);
+    }
+    out
 }
 
 /// Up to `limit` lines as they are; of more, one line less and the number of the rest.

@@ -43,15 +43,16 @@ const OPEN: usize = 100;
 
 /// Reads a session and its sub-agents.
 ///
-/// For a session that was named by its path they are looked for around it.
+/// For a session that the walk did not find they are looked for around it.
 pub fn family(found: &Found, session: &SessionFile) -> Result<Family, Error> {
     let main = read::read(&session.path, Role::Main)?;
     let around;
-    let found = if session.config.as_os_str().is_empty() {
+    let walked = found.sessions.iter().any(|file| file.path == session.path);
+    let found = if walked {
+        found
+    } else {
         around = find::around(&session.path);
         &around
-    } else {
-        found
     };
     let files = agents_of(found, session);
     let reader = Reader::default();

@@ -37,7 +37,7 @@ pub struct SessionFile {
     pub id: String,
     /// The name of its folder in `projects`.
     pub folder: String,
-    /// The config folder it is in; empty for a file that was named by its path.
+    /// The config folder it is in; empty for a file outside of any.
     pub config: PathBuf,
     /// Its size.
     pub bytes: u64,
@@ -58,7 +58,7 @@ pub struct AgentFile {
     pub session: Option<String>,
     /// The name of its project's folder.
     pub folder: String,
-    /// The config folder it is in; empty for a file that was named by its path.
+    /// The config folder it is in; empty for a file outside of any.
     pub config: PathBuf,
     /// Its size.
     pub bytes: u64,

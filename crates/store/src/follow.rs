@@ -50,6 +50,7 @@ pub struct Tail {
     path: PathBuf,
     cursor: Cursor,
     splitter: Splitter,
+    prints: Prints,
     /// Where the next bytes are read: behind the cursor by a line that has not ended.
     read: u64,
     buffer: Vec<u8>,
@@ -67,6 +68,7 @@ impl Tail {
             path: path.into(),
             cursor,
             splitter: Splitter::starting_at(cursor.lines, cursor.offset),
+            prints: Prints::default(),
             read: cursor.offset,
             buffer: Vec::new(),
         }
@@ -77,8 +79,11 @@ impl Tail {
     /// Line numbers go on too; they count from where the read began.
     pub fn after(loaded: &Loaded) -> Result<Tail, Error> {
         let path = loaded.source.path();
-        let (file, metadata) = open::open(path)?;
-        let cursor = cursor_at(&file, &metadata, loaded.bytes, loaded.lines);
+        let cursor = loaded.source.with_file(|file| {
+            let prints = Prints::read(file, loaded.bytes)?;
+            let identity = open::identity(&file.metadata()?);
+            Ok(prints.cursor(identity, loaded.bytes, loaded.lines))
+        });
         let cursor = cursor.map_err(|why| Error::io(path, why))?;
         Ok(Tail::resume(path, cursor))
     }
@@ -111,37 +116,48 @@ impl Tail {
     ) -> io::Result<Polled> {
         let restarted = !self.fits(file, metadata)?;
         if restarted {
-            self.cursor = Cursor::default();
-            self.splitter = Splitter::default();
-            self.read = 0;
+            *self = Tail::new(&self.path);
         }
         let lines = self.take(file, metadata.len(), each)?;
-        self.cursor = cursor_at(file, metadata, self.cursor.offset, self.cursor.lines)?;
+        let Cursor {
+            offset, lines: all, ..
+        } = self.cursor;
+        let identity = open::identity(metadata);
+        self.cursor = self.prints.cursor(identity, offset, all);
         Ok(Polled { lines, restarted })
     }
 
     /// Whether this is still the file of the cursor, and its bytes are still those.
-    fn fits(&self, file: &File, metadata: &Metadata) -> io::Result<bool> {
-        let cursor = &self.cursor;
-        if cursor.offset == 0 && self.read == 0 {
+    fn fits(&mut self, file: &File, metadata: &Metadata) -> io::Result<bool> {
+        if self.read == 0 {
             return Ok(true);
         }
-        if metadata.len() < self.read || open::identity(metadata) != cursor.identity {
+        if metadata.len() < self.read {
             return Ok(false);
         }
-        let now = cursor_at(file, metadata, cursor.offset, cursor.lines)?;
-        Ok(now == *cursor && self.partial_fits(file)?)
+        let Cursor { offset, lines, .. } = self.cursor;
+        let prints = Prints::read(file, offset)?;
+        let now = prints.cursor(open::identity(metadata), offset, lines);
+        let fits = now == self.cursor && self.partial_fits(file)?;
+        self.prints = prints;
+        Ok(fits)
     }
 
-    /// Whether the end of the unended line is still as it was read.
+    /// Whether both ends of the unended line are still as they were read.
     fn partial_fits(&self, file: &File) -> io::Result<bool> {
         let Some(tail) = self.splitter.tail() else {
             return Ok(true);
         };
-        let (start, known) = last_bytes(tail.bytes);
-        let mut now = vec![0; known.len()];
-        let read = open::read_at(file, &mut now, tail.offset + start)?;
-        Ok(read == now.len() && now == known)
+        let first = &tail.bytes[..tail.bytes.len().min(PRINT as usize)];
+        let (start, last) = last_bytes(tail.bytes);
+        for (known, at) in [(first, tail.offset), (last, tail.offset + start)] {
+            let mut now = vec![0; known.len()];
+            let read = open::read_at(file, &mut now, at)?;
+            if now[..read] != *known {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Reads up to the size the file had when it was opened.
@@ -155,10 +171,11 @@ impl Tail {
             if read == 0 {
                 break;
             }
-            let cursor = &mut self.cursor;
+            let (cursor, prints) = (&mut self.cursor, &mut self.prints);
             self.splitter.feed(&self.buffer[..read], |line| {
                 cursor.offset = line.offset + line.bytes.len() as u64 + 1;
                 cursor.lines = line.number;
+                prints.add(line.bytes);
                 each(line);
             });
             self.read += read as u64;
@@ -174,22 +191,54 @@ fn last_bytes(bytes: &[u8]) -> (u64, &[u8]) {
     (start as u64, &bytes[start..])
 }
 
-fn cursor_at(file: &File, metadata: &Metadata, offset: u64, lines: u32) -> io::Result<Cursor> {
-    let len = offset.min(PRINT);
-    Ok(Cursor {
-        identity: open::identity(metadata),
-        head: print(file, 0, len)?,
-        last: print(file, offset - len, len)?,
-        offset,
-        lines,
-    })
+/// The bytes that a cursor remembers by their hash.
+///
+/// Taken from what was handed out, not read again afterwards: the file may have changed in
+/// between, and the cursor would vouch for bytes that nobody has seen.
+#[derive(Debug, Default)]
+struct Prints {
+    head: Vec<u8>,
+    last: Vec<u8>,
 }
 
-/// A hash of some bytes (FNV-1a, which stays the same in all our versions).
-fn print(file: &File, offset: u64, len: u64) -> io::Result<u64> {
-    let mut bytes = [0; PRINT as usize];
-    let bytes = &mut bytes[..len as usize];
-    let read = open::read_at(file, bytes, offset)?;
+impl Prints {
+    fn read(file: &File, offset: u64) -> io::Result<Prints> {
+        let len = offset.min(PRINT);
+        let bytes = |at: u64| {
+            let mut bytes = vec![0; len as usize];
+            let read = open::read_at(file, &mut bytes, at)?;
+            bytes.truncate(read);
+            Ok::<_, io::Error>(bytes)
+        };
+        Ok(Prints {
+            head: bytes(0)?,
+            last: bytes(offset - len)?,
+        })
+    }
+
+    /// Takes in a line that was handed out.
+    fn add(&mut self, line: &[u8]) {
+        let room = (PRINT as usize).saturating_sub(self.head.len());
+        self.head.extend(line.iter().chain(b"\n").take(room));
+        self.last.extend_from_slice(last_bytes(line).1);
+        self.last.push(b'\n');
+        let over = self.last.len().saturating_sub(PRINT as usize);
+        self.last.drain(..over);
+    }
+
+    fn cursor(&self, identity: u64, offset: u64, lines: u32) -> Cursor {
+        Cursor {
+            identity,
+            head: hash(&self.head),
+            last: hash(&self.last),
+            offset,
+            lines,
+        }
+    }
+}
+
+/// FNV-1a, which stays the same in all our versions.
+fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    Ok(bytes[..read].iter().fold(0xcbf2_9ce4_8422_2325, step))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }

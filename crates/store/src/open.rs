@@ -165,7 +165,7 @@ impl FileSource {
             .map_err(|why| Error::io(&self.path, why))
     }
 
-    fn with_file<T>(&self, job: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+    pub(crate) fn with_file<T>(&self, job: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
         if let Some(file) = &self.file {
             return job(file);
         }

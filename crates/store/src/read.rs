@@ -364,16 +364,12 @@ fn fold_alone(mut pieces: Pieces<'_>, role: Role, ending: Ending) -> io::Result<
     Ok(folded)
 }
 
-/// A piece on its way to be decoded.
+/// A piece on its way to be decoded and back. Its memory is used again.
+#[derive(Default)]
 struct Job {
     number: usize,
     offset: u64,
     piece: Piece,
-}
-
-/// A piece whose lines were decoded.
-struct Done {
-    job: Job,
     /// Where each line began, how long it was and what it held.
     lines: Vec<(u64, usize, Decoded)>,
 }
@@ -400,7 +396,7 @@ fn fold_together(
     })
 }
 
-type Outcome = std::thread::Result<Done>;
+type Outcome = std::thread::Result<Job>;
 
 fn work(jobs: &Mutex<Receiver<Job>>, done: &SyncSender<Outcome>) {
     loop {
@@ -414,15 +410,16 @@ fn work(jobs: &Mutex<Receiver<Job>>, done: &SyncSender<Outcome>) {
     }
 }
 
-fn decode(job: Job) -> Done {
-    let mut lines = Vec::new();
+fn decode(mut job: Job) -> Job {
     let mut start = 0;
     for end in memchr_iter(b'\n', job.piece.bytes()) {
         let line = &job.piece.bytes()[start..end];
-        lines.push((job.offset + start as u64, line.len(), entry::decode(line)));
+        let decoded = entry::decode(line);
+        job.lines
+            .push((job.offset + start as u64, line.len(), decoded));
         start = end + 1;
     }
-    Done { job, lines }
+    job
 }
 
 fn fold_in_order(
@@ -434,56 +431,56 @@ fn fold_in_order(
     results: &Receiver<Outcome>,
 ) -> io::Result<Folded> {
     let mut folded = Folded::new(role);
-    let mut spare: Vec<Piece> = Vec::new();
-    let mut early: BTreeMap<usize, Done> = BTreeMap::new();
+    let mut spare: Vec<Job> = Vec::new();
+    let mut early: BTreeMap<usize, Job> = BTreeMap::new();
     let (mut given, mut taken, mut more) = (0, 0, true);
     while more || taken < given {
         while more && given - taken < most {
-            let mut piece = spare.pop().unwrap_or_default();
-            let Some(offset) = pieces.next(&mut piece)? else {
+            let mut job = spare.pop().unwrap_or_default();
+            let Some(offset) = pieces.next(&mut job.piece)? else {
                 more = false;
                 break;
             };
-            let job = Job {
-                number: given,
-                offset,
-                piece,
-            };
+            (job.number, job.offset) = (given, offset);
+            give.send(job).map_err(|_| gone())?;
             given += 1;
-            if give.send(job).is_err() {
-                more = false;
-            }
         }
-        while let Some(done) = early.remove(&taken) {
+        while let Some(mut job) = early.remove(&taken) {
             taken += 1;
-            spare.extend(take(&mut folded, done, ending));
+            take(&mut folded, &mut job, ending);
+            if job.piece.buffer.len() <= KEPT {
+                spare.push(job);
+            }
         }
         if taken < given {
             match results.recv() {
-                Ok(Ok(done)) => drop(early.insert(done.job.number, done)),
+                Ok(Ok(job)) => drop(early.insert(job.number, job)),
                 Ok(Err(panic)) => resume_unwind(panic),
-                Err(_) => return Err(io::Error::other("the decoding threads are gone")),
+                Err(_) => return Err(gone()),
             }
         }
     }
     Ok(folded)
 }
 
-/// Folds a decoded piece; gives its buffer back.
-fn take(folded: &mut Folded, done: Done, ending: Ending) -> Option<Piece> {
-    let Job { offset, piece, .. } = done.job;
-    folded.end = offset + piece.len as u64;
-    for (offset, len, decoded) in done.lines {
+fn gone() -> io::Error {
+    io::Error::other("the decoding threads are gone")
+}
+
+/// Folds a decoded piece.
+fn take(folded: &mut Folded, job: &mut Job, ending: Ending) {
+    let bytes = job.piece.bytes();
+    folded.end = job.offset + bytes.len() as u64;
+    for (offset, len, decoded) in job.lines.drain(..) {
         folded.lines += 1;
         folded.session.take(folded.lines, offset, len, decoded);
     }
-    let last = memrchr(b'\n', piece.bytes()).map_or(0, |at| at + 1);
+    let last = memrchr(b'\n', bytes).map_or(0, |at| at + 1);
     let tail = Line {
         number: folded.lines + 1,
-        offset: offset + last as u64,
-        bytes: &piece.bytes()[last..],
+        offset: job.offset + last as u64,
+        bytes: &bytes[last..],
         ended: false,
     };
     folded.finish((!tail.bytes.is_empty()).then_some(&tail), ending);
-    (piece.buffer.len() <= KEPT).then_some(piece)
 }

@@ -10,10 +10,13 @@
 //! - [`tree`] fills a config directory of any size, and knows the truth about it;
 //! - [`corpus`] is what the real client wrote;
 //! - [`validator`] refuses what the Messages API would refuse;
+//! - [`api`] is a scripted Messages API, and [`conformance`] the cases put to real clients;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
 //!   from the world: chance and time.
 
+pub mod api;
+pub mod conformance;
 pub mod corpus;
 pub mod graph;
 pub mod home;

@@ -77,18 +77,26 @@ fn inside(session: &Session) -> Vec<AgentRow> {
         taken.extend(call);
         let call = call.map(|call| &session.calls[call as usize]);
         let own = |record: Index| session.records[record as usize].thread == index as Index;
-        let messages = session.messages.iter().filter(|message| message.thread == index as Index);
+        let messages = session
+            .messages
+            .iter()
+            .filter(|message| message.thread == index as Index);
         rows.push(AgentRow {
             agent: thread.agent.as_deref().unwrap_or_default().to_owned(),
             kind: None,
-            description: call.and_then(|call| call.subject.as_deref()).map(str::to_owned),
+            description: call
+                .and_then(|call| call.subject.as_deref())
+                .map(str::to_owned),
             call: call.map(|call| call.id.to_string()),
             parent: None,
             depth: 1,
             status: call.map_or("unknown", |call| status(course.status(session, call))),
             turns: thread.turns as usize,
             calls: session.calls.iter().filter(|call| own(call.record)).count(),
-            usage: messages.filter(|message| !message.synthetic).map(|message| message.usage).sum(),
+            usage: messages
+                .filter(|message| !message.synthetic)
+                .map(|message| message.usage)
+                .sum(),
             recent_output: None,
             file: None,
         });
@@ -102,7 +110,10 @@ fn starting_call(session: &Session, thread: &Thread, taken: &HashSet<Index>) -> 
     let root = thread.root?;
     let named = |call: &Call| thread.agent.is_some() && call.agent == thread.agent;
     let during = |call: &Call| {
-        let end = call.result.as_ref().map_or(Index::MAX, |result| result.record);
+        let end = call
+            .result
+            .as_ref()
+            .map_or(Index::MAX, |result| result.record);
         tool::is_agent(session.text(call.tool)) && call.record < root && root < end
     };
     let place = session.calls.iter().position(named).or_else(|| {
@@ -170,7 +181,11 @@ fn beside(makers: &Makers<'_>, index: usize, file: &AgentFile<'_>) -> AgentRow {
     let state = origin.map_or("unknown", |((session, _, course), call)| {
         let call = &session.calls[call as usize];
         let runs = call.launched && !is_done(file.session);
-        if runs { "running" } else { status(course.status(session, call)) }
+        if runs {
+            "running"
+        } else {
+            status(course.status(session, call))
+        }
     });
     AgentRow {
         agent: file.id.to_owned(),
@@ -195,10 +210,17 @@ fn beside(makers: &Makers<'_>, index: usize, file: &AgentFile<'_>) -> AgentRow {
 
 /// Whether the last thing an agent wrote is an answer.
 fn is_done(session: &Session) -> bool {
-    let last = session.records.iter().rev().find(|record| record.is_conversation());
+    let last = session
+        .records
+        .iter()
+        .rev()
+        .find(|record| record.is_conversation());
     last.is_some_and(|record| {
         let blocks = session.blocks_of(record);
-        record.kind == Kind::Assistant && blocks.iter().any(|block| block.kind == BlockKind::Text && !block.blank)
+        record.kind == Kind::Assistant
+            && blocks
+                .iter()
+                .any(|block| block.kind == BlockKind::Text && !block.blank)
     })
 }
 

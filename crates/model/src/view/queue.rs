@@ -43,7 +43,9 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
                         None => Some(0),
                     };
                     let taken = place.and_then(|place| waiting.remove(place)).flatten();
-                    let typed = taken.map(str::trim).filter(|text| is_typed(text) && !attached.contains(text));
+                    let typed = taken
+                        .map(str::trim)
+                        .filter(|text| is_typed(text) && !attached.contains(text));
                     out.extend(typed.map(|text| (index as Index, text.to_owned())));
                 }
                 _ => {}

@@ -113,7 +113,15 @@ fn last_event(session: &Session) -> Option<&Record> {
     let answers = |record: &&Record| {
         record.kind == Kind::Assistant && record.parent.id() == last.uuid.as_ref()
     };
-    Some(session.records.iter().rev().take(64).find(answers).unwrap_or(last))
+    Some(
+        session
+            .records
+            .iter()
+            .rev()
+            .take(64)
+            .find(answers)
+            .unwrap_or(last),
+    )
 }
 
 fn last_in_file(session: &Session) -> Option<&Record> {
@@ -172,24 +180,34 @@ fn asks(session: &Session, call: &Call) -> Option<State> {
 /// The state behind the last line, when no call is open.
 fn after(session: &Session, last: &Record) -> State {
     match &last.kind {
-        Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => State::WaitingForInput,
+        Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => {
+            State::WaitingForInput
+        }
         Kind::CompactBoundary(_) => State::Working,
         Kind::ApiError => State::Error,
         Kind::Assistant if last.api_error => State::Error,
         Kind::Assistant => {
             let message = last.message.map(|at| &session.messages[at as usize]);
-            let stop = message.and_then(|message| message.stop).map(|stop| session.text(stop));
+            let stop = message
+                .and_then(|message| message.stop)
+                .map(|stop| session.text(stop));
             let synthetic = message.is_some_and(|message| message.synthetic);
             // From 2.1.105 on every line of a message says why it stopped: its call follows.
             let speaks = synthetic || (has_text(session, last) && stop != Some("tool_use"));
-            if speaks { State::WaitingForInput } else { State::Working }
+            if speaks {
+                State::WaitingForInput
+            } else {
+                State::Working
+            }
         }
         Kind::User => match last.input {
             Input::Machine if last.notifies => State::Working,
             Input::Summary if compacted_by_itself(session) => State::Working,
             Input::Interrupt | Input::Machine | Input::Summary => State::WaitingForInput,
             Input::Shell | Input::Memory => State::WaitingForInput,
-            Input::Prompt | Input::Command | Input::Plan | Input::Results | Input::Meta => State::Working,
+            Input::Prompt | Input::Command | Input::Plan | Input::Results | Input::Meta => {
+                State::Working
+            }
         },
         _ => State::Idle,
     }
@@ -197,10 +215,14 @@ fn after(session: &Session, last: &Record) -> State {
 
 /// Whether the last compaction came in the middle of a turn, which then goes on.
 fn compacted_by_itself(session: &Session) -> bool {
-    let last = session.records.iter().rev().find_map(|record| match &record.kind {
-        Kind::CompactBoundary(boundary) => boundary.trigger.as_deref(),
-        _ => None,
-    });
+    let last = session
+        .records
+        .iter()
+        .rev()
+        .find_map(|record| match &record.kind {
+            Kind::CompactBoundary(boundary) => boundary.trigger.as_deref(),
+            _ => None,
+        });
     last == Some("auto")
 }
 

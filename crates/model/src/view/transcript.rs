@@ -5,7 +5,6 @@
 //! things look, and nothing is cut.
 
 mod nested;
-mod queue;
 mod walk;
 
 use std::collections::HashMap;
@@ -18,6 +17,7 @@ use crate::session::Session;
 use crate::time::Time;
 use crate::view::outcome::{Change, Outcome};
 use crate::view::pick::Pick;
+use crate::view::turns::CallStatus;
 
 /// One thing that was said or done.
 #[derive(Clone, Debug)]
@@ -66,8 +66,6 @@ pub enum Body {
     Queued {
         /// The prompt.
         text: String,
-        /// Whether the model got to see it.
-        sent: bool,
     },
     /// A person stopped the model.
     Interrupt {
@@ -113,8 +111,8 @@ pub enum Body {
         /// In a few words.
         text: String,
     },
-    /// Lines that only keep books, folded: what they are and how many.
-    Notes(Vec<(String, u32)>),
+    /// Lines beside the conversation, folded.
+    Notes(Vec<Note>),
     /// A kind of line never seen before.
     Unknown {
         /// Its type.
@@ -125,6 +123,18 @@ pub enum Body {
         /// What is wrong.
         detail: String,
     },
+}
+
+/// Lines of one kind that stand beside the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What they are.
+    pub label: String,
+    /// How many.
+    pub count: u32,
+    /// Whether they tell or do something, as attachments and hooks do; the others only keep
+    /// books.
+    pub matters: bool,
 }
 
 /// The head of a turn.
@@ -169,7 +179,7 @@ pub struct Call {
     /// The whole input.
     pub input: Value,
     /// How it ended.
-    pub status: Status,
+    pub status: CallStatus,
     /// From call to result.
     pub duration_ms: Option<u64>,
     /// The text of the result; of a running call, the last it printed.
@@ -184,31 +194,6 @@ pub struct Call {
     pub change: Option<Change>,
     /// The sub-agent it started.
     pub agent: Option<Agent>,
-}
-
-/// How a call ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// With a result.
-    Ok,
-    /// With a failure.
-    Error,
-    /// Without a result, though the conversation went on.
-    Missing,
-    /// Not yet: nothing follows it.
-    Running,
-}
-
-impl Status {
-    /// The name in rows.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Ok => "ok",
-            Status::Error => "error",
-            Status::Missing => "missing",
-            Status::Running => "running",
-        }
-    }
 }
 
 /// A sub-agent under its call.
@@ -235,7 +220,7 @@ pub struct Hook {
     pub output: String,
 }
 
-/// A sub-agent's own file.
+/// A sub-agent's own file, with its texts.
 #[derive(Clone, Copy)]
 pub struct AgentFile<'a> {
     /// What it means.

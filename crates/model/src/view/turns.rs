@@ -191,7 +191,10 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
 }
 
 fn is_synthetic(session: &Session, record: &Record) -> bool {
-    record.api_error || record.message.is_some_and(|at| session.messages[at as usize].synthetic)
+    record.api_error
+        || record
+            .message
+            .is_some_and(|at| session.messages[at as usize].synthetic)
 }
 
 /// One pass over the lines: ends, durations, interrupts, compactions and rounds.
@@ -386,7 +389,11 @@ pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String
     let bytes = session.bytes_of(source, record);
     let blocks = session.blocks_of(record);
     let text = input::readable(&entry::text_of(blocks, &bytes));
-    if text.is_empty() { entry::media_note(blocks) } else { text }
+    if text.is_empty() {
+        entry::media_note(blocks)
+    } else {
+        text
+    }
 }
 
 /// The last thing the model said in these messages.

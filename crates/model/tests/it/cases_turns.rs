@@ -172,7 +172,10 @@ fn a_duration_belongs_to_the_turn_before_it() {
         says("e", "d", "10:05:01", "m2"),
     ]);
     assert_eq!(turns(&read), "0 0 0 1 1");
-    assert_eq!(read.session.records[2].kind, Kind::TurnDuration(Some(90_602)));
+    assert_eq!(
+        read.session.records[2].kind,
+        Kind::TurnDuration(Some(90_602))
+    );
 }
 
 #[test]

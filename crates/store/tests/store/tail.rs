@@ -40,7 +40,8 @@ impl Model {
 
 #[test]
 fn whatever_happens_to_the_file_each_line_is_handed_out_once() {
-    for seed in 1..40 {
+    // 182 rewrites the file under a long line that had not ended.
+    for seed in (1..40).chain([182]) {
         let home = Home::new();
         let path = home.write("-p/s.jsonl", "");
         let mut dice = Dice(seed * 7919);

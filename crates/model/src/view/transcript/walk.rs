@@ -5,19 +5,19 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{Agents, Body, Call, Hook, Item, Prompt, Status, TurnHead, queue};
+use super::{Agents, Body, Call, Hook, Item, Note, Prompt, TurnHead};
 use crate::block::{Block, BlockKind};
 use crate::entry::{Boundary, Kind};
-use crate::fault::FaultKind;
-use crate::graph;
+use crate::fault::{Fault, FaultKind};
 use crate::input::{self, Input};
 use crate::json;
 use crate::log::Source;
 use crate::session::{self, Index, Record, Session};
-use crate::time::Time;
 use crate::tool;
 use crate::view::outcome::{self, Facts};
 use crate::view::pick::Pick;
+use crate::view::queue;
+use crate::view::turns::{self, CallStatus, Course, TurnRow};
 
 /// A turn of the thread, or what stands before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,9 @@ pub(super) struct Walk<'a> {
     pub(super) open_agents: bool,
     pub(super) depth: usize,
     thread: Index,
-    live: Vec<bool>,
-    queued: HashMap<Index, bool>,
+    course: Course,
+    typed: HashMap<Index, String>,
+    rows: Vec<TurnRow>,
     calls: HashMap<Index, Index>,
     orphans: HashSet<Index>,
     before: Vec<Index>,
@@ -57,8 +58,9 @@ impl<'a> Walk<'a> {
             open_agents,
             depth: 0,
             thread: 0,
-            live: graph::live(session, &graph::links(session)),
-            queued: queue::only_queued(session),
+            course: Course::of(session),
+            typed: queue::typed_meanwhile(session).into_iter().collect(),
+            rows: turns::outline(session, turns::Options::default()),
             calls: calls.map(|(at, call)| (call.block, at as Index)).collect(),
             orphans: session
                 .orphan_results()
@@ -119,7 +121,8 @@ impl<'a> Walk<'a> {
     pub(super) fn picked(&self, pick: &Pick) -> Vec<Part> {
         let count = self.turns.len();
         let turns = (0..count).filter(|&at| pick.takes(at as u32 + 1, count as u32));
-        let before = pick.takes_rest() && !self.before.is_empty();
+        let lost = || !self.faults(Part::Before).is_empty();
+        let before = pick.takes_rest() && (!self.before.is_empty() || lost());
         let before = before.then_some(Part::Before).into_iter();
         before.chain(turns.map(Part::Turn)).collect()
     }
@@ -144,36 +147,26 @@ impl<'a> Walk<'a> {
                 lines
             }
         };
-        self.faults(part, &mut items);
+        let mut faults = self.faults(part).into_iter().peekable();
         for &at in lines {
+            let line = self.record(at).line;
+            while let Some(fault) = faults.next_if(|fault| fault.line < line) {
+                items.all.push(fault);
+            }
             self.line(at, &mut items);
         }
+        items.all.extend(faults);
         items.all
     }
 
     fn head(&self, at: usize) -> TurnHead {
-        let (opening, lines) = &self.turns[at];
-        let record = self.record(*opening);
+        let row = self.rows.get(at).filter(|_| self.thread == 0);
         TurnHead {
             n: at as u32 + 1,
-            kind: record.input,
-            duration_ms: self.duration(record, lines),
-            live: self.thread != 0 || self.live[*opening as usize],
+            kind: self.record(self.turns[at].0).input,
+            duration_ms: row.and_then(|row| row.duration_ms),
+            live: row.is_none_or(|row| row.live),
         }
-    }
-
-    /// As the client measured it, else from the prompt to the last thing said or done.
-    fn duration(&self, opening: &Record, lines: &[Index]) -> Option<u64> {
-        let records = || lines.iter().rev().map(|&at| self.record(at));
-        let measured = records().find_map(|record| match record.kind {
-            Kind::TurnDuration(duration) => duration,
-            _ => None,
-        });
-        let last = records()
-            .filter(|record| record.is_conversation())
-            .filter_map(|r| r.at)
-            .max();
-        measured.or_else(|| Some(last?.since(opening.at?)))
     }
 
     fn record(&self, at: Index) -> &'a Record {
@@ -184,61 +177,55 @@ impl<'a> Walk<'a> {
         self.session.bytes_of(self.source, record)
     }
 
-    /// Lines that could not be read, in the turn whose lines stand around them.
-    fn faults(&self, part: Part, items: &mut Items) {
-        if self.thread != 0 {
-            return;
-        }
+    /// Lines that could not be read, for the turn whose lines stand around them.
+    fn faults(&self, part: Part) -> Vec<Item> {
         let start = |at: usize| {
-            self.turns
-                .get(at)
-                .map_or(u32::MAX, |turn| self.record(turn.0).line)
+            let turn = self.turns.get(at);
+            turn.map_or(u32::MAX, |turn| self.record(turn.0).line)
         };
         let range = match part {
             Part::Before => 0..start(0),
             Part::Turn(at) => start(at)..start(at + 1),
         };
         let lost = |kind| {
-            matches!(
-                kind,
-                FaultKind::Unreadable | FaultKind::TornTail | FaultKind::NotAnObject
-            )
+            let kinds = [
+                FaultKind::Unreadable,
+                FaultKind::TornTail,
+                FaultKind::NotAnObject,
+            ];
+            kinds.contains(&kind) && self.thread == 0
         };
-        for fault in &self.session.faults {
-            if range.contains(&fault.line) && lost(fault.kind) {
-                items.all.push(Item {
-                    line: fault.line,
-                    at: None,
-                    body: Body::Fault {
-                        detail: format!("line {}: {}", fault.line, fault.detail),
-                    },
-                });
-            }
-        }
+        let faults = self.session.faults.iter();
+        let shown = faults.filter(|fault| range.contains(&fault.line) && lost(fault.kind));
+        let item = |fault: &Fault| Item {
+            line: fault.line,
+            at: None,
+            body: Body::Fault {
+                detail: format!("line {}: {}", fault.line, fault.detail),
+            },
+        };
+        shown.map(item).collect()
     }
 
     fn line(&self, at: Index, items: &mut Items) {
         let record = self.record(at);
-        // A later line with the same id says what this place holds.
-        let record = record.replaced_by.map_or(record, |at| self.record(at));
+        if let Some(text) = self.typed.get(&at) {
+            return items.push(record, Body::Queued { text: text.clone() });
+        }
         match &record.kind {
-            Kind::User => self.user(record, items),
+            Kind::User => {
+                // A later line with the same id says what this place holds; calls and results
+                // are paired where they first stood.
+                let later = record.replaced_by.map(|at| self.record(at));
+                let later = later.filter(|later| later.input == record.input);
+                let results = record.input == Input::Results;
+                self.user(later.filter(|_| !results).unwrap_or(record), items);
+            }
             Kind::Assistant => self.reply(at, record, items),
             Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
             Kind::LocalCommand => self.local_command(record, items),
             Kind::ApiError => items.push(record, api_error(&self.bytes(record))),
-            Kind::QueuedCommand { human: true, text } => {
-                let text = text.trim().to_owned();
-                items.push(record, Body::Queued { text, sent: true });
-            }
             Kind::QueuedCommand { text, .. } => items.push(record, machine(text)),
-            Kind::Queue { text, .. } => match (self.queued.get(&at), text) {
-                (Some(&sent), Some(text)) => {
-                    let text = text.trim().to_owned();
-                    items.push(record, Body::Queued { text, sent });
-                }
-                _ => items.note(record, self.label(record)),
-            },
             Kind::StopHookSummary | Kind::Attachment | Kind::System if record.trouble => {
                 self.hook(record, items);
             }
@@ -250,16 +237,18 @@ impl<'a> Walk<'a> {
                 },
             ),
             Kind::TurnDuration(_) => {}
-            Kind::StopHookSummary
-            | Kind::Attachment
-            | Kind::Progress
+            Kind::Attachment | Kind::StopHookSummary => {
+                items.note(record, self.label(record), true);
+            }
+            Kind::Progress
+            | Kind::Queue { .. }
             | Kind::Summary { .. }
             | Kind::Title { .. }
             | Kind::LastPrompt { .. }
             | Kind::PermissionMode(_)
             | Kind::PrLink { .. }
             | Kind::FileHistory
-            | Kind::Bookkeeping => items.note(record, self.label(record)),
+            | Kind::Bookkeeping => items.note(record, self.label(record), false),
         }
     }
 
@@ -291,7 +280,10 @@ impl<'a> Walk<'a> {
                 items.push(record, Body::Interrupt { tool });
             }
             Input::Summary => items.push(record, Body::Summary { text }),
-            Input::Meta => items.note(record, meta_label(&text)),
+            Input::Meta => {
+                let (label, matters) = meta_label(&text);
+                items.note(record, label.to_owned(), matters);
+            }
             Input::Machine | Input::Results => items.push(record, machine(&text)),
         }
     }
@@ -359,7 +351,7 @@ impl<'a> Walk<'a> {
                     },
                 );
             } else {
-                items.note(record, "synthetic reply".to_owned());
+                items.note(record, "synthetic reply".to_owned(), false);
             }
             return;
         }
@@ -401,7 +393,7 @@ impl<'a> Walk<'a> {
                 }
             }
             BlockKind::ToolResult | BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-                items.note(record, block.name().replace('_', " "));
+                items.note(record, block.name().replace('_', " "), true);
             }
         }
     }
@@ -438,7 +430,7 @@ impl<'a> Walk<'a> {
             },
             text: match result.text {
                 Some(text) => without_reminders(&text),
-                None if status == Status::Running => self.progress(call),
+                None if status == CallStatus::Running => self.progress(call),
                 None => String::new(),
             },
             meta: result.meta,
@@ -457,27 +449,12 @@ impl<'a> Walk<'a> {
         below.unwrap_or(subject).to_owned()
     }
 
-    fn status(&self, call: &session::Call, server: bool) -> Status {
-        match &call.result {
-            Some(result) if result.is_error => Status::Error,
-            Some(_) => Status::Ok,
-            // The API answers its own tools within the same message.
-            None if server => Status::Ok,
-            None if self.goes_on(call) => Status::Missing,
-            None => Status::Running,
+    fn status(&self, call: &session::Call, server: bool) -> CallStatus {
+        // The API answers its own tools within the same message.
+        match self.course.status(self.session, call) {
+            CallStatus::Missing | CallStatus::Running if server => CallStatus::Ok,
+            status => status,
         }
-    }
-
-    /// Whether anything but the call's own message and results stands behind the call.
-    fn goes_on(&self, call: &session::Call) -> bool {
-        let made = self.record(call.record);
-        let mut later = self.session.records[call.record as usize + 1..].iter();
-        later.any(|record| {
-            record.thread == made.thread
-                && record.is_conversation()
-                && record.input != Input::Results
-                && (record.message.is_none() || record.message != made.message)
-        })
     }
 
     fn result(&self, call: &session::Call) -> ResultText {
@@ -489,12 +466,11 @@ impl<'a> Walk<'a> {
         let block = &self.session.blocks[result.block as usize];
         let (text, images) = content(block.body.of(&bytes));
         let meta = json::find(&bytes, &["toolUseResult"]);
-        let made: Option<Time> = self.record(call.record).at;
         ResultText {
             text: Some(text),
             images,
             meta: meta.map_or(Value::Null, |span| json::value(span.of(&bytes))),
-            duration_ms: record.at.zip(made).map(|(end, start)| end.since(start)),
+            duration_ms: turns::call_duration(self.session, call),
         }
     }
 
@@ -548,7 +524,7 @@ impl<'a> Walk<'a> {
                     text: text.trim().to_owned(),
                 },
             ),
-            _ => items.note(record, self.label(record)),
+            _ => items.note(record, self.label(record), true),
         }
     }
 
@@ -564,7 +540,7 @@ impl<'a> Walk<'a> {
             _ => false,
         };
         if items.all.iter().any(said) {
-            items.note(record, self.label(record));
+            items.note(record, self.label(record), true);
         } else {
             items.push(record, Body::Hook(hook));
         }
@@ -621,19 +597,23 @@ impl Items {
         });
     }
 
-    fn note(&mut self, record: &Record, label: String) {
-        if let Some(Item {
+    fn note(&mut self, record: &Record, label: String, matters: bool) {
+        let note = Note {
+            label,
+            count: 1,
+            matters,
+        };
+        let Some(Item {
             body: Body::Notes(notes),
             ..
         }) = self.all.last_mut()
-        {
-            match notes.iter_mut().find(|(other, _)| *other == label) {
-                Some((_, count)) => *count += 1,
-                None => notes.push((label, 1)),
-            }
-            return;
+        else {
+            return self.push(record, Body::Notes(vec![note]));
+        };
+        match notes.iter_mut().find(|other| other.label == note.label) {
+            Some(other) => other.count += 1,
+            None => notes.push(note),
         }
-        self.push(record, Body::Notes(vec![(label, 1)]));
     }
 
     fn think(&mut self, record: &Record, text: String) {
@@ -781,20 +761,20 @@ fn stop_hook(bytes: &[u8]) -> Hook {
     }
 }
 
-/// What a line written by the program for the model is about.
-fn meta_label(text: &str) -> String {
+/// What a line written by the program for the model is about, and whether that matters.
+fn meta_label(text: &str) -> (&'static str, bool) {
     let known = [
-        ("Stop hook feedback", "hook feedback"),
-        ("<local-command-caveat>", "caveat"),
-        ("Caveat:", "caveat"),
-        ("Base directory for this skill", "skill"),
-        ("[Image: ", "image source"),
-        ("Continue from where you left off", "continue"),
+        ("Stop hook feedback", "hook feedback", true),
+        ("<local-command-caveat>", "caveat", false),
+        ("Caveat:", "caveat", false),
+        ("Base directory for this skill", "skill", true),
+        ("[Image: ", "image source", false),
+        ("Continue from where you left off", "continue", false),
     ];
-    let found = known.iter().find(|(start, _)| text.starts_with(start));
-    found
-        .map_or("note for the model", |(_, label)| label)
-        .to_owned()
+    let found = known.iter().find(|(start, ..)| text.starts_with(start));
+    found.map_or(("note for the model", true), |(_, label, matters)| {
+        (label, *matters)
+    })
 }
 
 /// What a program wrote into a user line.
@@ -830,7 +810,11 @@ fn machine(text: &str) -> Body {
     let summary = input::tagged(text, "summary").or_else(|| input::tagged(text, "status"));
     let text = summary.unwrap_or(text).trim();
     if text.is_empty() || text == "(no content)" {
-        return Body::Notes(vec![("empty line".to_owned(), 1)]);
+        return Body::Notes(vec![Note {
+            label: "empty line".to_owned(),
+            count: 1,
+            matters: false,
+        }]);
     }
     Body::Notice {
         text: text.to_owned(),

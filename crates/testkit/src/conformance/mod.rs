@@ -1,0 +1,11 @@
+//! What it takes to compare a reader of transcripts with the real client.
+//!
+//! [`mutations`] makes the cases, [`reduce`] brings both sides to one form.
+//! Running the client is not done here but by `cargo xtask conformance`.
+
+pub mod bases;
+pub mod cases;
+pub mod mutations;
+pub mod observation;
+pub mod reduce;
+pub mod transcript;

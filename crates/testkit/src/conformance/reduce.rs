@@ -1,0 +1,319 @@
+//! One short form for what a client sends and what a reader prints.
+//!
+//! A message becomes its role and one string per block: the kind, ids, names,
+//! a hash of inputs, and the beginning of texts. Texts that do not come from
+//! the transcript are shown by a hash only, so that no prompt of the client
+//! ends up in a recording.
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The prompt that every resume run asks.
+pub const PING: &str = "conformance ping";
+
+/// Short texts the client makes up, known from the format notes.
+const KNOWN: [&str; 6] = [
+    NO_RESPONSE,
+    CONTINUE,
+    "(no content)",
+    "[Tool result missing due to internal error]",
+    "[Request interrupted by user]",
+    "[Request interrupted by user for tool use]",
+];
+const NO_RESPONSE: &str = "No response requested.";
+const CONTINUE: &str = "Continue from where you left off.";
+const REMINDER: &str = "<system-reminder>";
+const SHOWN: usize = 60;
+
+/// The strings of a transcript; what is not among them was made by the client.
+#[derive(Default)]
+pub struct Texts {
+    all: BTreeSet<String>,
+    spoken: BTreeSet<String>,
+    stored: BTreeSet<String>,
+}
+
+impl Texts {
+    /// Collects the strings of all lines that are JSON.
+    pub fn of(file: &str) -> Texts {
+        let mut texts = Texts::default();
+        let file = file.strip_prefix('\u{feff}').unwrap_or(file);
+        for line in file.lines() {
+            let stream = serde_json::Deserializer::from_str(line.trim_matches('\0')).into_iter();
+            for value in stream.map_while(Result::<Value, _>::ok) {
+                collect(&value, &mut texts.all);
+                if value["type"] == "user" || value["type"] == "assistant" {
+                    for block in contents(&value["message"]["content"]) {
+                        collect(&block["text"], &mut texts.spoken);
+                    }
+                }
+                collect(&value["attachment"]["prompt"], &mut texts.spoken);
+                collect(&value["rendered"], &mut texts.stored);
+            }
+        }
+        texts
+    }
+
+    fn has(&self, text: &str) -> bool {
+        self.all.contains(text) || self.all.contains(text.trim())
+    }
+
+    /// The longest spoken text that the client wrapped into this one.
+    fn inside(&self, text: &str) -> Option<&str> {
+        let parts = self.spoken.iter().filter(|own| own.len() >= 8);
+        let parts = parts.filter(|own| text.contains(own.as_str()));
+        parts.max_by_key(|own| own.len()).map(String::as_str)
+    }
+}
+
+fn collect(value: &Value, texts: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => {
+            texts.insert(unwrapped(text).to_owned());
+            texts.insert(text.trim_end().to_owned());
+            texts.insert(text.clone());
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| collect(field, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The words inside a reminder.
+fn unwrapped(text: &str) -> &str {
+    let inner = text.trim().strip_prefix(REMINDER);
+    let inner = inner.and_then(|text| text.strip_suffix("</system-reminder>"));
+    inner.map_or(text, str::trim)
+}
+
+/// Reduces a messages array; `{"role", "blocks"}` for each message.
+///
+/// Dropped on both sides: the prompt of the run and all that follows it,
+/// reminders and system texts that are not in the transcript, and the closing
+/// pair that a resume adds to an unanswered conversation.
+pub fn history(messages: &Value, texts: &Texts) -> Vec<Value> {
+    let mut reduced: Vec<(String, Vec<String>)> = Vec::new();
+    let mut over = false;
+    for message in messages.as_array().into_iter().flatten() {
+        let role = message["role"].as_str().unwrap_or_default();
+        // Stored system texts at the end are sent after the new prompt.
+        if over && role != "system" {
+            break;
+        }
+        let mut all = contents(&message["content"]);
+        if role == "system" {
+            all = paragraphs(&all, texts);
+        }
+        let asked = all.iter().position(|block| block["text"] == PING);
+        let count = all.len();
+        if let Some(asked) = asked {
+            all.truncate(asked);
+            all.retain(|b| b["type"] != "text" || block(b, texts).is_some());
+            end_without_seam(&mut all);
+        }
+        let blocks: Vec<String> = all.iter().filter_map(|b| block(b, texts)).collect();
+        if !blocks.is_empty() || (count == 0 && role != "system") {
+            reduced.push((role.to_owned(), blocks));
+        }
+        over |= asked.is_some();
+    }
+    strip_closing(&mut reduced);
+    let as_json = |(role, blocks)| json!({"role": role, "blocks": blocks});
+    reduced.into_iter().map(as_json).collect()
+}
+
+/// Takes off the newline that the client adds to a text when another one follows.
+fn end_without_seam(blocks: &mut [Value]) {
+    let last = blocks.last_mut().map(|block| &mut block["text"]);
+    if let Some(Value::String(text)) = last {
+        text.truncate(text.strip_suffix('\n').unwrap_or(text).len());
+    }
+}
+
+/// The same without stored reminders, which not every reader wants.
+pub fn without_reminders(history: &[Value]) -> Vec<Value> {
+    let spoken = history.iter().filter(|message| message["role"] != "system");
+    let mut plain: Vec<Value> = Vec::new();
+    for message in spoken {
+        let blocks = message["blocks"].as_array().into_iter().flatten();
+        let is_reminder = |block: &Value| {
+            let text = block.as_str().and_then(|block| block.strip_prefix("text "));
+            text.is_some_and(|text| text.trim_start().starts_with(REMINDER))
+        };
+        let before = message["blocks"].as_array().map_or(0, Vec::len);
+        let blocks: Vec<Value> = blocks
+            .filter(|block| !is_reminder(block))
+            .cloned()
+            .collect();
+        if blocks.len() == before || !blocks.is_empty() {
+            plain.push(json!({"role": message["role"], "blocks": blocks}));
+        }
+    }
+    plain
+}
+
+/// Removes what a resume appends to a conversation that ends with the user.
+fn strip_closing(messages: &mut Vec<(String, Vec<String>)>) {
+    let says = |message: &(String, Vec<String>), role: &str, text: &str| {
+        message.0 == role && message.1 == [format!("text {text}")]
+    };
+    if messages
+        .last()
+        .is_some_and(|m| says(m, "assistant", NO_RESPONSE))
+    {
+        messages.pop();
+    }
+    let Some(last) = messages.last_mut() else {
+        return;
+    };
+    let goes_on = format!("text {CONTINUE}");
+    if last.0 == "user" && last.1.last() == Some(&goes_on) {
+        last.1.pop();
+        if last.1.is_empty() {
+            messages.pop();
+        }
+    }
+}
+
+/// The stored texts in a message of the system; the client joins them, and adds fresh ones.
+fn paragraphs(blocks: &[Value], texts: &Texts) -> Vec<Value> {
+    let all = blocks.iter().filter_map(|block| block["text"].as_str());
+    // One notice may hold several texts, joined by a single newline.
+    let parts = all.flat_map(|text| text.split("\n\n")).flat_map(|part| {
+        let whole = texts.stored.contains(part);
+        if whole {
+            vec![part]
+        } else {
+            part.lines().collect()
+        }
+    });
+    let own = parts.filter(|part| texts.stored.contains(*part));
+    own.map(|part| json!({"type": "text", "text": part}))
+        .collect()
+}
+
+fn contents(content: &Value) -> Vec<Value> {
+    match content {
+        Value::String(text) => vec![json!({"type": "text", "text": text})],
+        Value::Array(blocks) => blocks.clone(),
+        _ => Vec::new(),
+    }
+}
+
+/// One block, or nothing if the client adds it afresh on every run.
+fn block(block: &Value, texts: &Texts) -> Option<String> {
+    let word = |field: &str| block[field].as_str().unwrap_or_default().to_owned();
+    let kind = word("type");
+    Some(match kind.as_str() {
+        "text" => {
+            let text = word("text");
+            if text.trim_start().starts_with(REMINDER) && !is_own(&text, texts) {
+                return None;
+            }
+            format!("text {}", shown(&text, texts))
+        }
+        "thinking" => format!("thinking {}", shown(&word("thinking"), texts)),
+        "tool_use" => format!(
+            "tool_use {} {} {}",
+            word("id"),
+            word("name"),
+            hash(&block["input"].to_string())
+        ),
+        "tool_result" => {
+            let mark = if block["is_error"] == true {
+                " error"
+            } else {
+                ""
+            };
+            let content = result_content(&block["content"], texts);
+            format!("tool_result {}{mark} {content}", word("tool_use_id"))
+        }
+        "image" | "document" => format!("{kind} {}", hash(&block["source"].to_string())),
+        _ => {
+            let mut plain = block.clone();
+            if let Some(fields) = plain.as_object_mut() {
+                fields.remove("cache_control");
+            }
+            format!("{kind} {}", hash(&plain.to_string()))
+        }
+    })
+}
+
+fn is_own(text: &str, texts: &Texts) -> bool {
+    texts.has(text) || texts.inside(text).is_some()
+}
+
+fn result_content(content: &Value, texts: &Texts) -> String {
+    match content {
+        // The client trims a result before it glues a reminder to it.
+        Value::String(text) => shown(text.trim_end(), texts),
+        Value::Array(items) => {
+            let items = items.iter().filter_map(|item| block(item, texts));
+            format!("[{}]", items.collect::<Vec<_>>().join(", "))
+        }
+        Value::Null => "none".to_owned(),
+        other => hash(&other.to_string()),
+    }
+}
+
+/// The beginning of a text from the transcript; a hash of any other.
+fn shown(text: &str, texts: &Texts) -> String {
+    if texts.has(text) || KNOWN.contains(&text) {
+        return cut(text);
+    }
+    // Reminders are stored apart and glued to the result before them.
+    if let Some((own, reminder)) = text.split_once("\n\n<system-reminder>")
+        && texts.has(own)
+    {
+        let reminder = format!("{REMINDER}{reminder}");
+        let fresh = !is_own(&reminder, texts);
+        let shown = if fresh {
+            String::new()
+        } else {
+            format!(" + {}", shown(&reminder, texts))
+        };
+        return format!("{}{shown}", cut(own));
+    }
+    match texts.inside(text) {
+        Some(own) => format!("~{} around {}", hash(text), cut(own)),
+        None => format!("~{}", hash(text)),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((at, _)) => format!("{}… {}", &text[..at], hash(text)),
+        None => text.to_owned(),
+    }
+}
+
+/// FNV-1a, which is enough to tell texts apart and the same on every machine.
+pub fn hash(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{:08x}", hash >> 32 ^ hash & 0xffff_ffff)
+}
+
+/// Whether two reduced histories are the same; texts the client made up count as equal.
+pub fn same(left: &[Value], right: &[Value]) -> bool {
+    let plain = |side: &[Value]| side.iter().map(masked).collect::<Vec<_>>();
+    plain(left) == plain(right)
+}
+
+fn masked(message: &Value) -> (String, Vec<String>) {
+    let blocks = message["blocks"].as_array().into_iter().flatten();
+    let blocks = blocks.filter_map(Value::as_str).map(mask);
+    let role = message["role"].as_str().unwrap_or_default();
+    (role.to_owned(), blocks.collect())
+}
+
+/// `text ~12345678` becomes `text ~`.
+fn mask(block: &str) -> String {
+    match block.split_once('~') {
+        Some((head, tail)) => {
+            let rest = tail.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+            format!("{head}~{rest}")
+        }
+        None => block.to_owned(),
+    }
+}

@@ -1,0 +1,73 @@
+//! `cargo xtask conformance`: does our reader see what the real client sends?
+//!
+//! Resumes recorded sessions and edited copies of them with the real client,
+//! in a network namespace that holds nothing but our scripted API, and
+//! compares the first request with what a reader prints for the same file.
+
+mod cases;
+mod client;
+mod compare;
+mod misses;
+mod options;
+mod record;
+mod report;
+mod run;
+
+use options::Options;
+use std::process::Command;
+
+/// Anything that stops the task, already worded for people.
+type Problem = Box<dyn std::error::Error>;
+
+/// Runs the task and turns its outcome into an exit code.
+pub fn run(arguments: &[String]) -> crate::Outcome {
+    match Options::parse(arguments).and_then(|options| perform(&options)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err("less than 99 of 100 are equal".to_owned()),
+        Err(problem) => Err(problem.to_string()),
+    }
+}
+
+/// True if every version is within the limit.
+fn perform(options: &Options) -> Result<bool, Problem> {
+    if let Some(version) = &options.inside {
+        run::version(options, version)?;
+        return Ok(true);
+    }
+    for version in &options.versions {
+        if options.run {
+            client::install(options, version)?;
+            reenter(options, version)?;
+        }
+    }
+    if options.write_fixtures {
+        report::write_fixtures(options)?;
+    }
+    let mut good = true;
+    let mut rows = Vec::new();
+    for version in &options.versions {
+        let row = compare::version(options, version)?;
+        good &= row.passes();
+        rows.push(row);
+    }
+    report::print(&rows);
+    if options.write_docs {
+        report::write_docs(&rows)?;
+    }
+    Ok(good)
+}
+
+/// Starts this program again inside a namespace without a network.
+fn reenter(options: &Options, version: &str) -> Result<(), Problem> {
+    let status = Command::new("unshare")
+        .arg("-rn")
+        .arg(std::env::current_exe()?)
+        .args(["conformance", "--inside", version])
+        .args(options.for_inside())
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("the run of {version} ended with {status}").into())
+    }
+}

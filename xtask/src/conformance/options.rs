@@ -1,0 +1,144 @@
+//! The arguments of the task.
+
+use super::Problem;
+use std::path::{Path, PathBuf};
+use unspool_testkit::conformance::bases::PROFILES;
+
+/// What to do, and where things are.
+pub struct Options {
+    /// Client versions; all profiles unless named.
+    pub versions: Vec<String>,
+    /// Recorded sessions by version and scenario.
+    pub corpus: PathBuf,
+    /// Installed clients; outside the repository.
+    pub cache: PathBuf,
+    /// Observations, one file per case.
+    pub record: PathBuf,
+    /// Prints the messages of a file: `CMD FILE VERSION`.
+    pub reader: Option<String>,
+    /// Only cases whose names contain this.
+    pub only: Option<String>,
+    /// Try these files instead of the cases.
+    pub files: Vec<PathBuf>,
+    /// Clients at a time.
+    pub jobs: usize,
+    /// Seconds until a client counts as hanging.
+    pub timeout: u64,
+    /// Whether to run clients, or only to compare what is recorded.
+    pub run: bool,
+    /// Whether to write `docs/conformance.md`.
+    pub write_docs: bool,
+    /// Whether to write `tests/conformance/<version>.json`.
+    pub write_fixtures: bool,
+    /// Whether stored reminders are left out of the comparison.
+    pub without_reminders: bool,
+    /// Whether to print each difference.
+    pub verbose: bool,
+    /// Set when running inside the namespace.
+    pub inside: Option<String>,
+}
+
+const USAGE: &str = "usage: cargo xtask conformance [VERSION…] [--corpus DIR] [--cache DIR] \
+[--record DIR] [--reader CMD] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] \
+[--verbose] [--without-reminders] [--write-docs] [--write-fixtures]";
+
+impl Options {
+    /// Reads the arguments; every path becomes absolute.
+    pub fn parse(arguments: &[String]) -> Result<Options, Problem> {
+        let mut options = Options::standard()?;
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().cloned().ok_or(USAGE);
+            match argument.as_str() {
+                "--corpus" => options.corpus = std::path::absolute(value()?)?,
+                "--cache" => options.cache = std::path::absolute(value()?)?,
+                "--record" => options.record = std::path::absolute(value()?)?,
+                "--reader" => options.reader = Some(value()?),
+                "--only" => options.only = Some(value()?),
+                "--file" => options.files.push(std::path::absolute(value()?)?),
+                "--jobs" => options.jobs = value()?.parse()?,
+                "--timeout" => options.timeout = value()?.parse()?,
+                "--inside" => options.inside = Some(value()?),
+                "--no-run" => options.run = false,
+                "--write-docs" => options.write_docs = true,
+                "--write-fixtures" => options.write_fixtures = true,
+                "--without-reminders" => options.without_reminders = true,
+                "--verbose" => options.verbose = true,
+                version if version.starts_with(|c: char| c.is_ascii_digit()) => {
+                    options.versions.push(version.to_owned());
+                }
+                _ => return Err(USAGE.into()),
+            }
+        }
+        if options.versions.is_empty() {
+            options.versions = PROFILES.map(str::to_owned).to_vec();
+        }
+        Ok(options)
+    }
+
+    fn standard() -> Result<Options, Problem> {
+        let root = root();
+        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+        let cache = cache
+            .or(home)
+            .ok_or("neither XDG_CACHE_HOME nor HOME is set")?;
+        let cache = cache.join("unspool-conformance");
+        Ok(Options {
+            versions: Vec::new(),
+            corpus: standard_corpus(&root),
+            record: cache.join("observations"),
+            cache: cache.join("clients"),
+            reader: None,
+            only: None,
+            files: Vec::new(),
+            jobs: 2,
+            timeout: 60,
+            run: true,
+            write_docs: false,
+            write_fixtures: false,
+            without_reminders: false,
+            verbose: false,
+            inside: None,
+        })
+    }
+
+    /// The arguments that the run inside the namespace needs.
+    pub fn for_inside(&self) -> Vec<std::ffi::OsString> {
+        let mut arguments = vec![
+            "--corpus".into(),
+            self.corpus.clone().into(),
+            "--cache".into(),
+            self.cache.clone().into(),
+            "--record".into(),
+            self.record.clone().into(),
+            "--jobs".into(),
+            self.jobs.to_string().into(),
+            "--timeout".into(),
+            self.timeout.to_string().into(),
+        ];
+        if let Some(only) = &self.only {
+            arguments.extend(["--only".into(), only.into()]);
+        }
+        for file in &self.files {
+            arguments.extend(["--file".into(), file.into()]);
+        }
+        arguments
+    }
+}
+
+/// The recordings beside the repository, or the ones inside it.
+fn standard_corpus(root: &Path) -> PathBuf {
+    let beside = root.join("../shared/corpus");
+    if beside.is_dir() {
+        beside
+    } else {
+        root.join("tests/corpus")
+    }
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}
