@@ -73,7 +73,7 @@ fn a_session_that_is_not_there_is_simply_not_found() {
     check_fails(&home, &["show", "0000aaaa"], 1, "0000aaaa");
     check_fails(&home, &["show", "./no.jsonl"], 2, "no.jsonl");
     check_fails(&home, &["show", "@9"], 1, "@9");
-    check_fails(&home, &["show", "5e5"], 2, "5e5");
+    check_fails(&home, &["show", "5e5"], 1, "5e5");
 }
 
 #[test]
