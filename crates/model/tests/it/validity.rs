@@ -195,7 +195,6 @@ fn swap_words(line: &mut Vec<u8>, random: &mut Random) {
 }
 
 #[test]
-#[ignore = "not so yet: such a block is sent"]
 fn thinking_without_its_text_is_not_sent() {
     let log = unspool_testkit::script::jsonl("you: hi\nthink: hm\nclaude: hello\nyou: go on");
     let log = String::from_utf8(log.into()).unwrap();
