@@ -6,6 +6,7 @@
 
 mod bench;
 mod conformance;
+mod differential;
 mod fuzz;
 mod generate;
 mod measure;
@@ -62,6 +63,11 @@ const TASKS: &[Task] = &[
         name: "soak",
         about: "run the program on strange sessions until something breaks",
         run: soak::run,
+    },
+    Task {
+        name: "differential",
+        about: "compare our reader with the Python SDK's",
+        run: differential::run,
     },
     Task {
         name: "measure",

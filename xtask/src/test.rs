@@ -19,11 +19,18 @@ struct Step {
 
 /// The steps, cheapest need first. A new suite is a new line, for example
 /// `Step { name: "x", needs: &[&needs::SDK], command: &["cargo", "xtask", "x"] }`.
-const STEPS: &[Step] = &[Step {
-    name: "rust tests",
-    needs: &[],
-    command: &["cargo", "test", "--workspace"],
-}];
+const STEPS: &[Step] = &[
+    Step {
+        name: "rust tests",
+        needs: &[],
+        command: &["cargo", "test", "--workspace"],
+    },
+    Step {
+        name: "differential",
+        needs: &[&needs::PYTHON, &needs::SDK],
+        command: &["cargo", "xtask", "differential"],
+    },
+];
 
 /// How a step ended.
 enum End {

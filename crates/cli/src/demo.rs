@@ -3,10 +3,14 @@
 //! Five short sessions of Claude Code 2.1.325, without most of their bookkeeping. They are
 //! laid out in a temporary folder, read like any other, and gone when the program ends.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
+use unspool_model::log::Log;
+use unspool_model::session::{Role, Session};
 
 /// The recordings while they are in use.
 pub struct Demo {
@@ -22,7 +26,15 @@ impl Demo {
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
-            std::fs::write(path, bytes)?;
+            std::fs::write(&path, bytes)?;
+            if let Some(last) = Session::from_log(&Log::new(*bytes), Role::Main).last {
+                // As old as its last line: which session is the latest must not depend on chance.
+                let since = Duration::from_millis(last.0.unsigned_abs());
+                File::options()
+                    .write(true)
+                    .open(&path)?
+                    .set_modified(UNIX_EPOCH + since)?;
+            }
         }
         Ok(Demo { dir })
     }

@@ -8,6 +8,8 @@
 //! - [`script`] turns a few lines of conversation into a transcript;
 //! - [`graph`] draws small strange sessions from a seed;
 //! - [`tree`] fills a config directory of any size, and knows the truth about it;
+//! - [`corpus`] is what the real client wrote;
+//! - [`validator`] refuses what the Messages API would refuse;
 //! - [`api`] is a scripted Messages API, and [`conformance`] the cases put to real clients;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
@@ -15,9 +17,11 @@
 
 pub mod api;
 pub mod conformance;
+pub mod corpus;
 pub mod graph;
 pub mod home;
 pub mod moment;
 pub mod random;
 pub mod script;
 pub mod tree;
+pub mod validator;

@@ -1,0 +1,42 @@
+//! Tests of the program from outside, each on a machine of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod bad_input;
+mod demo;
+mod help;
+mod pipe;
+mod rows;
+mod terminal;
+
+use unspool_testkit::home::Home;
+
+/// A machine without sessions.
+fn home() -> Home {
+    Home::new(env!("CARGO_BIN_EXE_unspool"))
+}
+
+/// The id of the session in [`home_with_session`].
+const ID: &str = "5e551000-0000-4000-8000-000000000001";
+
+/// A machine with one session, in which a bit of everything happened.
+fn home_with_session() -> Home {
+    let home = home();
+    home.session(
+        "/home/dev/x",
+        ID,
+        "
+        you:    fix it
+        think:  where is it
+        claude: looking [Read a.rs] [Task look]
+        result: Read a.rs fn main() {}
+        result: Task look found
+        claude: now [Edit a.rs]
+        result: Edit a.rs broken!
+        claude: done
+        you:    thanks
+        claude: welcome
+        ",
+    );
+    home.agent("/home/dev/x", ID, "a0000001", "you: look\nclaude: found");
+    home
+}

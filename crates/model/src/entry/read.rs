@@ -1,0 +1,561 @@
+//! Reads one object into an entry: one pass over its bytes, each field once.
+
+use std::borrow::Cow;
+
+use super::{
+    Boundary, Entry, HEAD, Kind, MessageHead, Parent, TitleSource, clip, media_note, text_of,
+};
+use crate::block::{self, Block, BlockKind};
+use crate::id::Id;
+use crate::input::{self, Facts, Input, InputKinds};
+use crate::json::{self, Bad, Cursor, Span};
+use crate::known;
+use crate::time::Time;
+use crate::usage::Usage;
+
+/// Everything read from the top of a line before its kind is known.
+#[derive(Default)]
+struct Parts<'a> {
+    kind: Option<Cow<'a, str>>,
+    subtype: Option<Cow<'a, str>>,
+    uuid: Option<Id>,
+    parent: Parent,
+    logical_parent: Option<Id>,
+    session: Option<Id>,
+    time: Option<Cow<'a, str>>,
+    role: Option<Cow<'a, str>>,
+    cwd: Option<Box<str>>,
+    version: Option<Box<str>>,
+    branch: Option<Box<str>>,
+    slug: Option<Box<str>>,
+    permission_mode: Option<Box<str>>,
+    entrypoint: Option<Box<str>>,
+    agent: Option<Box<str>>,
+    forked_from: Option<Id>,
+    source_call: Option<Box<str>>,
+    origin: Option<String>,
+    operation: Option<Box<str>>,
+    leaf: Option<Id>,
+    title: Option<String>,
+    url: Option<String>,
+    duration: Option<u64>,
+    sidechain: bool,
+    meta: bool,
+    summary: bool,
+    transcript_only: bool,
+    api_error: bool,
+    explicit: bool,
+    plan: bool,
+    trouble: bool,
+    has_message: bool,
+    message: MessageHead,
+    blocks: Vec<Block>,
+    content: Vec<Block>,
+    boundary: Boundary,
+    nested: Nested<'a>,
+    result_agent: Option<Box<str>>,
+    result_status: Option<Box<str>>,
+    unknown: Vec<String>,
+    unknown_inside: Vec<String>,
+}
+
+/// What `attachment` and `data` (of progress lines) say.
+#[derive(Default)]
+struct Nested<'a> {
+    kind: Option<Cow<'a, str>>,
+    human: bool,
+    text: Option<String>,
+    copy: Option<MessageHead>,
+    trouble: bool,
+}
+
+type Read<T> = Result<T, Bad>;
+
+/// Reads the object at `at`: the entry (none if it is another value), where it ended, and
+/// whether it held raw control characters.
+pub(super) fn object(
+    line: &[u8],
+    text: Option<&str>,
+    at: usize,
+) -> Read<(Option<Entry>, usize, bool)> {
+    let mut cursor = Cursor::within(line, text, at);
+    cursor.peek();
+    let start = cursor.position();
+    let mut parts = Parts::default();
+    let is_object = cursor.object(|c, key| parts.field(c, line, key))?;
+    let span = Span::new(start, cursor.position());
+    let entry = is_object.then(|| parts.entry(span, line));
+    Ok((entry, cursor.position(), cursor.control))
+}
+
+fn boxed(cursor: &mut Cursor<'_>) -> Read<Option<Box<str>>> {
+    Ok(cursor.text()?.map(Box::from))
+}
+
+fn id(cursor: &mut Cursor<'_>) -> Read<Option<Id>> {
+    Ok(cursor.text()?.map(|text| Id::new(&text)))
+}
+
+fn owned(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
+    Ok(cursor.text()?.map(Cow::into_owned))
+}
+
+impl<'a> Parts<'a> {
+    fn field(&mut self, c: &mut Cursor<'a>, line: &[u8], key: &str) -> Read<()> {
+        match key {
+            "type" => self.kind = c.text()?,
+            // On nearly every line, and nothing to learn from.
+            "userType"
+            | "requestId"
+            | "promptId"
+            | "session_id"
+            | "sourceToolAssistantUUID"
+            | "requestRef"
+            | "requestedModel"
+            | "effort"
+            | "perTurnEffort"
+            | "madeBy" => drop(c.skip()?),
+            "subtype" => self.subtype = c.text()?,
+            "uuid" => self.uuid = id(c)?,
+            "parentUuid" => self.parent = parent(c)?,
+            "logicalParentUuid" => self.logical_parent = id(c)?,
+            "sessionId" => self.session = id(c)?,
+            "timestamp" => self.time = c.text()?,
+            "cwd" => self.cwd = boxed(c)?,
+            "version" => self.version = boxed(c)?,
+            "gitBranch" => self.branch = boxed(c)?,
+            "slug" => self.slug = boxed(c)?,
+            "permissionMode" => self.permission_mode = boxed(c)?,
+            "entrypoint" => self.entrypoint = boxed(c)?,
+            "agentId" => self.agent = boxed(c)?,
+            "sourceToolUseID" | "parentToolUseID" => self.source_call = boxed(c)?,
+            "operation" => self.operation = boxed(c)?,
+            "leafUuid" => self.leaf = id(c)?,
+            "summary" | "customTitle" | "aiTitle" | "agentName" => self.title = owned(c)?,
+            "prUrl" => self.url = owned(c)?,
+            "durationMs" => self.duration = c.count()?,
+            "isSidechain" => self.sidechain = c.truth()?,
+            "isMeta" => self.meta = c.truth()?,
+            "isCompactSummary" => self.summary = c.truth()?,
+            "isVisibleInTranscriptOnly" => self.transcript_only = c.truth()?,
+            "isApiErrorMessage" => self.api_error = c.truth()?,
+            "preventedContinuation" => self.trouble |= c.truth()?,
+            "hookErrors" => {
+                c.array(|c| {
+                    self.trouble = true;
+                    c.skip().map(drop)
+                })?;
+            }
+            "explicit" => self.explicit = c.truth()?,
+            "planContent" => self.plan = c.text()?.is_some(),
+            "message" => {
+                self.has_message = c.peek() == Some(b'{');
+                (self.message, self.role) =
+                    message(c, line, Some(&mut self.blocks), &mut self.unknown_inside)?;
+            }
+            "content" => self.content = block::read(c, line, &mut self.unknown_inside)?,
+            "origin" => self.origin = nested_text(c, "kind")?,
+            "forkedFrom" => {
+                self.forked_from = nested_text(c, "sessionId")?.map(|text| Id::new(&text))
+            }
+            "compactMetadata" | "microcompactMetadata" => boundary(c, &mut self.boundary)?,
+            "attachment" | "data" | "progressData" => self.nested = nested(c, line)?,
+            "toolUseResult" => self.tool_result(c)?,
+            _ => {
+                c.skip()?;
+                if !known::is_field(key) {
+                    self.unknown.push(format!("field {key}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tool_result(&mut self, c: &mut Cursor<'_>) -> Read<()> {
+        c.object(|c, key| {
+            match key {
+                "agentId" => self.result_agent = boxed(c)?,
+                "status" => self.result_status = boxed(c)?,
+                _ => drop(c.skip()?),
+            }
+            Ok(())
+        })
+        .map(drop)
+    }
+
+    fn entry(mut self, span: Span, line: &[u8]) -> Entry {
+        let untyped = self.kind.is_none();
+        // Lines without a type go by the role of their message (the second seed's shape).
+        let kind_name = self
+            .kind
+            .take()
+            .or_else(|| self.role.take())
+            .unwrap_or_default();
+        if !self.has_message && matches!(&*kind_name, "user" | "assistant") {
+            self.blocks = std::mem::take(&mut self.content);
+        }
+        if !matches!(&*kind_name, "user" | "assistant") {
+            // 2.1.325 repeats messages inside its bookkeeping; they are not said again.
+            self.message = MessageHead::default();
+            self.blocks.clear();
+            self.unknown_inside.clear();
+        }
+        self.unknown.append(&mut self.unknown_inside);
+        let label = self.label(&kind_name);
+        if matches!(label, Cow::Owned(_)) {
+            self.unknown.push(format!("type {label}"));
+        }
+        let (at, bad_time) = self.times();
+        let (input, input_kinds, head) = self.reading(&kind_name, line);
+        let kind = self.kind(&kind_name, &label, line);
+        Entry {
+            span,
+            kind,
+            label,
+            uuid: self.uuid,
+            parent: self.parent,
+            logical_parent: self.logical_parent,
+            session: self.session,
+            at,
+            bad_time,
+            cwd: self.cwd,
+            version: self.version,
+            branch: self.branch,
+            slug: self.slug,
+            permission_mode: self.permission_mode,
+            entrypoint: self.entrypoint,
+            agent: self.agent,
+            forked_from: self.forked_from,
+            source_call: self.source_call,
+            sidechain: self.sidechain,
+            meta: self.meta,
+            api_error: self.api_error,
+            trouble: self.trouble || self.nested.trouble,
+            untyped,
+            origin: self.origin.map(String::into_boxed_str),
+            message: self.message,
+            blocks: self.blocks,
+            input,
+            input_kinds,
+            head,
+            result_agent: self.result_agent,
+            result_status: self.result_status,
+            copy: self.nested.copy,
+            unknown: self.unknown,
+        }
+    }
+
+    fn label(&self, kind: &str) -> Cow<'static, str> {
+        let sub = match kind {
+            "system" => self.subtype.as_deref(),
+            "attachment" | "progress" => self.nested.kind.as_deref(),
+            "queue-operation" => self.operation.as_deref(),
+            _ => None,
+        };
+        match sub {
+            None => known::label(kind).map_or_else(|| Cow::Owned(kind.to_owned()), Cow::Borrowed),
+            Some(sub) => {
+                let whole = format!("{kind}/{sub}");
+                known::label(&whole).map_or(Cow::Owned(whole), Cow::Borrowed)
+            }
+        }
+    }
+
+    /// The time at the top of the line counts before the one inside the message.
+    fn times(&self) -> (Option<Time>, Option<String>) {
+        let Some(text) = self.time.as_deref() else {
+            return (self.message.time, None);
+        };
+        match Time::parse(text) {
+            Some(time) => (Some(time), None),
+            None => (None, Some(text.chars().take(60).collect())),
+        }
+    }
+
+    fn reading(&self, kind: &str, line: &[u8]) -> (Input, InputKinds, Option<String>) {
+        match kind {
+            "user" => {
+                let facts = self.facts();
+                if facts.results {
+                    return (Input::Results, InputKinds::TOOL_RESULT, None);
+                }
+                let text = text_of(&self.blocks, line);
+                let input = input::classify(&text, facts);
+                let head = input.opens_turn().then(|| self.prompt_head(&text));
+                (input, input::kinds(&text, facts), head)
+            }
+            "assistant" => {
+                let last = self
+                    .blocks
+                    .iter()
+                    .rev()
+                    .find(|block| block.kind == BlockKind::Text && !block.blank);
+                let head =
+                    last.map(|block| clip(&json::string_head(block.body.of(line), HEAD * 4), HEAD));
+                (Input::Machine, InputKinds::default(), head)
+            }
+            _ => (Input::Machine, InputKinds::default(), None),
+        }
+    }
+
+    fn prompt_head(&self, text: &str) -> String {
+        let text = input::readable(text);
+        if text.is_empty() {
+            media_note(&self.blocks)
+        } else {
+            clip(&text, HEAD)
+        }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        let has = |kinds: &[BlockKind]| self.blocks.iter().any(|block| kinds.contains(&block.kind));
+        Facts {
+            results: has(&[BlockKind::ToolResult]),
+            media: has(&[BlockKind::Image, BlockKind::Document]),
+            meta: self.meta,
+            summary: self.summary,
+            transcript_only: self.transcript_only,
+            plan: self.plan,
+            origin: self.origin.as_deref(),
+        }
+    }
+
+    fn kind(&mut self, kind: &str, label: &str, line: &[u8]) -> Kind {
+        let title = |source, text: &mut Option<String>| Kind::Title {
+            source,
+            text: text.take().unwrap_or_default(),
+        };
+        match kind {
+            "user" => Kind::User,
+            "assistant" => Kind::Assistant,
+            "system" => self.system(),
+            "progress" => Kind::Progress,
+            "attachment" if label == "attachment/queued_command" => Kind::QueuedCommand {
+                human: self.nested.human,
+                text: self.nested.text.take().unwrap_or_default(),
+            },
+            "attachment" => Kind::Attachment,
+            "queue-operation" => Kind::Queue {
+                operation: self.operation.take().unwrap_or_default(),
+                text: (!self.content.is_empty()).then(|| text_of(&self.content, line)),
+            },
+            "summary" => Kind::Summary {
+                text: self.title.take().unwrap_or_default(),
+                leaf: self.leaf.take(),
+            },
+            "custom-title" => title(TitleSource::Custom, &mut self.title),
+            "ai-title" => title(TitleSource::Ai, &mut self.title),
+            "agent-name" => title(TitleSource::AgentName, &mut self.title),
+            "last-prompt" => Kind::LastPrompt {
+                leaf: self.leaf.take(),
+                explicit: self.explicit,
+            },
+            "permission-mode" => Kind::PermissionMode(
+                self.permission_mode
+                    .as_deref()
+                    .unwrap_or_default()
+                    .to_owned(),
+            ),
+            "pr-link" => Kind::PrLink {
+                url: self.url.take().unwrap_or_default(),
+            },
+            "file-history-snapshot" | "file-history-delta" => Kind::FileHistory,
+            _ if known::label(kind).is_some() => Kind::Bookkeeping,
+            _ => Kind::Unknown,
+        }
+    }
+
+    fn system(&mut self) -> Kind {
+        match self.subtype.as_deref() {
+            Some("compact_boundary") => {
+                Kind::CompactBoundary(Box::new(std::mem::take(&mut self.boundary)))
+            }
+            Some("microcompact_boundary") => Kind::CompactBoundary(Box::new(Boundary {
+                micro: true,
+                ..std::mem::take(&mut self.boundary)
+            })),
+            Some("turn_duration") => Kind::TurnDuration(self.duration),
+            Some("stop_hook_summary") => Kind::StopHookSummary,
+            Some("local_command") => Kind::LocalCommand,
+            Some("api_error") => Kind::ApiError,
+            _ => Kind::System,
+        }
+    }
+}
+
+fn parent(c: &mut Cursor<'_>) -> Read<Parent> {
+    // An empty text names nothing.
+    Ok(match c.text()?.filter(|text| !text.is_empty()) {
+        Some(text) => Parent::Is(Id::new(&text)),
+        None => Parent::Null,
+    })
+}
+
+fn nested_text(c: &mut Cursor<'_>, wanted: &str) -> Read<Option<String>> {
+    let mut found = None;
+    c.object(|c, key| {
+        if key == wanted {
+            found = owned(c)?;
+        } else {
+            c.skip()?;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// The message head, and the role it names.
+fn message<'a>(
+    c: &mut Cursor<'a>,
+    line: &[u8],
+    blocks: Option<&mut Vec<Block>>,
+    unknown: &mut Vec<String>,
+) -> Read<(MessageHead, Option<Cow<'a, str>>)> {
+    let mut head = MessageHead::default();
+    let mut role = None;
+    let mut content = Vec::new();
+    let wants_content = blocks.is_some();
+    c.object(|c, key| {
+        match key {
+            "id" => head.id = boxed(c)?,
+            "model" => head.model = boxed(c)?,
+            "role" => role = c.text()?,
+            "stop_reason" => head.stop = boxed(c)?,
+            "usage" => head.usage = usage(c)?,
+            "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
+            "content" if wants_content => content = block::read(c, line, unknown)?,
+            _ => {
+                c.skip()?;
+                if !known::is_message_field(key) {
+                    unknown.push(format!("field message.{key}"));
+                }
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(blocks) = blocks {
+        *blocks = content;
+    }
+    Ok((head, role))
+}
+
+fn usage(c: &mut Cursor<'_>) -> Read<Option<Usage>> {
+    let mut usage = Usage::default();
+    let mut writes = 0;
+    let is_object = c.object(|c, key| {
+        match key {
+            "input_tokens" => usage.input = c.count()?.unwrap_or(0),
+            "output_tokens" => usage.output = c.count()?.unwrap_or(0),
+            "cache_read_input_tokens" => usage.cache_read = c.count()?.unwrap_or(0),
+            "cache_creation_input_tokens" => writes = c.count()?.unwrap_or(0),
+            "cache_creation" => {
+                c.object(|c, key| {
+                    match key {
+                        "ephemeral_5m_input_tokens" => {
+                            usage.cache_write_5m = c.count()?.unwrap_or(0)
+                        }
+                        "ephemeral_1h_input_tokens" => {
+                            usage.cache_write_1h = c.count()?.unwrap_or(0)
+                        }
+                        _ => drop(c.skip()?),
+                    }
+                    Ok(())
+                })?;
+            }
+            _ => drop(c.skip()?),
+        }
+        Ok(())
+    })?;
+    // Writes that the split does not explain went to the five-minute cache.
+    let split = usage.cache_write_5m.saturating_add(usage.cache_write_1h);
+    usage.cache_write_5m = usage
+        .cache_write_5m
+        .saturating_add(writes.saturating_sub(split));
+    Ok(is_object.then_some(usage))
+}
+
+fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
+    c.object(|c, key| {
+        match key {
+            "trigger" => boundary.trigger = boxed(c)?,
+            "preTokens" => boundary.before = c.count()?,
+            "postTokens" => boundary.after = c.count()?,
+            "preservedSegment" => {
+                let (mut head, mut tail) = (None, None);
+                c.object(|c, key| {
+                    match key {
+                        "headUuid" => head = id(c)?,
+                        "tailUuid" => tail = id(c)?,
+                        "anchorUuid" => boundary.anchor = id(c)?,
+                        _ => drop(c.skip()?),
+                    }
+                    Ok(())
+                })?;
+                boundary.segment = head.zip(tail);
+            }
+            "preservedMessages" => {
+                c.object(|c, key| {
+                    match key {
+                        "anchorUuid" => boundary.anchor = id(c)?,
+                        "uuids" => drop(c.array(|c| {
+                            boundary.preserved.extend(id(c)?);
+                            Ok(())
+                        })?),
+                        _ => drop(c.skip()?),
+                    }
+                    Ok(())
+                })?;
+            }
+            _ => drop(c.skip()?),
+        }
+        Ok(())
+    })
+    .map(drop)
+}
+
+fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
+    let mut nested = Nested {
+        human: true,
+        ..Nested::default()
+    };
+    c.object(|c, key| {
+        match key {
+            "type" => nested.kind = c.text()?,
+            "humanTurn" => nested.human &= c.truth()?,
+            "origin" => nested.human &= nested_text(c, "kind")?.is_none_or(|kind| kind == "human"),
+            "commandMode" => nested.human &= c.text()?.is_none_or(|mode| mode == "prompt"),
+            "prompt" => {
+                let blocks = block::read(c, line, &mut Vec::new())?;
+                nested.text = Some(text_of(&blocks, line));
+            }
+            "message" => nested.copy = copied(c, line)?,
+            "blockingError" => {
+                nested.trouble = true;
+                c.skip()?;
+            }
+            _ => drop(c.skip()?),
+        }
+        Ok(())
+    })?;
+    nested.trouble |= matches!(
+        nested.kind.as_deref(),
+        Some("hook_blocking_error" | "hook_non_blocking_error" | "hook_stopped_continuation")
+    );
+    Ok(nested)
+}
+
+/// `data.message` of an `agent_progress` line is a whole line of the sub-agent.
+fn copied(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<MessageHead>> {
+    let mut copy = None;
+    c.object(|c, key| {
+        match key {
+            "message" => copy = Some(message(c, line, None, &mut Vec::new())?),
+            _ => drop(c.skip()?),
+        }
+        Ok(())
+    })?;
+    let by_model = |(head, role): (MessageHead, Option<Cow<'_, str>>)| {
+        (role.as_deref() == Some("assistant")).then_some(head)
+    };
+    Ok(copy.and_then(by_model))
+}

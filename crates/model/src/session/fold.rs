@@ -1,0 +1,546 @@
+//! The fold itself: what one entry does to a session.
+
+use super::{
+    Answer, Call, CallResult, Group, Index, Message, Record, Role, Session, Thread, Title, Turn,
+};
+use crate::block::BlockKind;
+use crate::entry::{Entry, Kind, MessageHead};
+use crate::fault::{Fault, FaultKind};
+use crate::input::Input;
+use crate::time::Time;
+use crate::usage::Usage;
+
+impl Session {
+    /// Takes in one object of a line.
+    pub(super) fn enter(
+        &mut self,
+        line: u32,
+        offset: u64,
+        (refused, glued): (bool, bool),
+        mut entry: Entry,
+    ) {
+        self.note(&mut entry);
+        if entry.input == Input::Command && self.answers_a_call(&entry) {
+            // 2.0.42 writes the skill that the model called like a typed command.
+            entry.input = Input::Meta;
+        }
+        let index = self.records.len() as Index;
+        let twin = entry.uuid.as_ref().and_then(|id| self.ids.get(id).copied());
+        let thread = self.thread_of(&entry, index);
+        let group = self.group_of(&entry, thread, twin.is_some(), index);
+        let start = self.blocks.len() as Index;
+        self.blocks.append(&mut entry.blocks);
+        let label = self.labels.add(&entry.label);
+        let permission_mode = entry
+            .permission_mode
+            .as_deref()
+            .map(|mode| self.names.add(mode));
+        let record = Record {
+            line,
+            offset: offset + entry.span.start as u64,
+            len: entry.span.len,
+            label,
+            uuid: entry.uuid.clone(),
+            parent: std::mem::take(&mut entry.parent),
+            logical_parent: entry.logical_parent.take(),
+            at: entry.at,
+            thread,
+            message: None,
+            blocks: start..self.blocks.len() as Index,
+            input: entry.input,
+            input_kinds: entry.input_kinds,
+            permission_mode,
+            sidechain: entry.sidechain,
+            meta: entry.meta,
+            api_error: entry.api_error,
+            trouble: entry.trouble,
+            refused,
+            glued,
+            untyped: entry.untyped,
+            model: entry
+                .message
+                .model
+                .as_deref()
+                .map(|model| self.names.add(model)),
+            notifies: entry.origin.as_deref() == Some("task-notification"),
+            replaced_by: None,
+            duplicate: twin.is_some(),
+            group,
+            kind: std::mem::replace(&mut entry.kind, Kind::Unknown),
+        };
+        self.relocate_blocks(&record, entry.span.start);
+        self.records.push(record);
+        match twin {
+            Some(twin) => self.replace(twin, index, &entry),
+            None => self.settle(index, entry),
+        }
+    }
+
+    /// Spans of blocks count from the start of the line; from here on from the record's.
+    fn relocate_blocks(&mut self, record: &Record, start: usize) {
+        if start == 0 {
+            return;
+        }
+        for block in &mut self.blocks[record.blocks.start as usize..] {
+            block.span.start -= start.min(block.span.start);
+            block.body.start -= start.min(block.body.start);
+        }
+    }
+
+    /// A later line with the same uuid counts in the place of the earlier one: they change
+    /// places, and the earlier one is kept as the duplicate.
+    fn replace(&mut self, twin: Index, index: Index, entry: &Entry) {
+        let (line, first) = (
+            self.records[index as usize].line,
+            self.records[twin as usize].line,
+        );
+        let detail = format!("line {first} has the same uuid");
+        self.faults.push(Fault {
+            line,
+            kind: FaultKind::DuplicateUuid,
+            detail,
+        });
+        self.move_calls(twin, index);
+        self.records.swap(twin as usize, index as usize);
+        let (before, behind) = self.records.split_at_mut(index as usize);
+        let (now, old) = (&mut before[twin as usize], &mut behind[0]);
+        std::mem::swap(&mut now.group, &mut old.group);
+        std::mem::swap(&mut now.thread, &mut old.thread);
+        (now.duplicate, old.duplicate) = (false, true);
+        now.message = old.message;
+        if let Some(at) = now.message {
+            self.messages[at as usize].add(&entry.message, None, None, entry.at);
+        }
+        self.pair(twin, entry);
+        self.describe(twin, entry.head.clone());
+    }
+
+    /// Calls and results of a line go with its bytes.
+    fn move_calls(&mut self, from: Index, to: Index) {
+        for at in self.records[from as usize].blocks.clone() {
+            let id = self.blocks[at as usize].id.as_ref();
+            let Some(&call) = id.and_then(|id| self.call_ids.get(id)) else {
+                continue;
+            };
+            let call = &mut self.calls[call as usize];
+            if call.block == at {
+                call.record = to;
+            }
+            if let Some(result) = call.result.as_mut().filter(|result| result.block == at) {
+                result.record = to;
+            }
+        }
+    }
+
+    /// Places a new record among messages, calls and turns.
+    fn settle(&mut self, index: Index, mut entry: Entry) {
+        if let Some(id) = entry.uuid.take() {
+            for group in self.waiting.remove(&id).unwrap_or_default() {
+                self.link(group, self.records[index as usize].group);
+            }
+            self.ids.insert(id, index);
+        }
+        if self.records[index as usize].kind == Kind::Assistant {
+            self.merge(index, &entry.message);
+        }
+        self.pair(index, &entry);
+        if let Some(copy) = &entry.copy {
+            self.copy(copy, entry.at);
+        }
+        self.describe(index, entry.head);
+    }
+
+    /// Facts about the session as a whole that any line may carry.
+    fn note(&mut self, entry: &mut Entry) {
+        if let Some(at) = entry.at {
+            self.first = Some(self.first.map_or(at, |first| first.min(at)));
+            self.last = Some(self.last.map_or(at, |last| last.max(at)));
+        }
+        if let Some(version) = entry.version.take() {
+            self.version = Some(self.versions.add(&version));
+        }
+        for what in std::mem::take(&mut entry.unknown) {
+            // Lines without a version were written by the one before.
+            let version = self
+                .version
+                .map_or("?", |at| self.versions.get(at))
+                .to_owned();
+            *self
+                .unknown
+                .entry(what)
+                .or_default()
+                .entry(version)
+                .or_default() += 1;
+        }
+        if let Some(cwd) = entry.cwd.take() {
+            self.cwds.add(&cwd);
+        }
+        let own = self.role == Role::Agent || !entry.sidechain;
+        if own {
+            self.note_own(entry);
+        }
+    }
+
+    fn note_own(&mut self, entry: &mut Entry) {
+        let keep = |slot: &mut Option<String>, value: &mut Option<Box<str>>| {
+            if let Some(value) = value.take() {
+                *slot = Some(value.into());
+            }
+        };
+        keep(&mut self.branch, &mut entry.branch);
+        keep(&mut self.slug, &mut entry.slug);
+        keep(&mut self.entrypoint, &mut entry.entrypoint);
+        if let Some(mode) = &entry.permission_mode {
+            self.permission_mode = Some(mode.to_string());
+        }
+        if self.first_session_id.is_none() {
+            self.first_session_id = entry.session.clone();
+        }
+        if entry.forked_from.is_some() {
+            self.forked_from = entry.forked_from.take();
+        }
+        match &mut entry.kind {
+            Kind::Summary { text, leaf } => {
+                self.summaries.push((std::mem::take(text), leaf.take()))
+            }
+            Kind::Title { source, text } => {
+                self.titles.push(Title {
+                    source: *source,
+                    text: std::mem::take(text),
+                });
+            }
+            Kind::PrLink { url } => drop(self.pr_links.add(url)),
+            Kind::LastPrompt { leaf, explicit } => {
+                self.last_prompt = Some((leaf.clone(), *explicit))
+            }
+            _ => {}
+        }
+    }
+
+    fn answers_a_call(&self, entry: &Entry) -> bool {
+        let parent = entry.parent.id().and_then(|id| self.ids.get(id));
+        parent.is_some_and(|&at| self.records[at as usize].input == Input::Results)
+    }
+
+    fn thread_of(&mut self, entry: &Entry, index: Index) -> Index {
+        if self.role == Role::Agent || !entry.sidechain {
+            return 0;
+        }
+        if let Some(agent) = &entry.agent {
+            if let Some(&thread) = self.thread_ids.get(agent) {
+                return thread;
+            }
+            let thread = self.new_thread(index);
+            self.threads[thread as usize].agent = Some(agent.clone());
+            self.thread_ids.insert(agent.clone(), thread);
+            return thread;
+        }
+        // 1.0 wrote the lines of sub-agents between those of the session, without a name.
+        let parent = entry.parent.id().and_then(|id| self.ids.get(id));
+        match parent.map(|&at| self.records[at as usize].thread) {
+            Some(thread) if thread > 0 => thread,
+            _ => self.new_thread(index),
+        }
+    }
+
+    fn new_thread(&mut self, root: Index) -> Index {
+        self.threads.push(Thread {
+            root: Some(root),
+            ..Thread::default()
+        });
+        self.threads.len() as Index - 1
+    }
+
+    /// Which turn the line belongs to, as a group; opens the turn if it opens one.
+    fn group_of(&mut self, entry: &Entry, thread: Index, duplicate: bool, index: Index) -> Index {
+        let opens = entry.input.opens_turn() && entry.kind == Kind::User && !duplicate;
+        if opens {
+            let turn = self.turns.len() as Index;
+            self.turns.push(Turn {
+                record: index,
+                thread,
+            });
+            let group = self.new_group(Some(turn));
+            let own = &mut self.threads[thread as usize];
+            own.turns += 1;
+            own.group = Some(group);
+            return group;
+        }
+        let current = self.threads[thread as usize].group;
+        let parent = entry.parent.id();
+        let known = parent
+            .and_then(|id| self.ids.get(id))
+            .map(|&at| &self.records[at as usize]);
+        match (known, parent, current) {
+            (Some(known), _, _) if known.thread == thread => known.group,
+            (None, Some(parent), _) if entry.uuid.is_some() => {
+                let parent = parent.clone();
+                let group = self.new_group(current.and_then(|group| self.turn_of_group(group)));
+                self.waiting.entry(parent).or_default().push(group);
+                group
+            }
+            (_, _, Some(current)) => current,
+            _ => {
+                let group = self.new_group(None);
+                self.threads[thread as usize].group = Some(group);
+                group
+            }
+        }
+    }
+
+    fn new_group(&mut self, turn: Option<Index>) -> Index {
+        self.groups.push(Group { turn, link: None });
+        self.groups.len() as Index - 1
+    }
+
+    fn link(&mut self, group: Index, to: Index) {
+        // A cycle of parents must not become a cycle of groups.
+        if self.root_group(to) != group {
+            self.groups[group as usize].link = Some(to);
+        }
+    }
+
+    fn root_group(&self, mut group: Index) -> Index {
+        while let Some(next) = self.groups[group as usize].link {
+            group = next;
+        }
+        group
+    }
+
+    fn turn_of_group(&self, group: Index) -> Option<Index> {
+        self.groups[self.root_group(group) as usize].turn
+    }
+
+    /// The turn that each record belongs to, by record.
+    pub fn turns_by_record(&self) -> Vec<Option<Index>> {
+        let mut known: Vec<Option<Option<Index>>> = vec![None; self.groups.len()];
+        let mut path = Vec::new();
+        for group in 0..self.groups.len() {
+            let mut at = group;
+            let turn = loop {
+                if let Some(turn) = known[at] {
+                    break turn;
+                }
+                path.push(at);
+                match self.groups[at].link {
+                    Some(next) => at = next as usize,
+                    None => break self.groups[at].turn,
+                }
+            };
+            for at in path.drain(..) {
+                known[at] = Some(turn);
+            }
+        }
+        self.records
+            .iter()
+            .map(|record| known[record.group as usize].flatten())
+            .collect()
+    }
+
+    /// Adds a line to its message.
+    fn merge(&mut self, index: Index, head: &MessageHead) {
+        let known = head
+            .id
+            .as_ref()
+            .and_then(|id| self.message_ids.get(id).copied());
+        let at = known.unwrap_or_else(|| {
+            let thread = self.records[index as usize].thread;
+            self.messages.push(Message::new(head.id.clone(), thread));
+            let at = self.messages.len() as Index - 1;
+            if let Some(id) = &head.id {
+                self.message_ids.insert(id.clone(), at);
+            }
+            at
+        });
+        let model = head.model.as_deref().map(|model| self.names.add(model));
+        let stop = head.stop.as_deref().map(|stop| self.names.add(stop));
+        let synthetic = head.model.as_deref() == Some("<synthetic>");
+        if let Some(model) = head.model.as_deref().filter(|_| !synthetic) {
+            self.models.add(model);
+        }
+        let record = &mut self.records[index as usize];
+        record.message = Some(at);
+        let message = &mut self.messages[at as usize];
+        message.add(head, model, stop, record.at);
+        message.synthetic = synthetic;
+        message.records.push(index);
+    }
+
+    /// Keeps a message that a progress line repeats from a sub-agent's file.
+    fn copy(&mut self, head: &MessageHead, at: Option<Time>) {
+        let known = head
+            .id
+            .as_ref()
+            .and_then(|id| self.copy_ids.get(id).copied());
+        let index = known.unwrap_or_else(|| {
+            self.copies.push(Message::new(head.id.clone(), 0));
+            let index = self.copies.len() as Index - 1;
+            if let Some(id) = &head.id {
+                self.copy_ids.insert(id.clone(), index);
+            }
+            index
+        });
+        let model = head.model.as_deref().map(|model| self.names.add(model));
+        self.copies[index as usize].add(head, model, None, at);
+    }
+
+    /// Pairs calls with results, whichever comes first.
+    fn pair(&mut self, index: Index, entry: &Entry) {
+        for at in self.records[index as usize].blocks.clone() {
+            match self.blocks[at as usize].kind {
+                BlockKind::ToolUse | BlockKind::ServerToolUse => self.call(index, at),
+                BlockKind::ToolResult => {
+                    let launched = entry.result_status.as_deref() == Some("async_launched");
+                    let agent = entry.result_agent.clone();
+                    self.result(Answer {
+                        record: index,
+                        block: at,
+                        agent,
+                        launched,
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn call(&mut self, record: Index, at: Index) {
+        let block = &self.blocks[at as usize];
+        let (id, subject, print) = (block.id.clone(), block.subject.clone(), block.print);
+        let tool = self.names.add(block.tool.as_deref().unwrap_or_default());
+        let (line, message) = {
+            let record = &self.records[record as usize];
+            (record.line, record.message)
+        };
+        // History that was written again calls nothing.
+        if message.is_some_and(|message| !self.call_prints.insert((message, print))) {
+            return;
+        }
+        let call = Call {
+            id: id.clone().unwrap_or_default(),
+            tool,
+            subject,
+            record,
+            block: at,
+            result: None,
+            agent: None,
+            launched: false,
+        };
+        self.calls.push(call);
+        let Some(id) = id else { return };
+        let earlier = self
+            .call_ids
+            .insert(id.clone(), self.calls.len() as Index - 1);
+        if earlier.is_some() {
+            let detail = format!("an earlier call has the id {id} too");
+            self.faults.push(Fault {
+                line,
+                kind: FaultKind::DuplicateCall,
+                detail,
+            });
+        }
+        for answer in self.early_results.remove(&id).unwrap_or_default() {
+            self.result(answer);
+        }
+    }
+
+    fn result(&mut self, answer: Answer) {
+        let block = &self.blocks[answer.block as usize];
+        let is_error = block.is_error;
+        let id = block.id.clone();
+        let Some(&call) = id.as_ref().and_then(|id| self.call_ids.get(id)) else {
+            self.early_results
+                .entry(id.unwrap_or_default())
+                .or_default()
+                .push(answer);
+            return;
+        };
+        let record = &self.records[answer.record as usize];
+        let (line, uuid) = (record.line, record.uuid.clone());
+        let call = &mut self.calls[call as usize];
+        // A line that is written again under its uuid answers nothing new.
+        let same =
+            |given: &CallResult| uuid.is_some() && self.records[given.record as usize].uuid == uuid;
+        if call.result.as_ref().is_none_or(same) {
+            call.result = Some(CallResult {
+                record: answer.record,
+                block: answer.block,
+                is_error,
+            });
+            call.agent = answer.agent.or_else(|| call.agent.take());
+            call.launched = answer.launched;
+        } else {
+            let detail = format!("an earlier result answers the call {} too", call.id);
+            self.faults.push(Fault {
+                line,
+                kind: FaultKind::DuplicateCall,
+                detail,
+            });
+        }
+    }
+
+    /// The first prompt and the last reply, for lists.
+    fn describe(&mut self, index: Index, head: Option<String>) {
+        let record = &self.records[index as usize];
+        if record.thread != 0 {
+            return;
+        }
+        if let Kind::PermissionMode(mode) = &record.kind {
+            self.permission_mode = Some(mode.clone());
+        }
+        let Some(head) = head else { return };
+        match record.kind {
+            Kind::User => {
+                // A command such as /clear says less about a session than its first prompt.
+                let prompt = matches!(record.input, Input::Prompt | Input::Plan);
+                if self.goal.is_none() || (prompt && !self.goal_is_prompt) {
+                    self.goal = Some(head);
+                    self.goal_is_prompt = prompt;
+                }
+            }
+            Kind::Assistant => {
+                let message = record.message.map(|at| &self.messages[at as usize]);
+                let real = !record.api_error && message.is_some_and(|message| !message.synthetic);
+                if real {
+                    self.recent_output = Some(head);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Message {
+    fn new(id: Option<Box<str>>, thread: Index) -> Message {
+        Message {
+            id,
+            thread,
+            records: Vec::new(),
+            model: None,
+            usage: Usage::default(),
+            has_usage: false,
+            stop: None,
+            synthetic: false,
+            first: None,
+            last: None,
+        }
+    }
+
+    fn add(
+        &mut self,
+        head: &MessageHead,
+        model: Option<Index>,
+        stop: Option<Index>,
+        at: Option<Time>,
+    ) {
+        self.model = model.or(self.model);
+        self.stop = stop.or(self.stop);
+        // The lines of one message repeat its usage, so take it; never add it.
+        if let Some(usage) = head.usage {
+            self.usage = self.usage.max(usage);
+            self.has_usage = true;
+        }
+        self.first = self.first.or(at);
+        self.last = self.last.max(at);
+    }
+}

@@ -1,0 +1,208 @@
+//! Changes of a transcript that mean nothing to the SDK, each for one way in which it reads
+//! otherwise than the client.
+//!
+//! What the SDK does is known from its documentation and from trying it: it keeps lines of
+//! five types that have a uuid, goes on from the last line in the file that nothing follows,
+//! walks `parentUuid` as far as it leads, and puts parallel calls back.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+/// One change, and the name of the difference it takes away.
+pub struct Step {
+    /// As in `docs/differential.md`.
+    pub name: &'static str,
+    change: fn(&mut Vec<Value>),
+}
+
+/// Every reason, in the order in which the changes are made.
+pub const REASONS: &[Step] = &[
+    Step {
+        name: "other_lines",
+        change: drop_other_lines,
+    },
+    Step {
+        name: "last_prompt",
+        change: drop_last_prompts,
+    },
+    Step {
+        name: "duplicate_uuid",
+        change: drop_earlier_copies,
+    },
+    Step {
+        name: "missing_parent",
+        change: cut_at_missing_parents,
+    },
+    Step {
+        name: "boundary_with_parent",
+        change: hide_boundaries,
+    },
+    Step {
+        name: "preserved",
+        change: drop_preserved,
+    },
+    Step {
+        name: "cycle",
+        change: cut_circle,
+    },
+    Step {
+        name: "leaf",
+        change: name_leaf,
+    },
+];
+
+/// The bytes after these steps.
+pub fn apply(bytes: &[u8], steps: &[&Step]) -> Vec<u8> {
+    let mut lines = parse(bytes);
+    for step in steps {
+        (step.change)(&mut lines);
+    }
+    lines
+        .iter()
+        .flat_map(|line| format!("{line}\n").into_bytes())
+        .collect()
+}
+
+/// The bytes after all of them.
+pub fn all(bytes: &[u8]) -> Vec<u8> {
+    apply(bytes, &REASONS.iter().collect::<Vec<_>>())
+}
+
+/// The lines as the SDK's parser sees them; what it cannot read is a string.
+fn parse(bytes: &[u8]) -> Vec<Value> {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
+    let lines = text.split('\n').filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            let whole = serde_json::from_str(line);
+            // Half surrogate pairs are letters to Python.
+            let mended = || serde_json::from_str(&line.replace("\\ud", "\\u0"));
+            whole
+                .or_else(|_| mended())
+                .unwrap_or_else(|_| Value::String(line.to_owned()))
+        })
+        .collect()
+}
+
+fn text<'a>(line: &'a Value, field: &str) -> Option<&'a str> {
+    line.get(field).and_then(Value::as_str)
+}
+
+fn parent(line: &Value) -> Option<&str> {
+    text(line, "parentUuid").filter(|parent| !parent.is_empty())
+}
+
+fn is_kept(line: &Value) -> bool {
+    let kinds = ["user", "assistant", "progress", "system", "attachment"];
+    text(line, "type").is_some_and(|kind| kinds.contains(&kind)) && text(line, "uuid").is_some()
+}
+
+/// Lines that the SDK passes over, but for `last-prompt`.
+fn drop_other_lines(lines: &mut Vec<Value>) {
+    lines.retain(|line| is_kept(line) || text(line, "type") == Some("last-prompt"));
+}
+
+fn drop_last_prompts(lines: &mut Vec<Value>) {
+    lines.retain(|line| text(line, "type") != Some("last-prompt"));
+}
+
+/// The later of two lines with one uuid counts.
+fn drop_earlier_copies(lines: &mut Vec<Value>) {
+    let mut seen = HashSet::new();
+    lines.reverse();
+    lines.retain(|line| !is_kept(line) || seen.insert(text(line, "uuid").map(str::to_owned)));
+    lines.reverse();
+}
+
+/// Where a parent is not to be found, the conversation begins.
+fn cut_at_missing_parents(lines: &mut Vec<Value>) {
+    let known: HashSet<String> = lines
+        .iter()
+        .filter(|line| is_kept(line))
+        .filter_map(|line| text(line, "uuid").map(str::to_owned))
+        .collect();
+    for line in lines.iter_mut() {
+        if parent(line).is_some_and(|parent| !known.contains(parent)) {
+            line["parentUuid"] = Value::Null;
+        }
+    }
+}
+
+/// A boundary is a line like any other; only its missing parent ends the walk.
+fn hide_boundaries(lines: &mut Vec<Value>) {
+    for line in lines.iter_mut() {
+        if text(line, "subtype") == Some("compact_boundary") && parent(line).is_some() {
+            line["subtype"] = json!("informational");
+        }
+    }
+}
+
+/// What a compaction preserved is not put back.
+fn drop_preserved(lines: &mut Vec<Value>) {
+    for line in lines.iter_mut() {
+        if let Some(Value::Object(metadata)) = line.get_mut("compactMetadata") {
+            metadata.remove("preservedMessages");
+            metadata.remove("preservedSegment");
+        }
+    }
+}
+
+/// The walk ends at the first line it meets again.
+fn cut_circle(lines: &mut Vec<Value>) {
+    let Some(leaf) = leaf(lines) else { return };
+    let by_uuid = by_uuid(lines);
+    let mut seen = HashSet::from([leaf]);
+    let mut at = leaf;
+    while let Some(&next) = parent(&lines[at]).and_then(|parent| by_uuid.get(parent)) {
+        if !seen.insert(next) {
+            lines[at]["parentUuid"] = Value::Null;
+            return;
+        }
+        at = next;
+    }
+}
+
+/// It goes on from the last line that nothing follows.
+fn name_leaf(lines: &mut Vec<Value>) {
+    if let Some(leaf) = leaf(lines) {
+        let uuid = lines[leaf]["uuid"].clone();
+        lines.push(json!({"type": "last-prompt", "leafUuid": uuid, "explicit": true}));
+    }
+}
+
+fn by_uuid(lines: &[Value]) -> HashMap<String, usize> {
+    let kept = lines.iter().enumerate().filter(|(_, line)| is_kept(line));
+    kept.filter_map(|(at, line)| Some((text(line, "uuid")?.to_owned(), at)))
+        .collect()
+}
+
+/// The line that the SDK goes on from.
+fn leaf(lines: &[Value]) -> Option<usize> {
+    let by_uuid = by_uuid(lines);
+    let kept = || lines.iter().filter(|line| is_kept(line));
+    let followed: HashSet<&str> = kept().filter_map(parent).collect();
+    let ends = kept().filter(|line| text(line, "uuid").is_some_and(|id| !followed.contains(id)));
+    let mut said: Vec<usize> = Vec::new();
+    for end in ends {
+        let mut seen = HashSet::new();
+        let mut at = text(end, "uuid").and_then(|id| by_uuid.get(id)).copied();
+        while let Some(here) = at.filter(|here| seen.insert(*here)) {
+            if matches!(text(&lines[here], "type"), Some("user" | "assistant")) {
+                said.push(here);
+                break;
+            }
+            at = parent(&lines[here]).and_then(|id| by_uuid.get(id)).copied();
+        }
+    }
+    let is_set = |line: &Value, field: &str| match line.get(field) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(_) => true,
+    };
+    let main = said.iter().copied().filter(|at| {
+        let hidden = ["isSidechain", "teamName", "isMeta"];
+        !hidden.iter().any(|field| is_set(&lines[*at], field))
+    });
+    main.max().or_else(|| said.iter().copied().max())
+}
