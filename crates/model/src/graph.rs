@@ -4,7 +4,7 @@
 //! Every line still gets one place. What a client makes of the same lines is in
 //! [`crate::view::messages`], which uses the same two steps with that client's rules.
 
-use foldhash::{HashMap, HashMapExt};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::entry::{Kind, Parent};
 use crate::id::Id;
@@ -134,6 +134,7 @@ pub fn cut_cycles(links: &mut Links) {
         place[at as usize] = position as u32;
     }
     let mut settled = vec![false; links.parent.len()];
+    let mut cut_once = HashSet::new();
     for start in links.order.clone() {
         while let Some(circle) = circle_from(links, start, &mut settled) {
             let later = |&at: &Index| {
@@ -149,13 +150,31 @@ pub fn cut_cycles(links: &mut Links) {
             let before = place[cut as usize]
                 .checked_sub(1)
                 .map(|at| links.order[at as usize]);
-            let again = links.cycles.contains(&cut)
-                || before.is_some_and(|before| circle.contains(&before));
-            links.parent[cut as usize] = before.filter(|_| !again);
+            let first = cut_once.insert(cut);
+            let joins = |before: &Index| first && leads_away(links, *before, cut, &settled);
+            links.parent[cut as usize] = before.filter(joins);
             links.cycles.push(cut);
         }
     }
 }
+
+/// Whether walking up from a line soon comes to one that is known to lead to a root. If not,
+/// it may lead back to `cut`, and a new circle is worse than a new root.
+fn leads_away(links: &Links, from: Index, cut: Index, settled: &[bool]) -> bool {
+    let mut next = Some(from);
+    for _ in 0..STEPS {
+        match next {
+            None => return true,
+            Some(at) if settled[at as usize] => return true,
+            Some(at) if at == cut => return false,
+            Some(at) => next = links.parent[at as usize],
+        }
+    }
+    false
+}
+
+/// How far to look; without a limit, a file of circles would take quadratic time.
+const STEPS: usize = 64;
 
 /// Whether walking up from any line would never end.
 pub fn has_cycle(links: &Links) -> bool {

@@ -10,6 +10,9 @@ use crate::entry::Kind;
 use crate::input::{self, Facts, Input};
 use crate::session::{Index, Session};
 
+/// Nobody types more than this ahead; a file that says so must not make us slow.
+const WAITING: usize = 1_000;
+
 /// The texts, each with the line at which it was taken up.
 pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
     let mut out: Vec<(Index, String)> = Vec::new();
@@ -31,7 +34,12 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
                 out.push((index as Index, text.trim().to_owned()));
             }
             Kind::Queue { operation, text } => match &**operation {
-                "enqueue" => waiting.push_back(text.as_deref()),
+                "enqueue" => {
+                    waiting.push_back(text.as_deref());
+                    if waiting.len() > WAITING {
+                        waiting.pop_front();
+                    }
+                }
                 "dequeue" => drop(waiting.pop_front()),
                 "popAll" => waiting.clear(),
                 "remove" => {

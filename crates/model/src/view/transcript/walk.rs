@@ -39,8 +39,20 @@ pub(super) struct Walk<'a> {
     rows: Vec<TurnRow>,
     calls: HashMap<Index, Index>,
     orphans: HashSet<Index>,
+    /// Blocks of replies that were said, not only written again.
+    said: Vec<bool>,
     before: Vec<Index>,
     turns: Vec<(Index, Vec<Index>)>,
+}
+
+fn said(session: &Session) -> Vec<bool> {
+    let mut said = vec![false; session.blocks.len()];
+    for message in &session.messages {
+        for (_, block) in session.content(message) {
+            said[block as usize] = true;
+        }
+    }
+    said
 }
 
 impl<'a> Walk<'a> {
@@ -67,6 +79,7 @@ impl<'a> Walk<'a> {
                 .into_iter()
                 .map(|(_, block)| block)
                 .collect(),
+            said: said(session),
             before: Vec::new(),
             turns: Vec::new(),
         };
@@ -221,7 +234,7 @@ impl<'a> Walk<'a> {
                 let results = record.input == Input::Results;
                 self.user(later.filter(|_| !results).unwrap_or(record), items);
             }
-            Kind::Assistant => self.reply(at, record, items),
+            Kind::Assistant => self.reply(record, items),
             Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
             Kind::LocalCommand => self.local_command(record, items),
             Kind::ApiError => items.push(record, api_error(&self.bytes(record))),
@@ -335,7 +348,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn reply(&self, at: Index, record: &Record, items: &mut Items) {
+    fn reply(&self, record: &Record, items: &mut Items) {
         let Some(message) = record.message.map(|at| &self.session.messages[at as usize]) else {
             return;
         };
@@ -358,10 +371,12 @@ impl<'a> Walk<'a> {
         let model = message
             .model
             .map(|model| self.session.text(model).to_owned());
-        for (holder, block) in self.session.content(message) {
-            if holder == at {
-                self.block(record, block, &bytes, model.as_deref(), items);
-            }
+        for block in record
+            .blocks
+            .clone()
+            .filter(|&block| self.said[block as usize])
+        {
+            self.block(record, block, &bytes, model.as_deref(), items);
         }
     }
 
