@@ -17,5 +17,7 @@ mod cases_turns;
 mod corpus;
 mod hostile;
 mod make;
+mod rules_graph;
+mod rules_send;
 mod seeds;
 mod validity;
