@@ -212,7 +212,16 @@ fn conversations(
     place(&home, &altered);
     let again = ask(&home, &altered)?;
     for case in &altered {
-        if again.uuids.get(&case.id) != said.uuids.get(&case.id) {
+        // Cut parents and filled-in times may change which parallel results are put back.
+        let uuids = |said: &Said| {
+            said.uuids
+                .get(&case.id)
+                .cloned()
+                .flatten()
+                .unwrap_or_default()
+        };
+        let facts = parallel::Facts::of(&case.bytes);
+        if facts.compare(&uuids(&again), &uuids(said)).is_none() {
             strange.push(format!("{}: a step meant something to the SDK", case.name));
         }
     }

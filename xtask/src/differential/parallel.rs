@@ -49,17 +49,15 @@ impl Facts {
         Some(reasons)
     }
 
-    /// Calls without a result.
+    /// Calls of the file that these lines do not answer.
     fn open_calls(&self, uuids: &[String]) -> HashSet<&str> {
-        let all = |kind, field| {
-            uuids
-                .iter()
-                .flat_map(move |uuid| self.ids(uuid, kind, field))
-        };
-        let answered: HashSet<&str> = all("tool_result", "tool_use_id").collect();
-        all("tool_use", "id")
-            .filter(|id| !answered.contains(id))
-            .collect()
+        let answers = |uuid: &String| self.ids(uuid, "tool_result", "tool_use_id");
+        let answered: HashSet<&str> = uuids.iter().flat_map(answers).collect();
+        let calls = self
+            .lines
+            .keys()
+            .flat_map(|uuid| self.ids(uuid, "tool_use", "id"));
+        calls.filter(|id| !answered.contains(id)).collect()
     }
 
     /// The lines in order, but the lines of a reply together where its first stands, in any
