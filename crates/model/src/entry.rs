@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::block::{self, Block, BlockKind};
-use crate::fault::FaultKind;
+use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
 use crate::input::{self, Facts, Input, InputKinds};
 use crate::json::{self, Bad, Cursor, Span};
@@ -152,7 +152,6 @@ pub struct MessageHead {
     pub usage: Option<Usage>,
     /// Why the model stopped; a hint at most.
     pub stop: Option<Box<str>>,
-    role: Option<Box<str>>,
     time: Option<Time>,
 }
 
@@ -250,6 +249,7 @@ pub fn decode(line: &[u8]) -> Decoded {
             "the file begins with a byte order mark".into(),
         ));
     }
+    let text = simdutf8::basic::from_utf8(line).ok();
     let blank = |rest: &[u8]| rest.iter().all(|byte| byte.is_ascii_whitespace());
     if !blank(&line[at..])
         && line[at..]
@@ -262,7 +262,7 @@ pub fn decode(line: &[u8]) -> Decoded {
         return decoded;
     }
     while !blank(&line[at..]) {
-        match object(line, at) {
+        match object(line, text, at) {
             Ok((entry, end, control)) => {
                 // Room for one: growing by itself, a list begins with room for four.
                 decoded.entries.reserve_exact(1);
@@ -284,16 +284,16 @@ pub fn decode(line: &[u8]) -> Decoded {
             }
         }
     }
-    judge(line, &mut decoded);
+    judge(line, text.is_some(), &mut decoded);
     decoded
 }
 
-fn judge(line: &[u8], decoded: &mut Decoded) {
+fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
     if decoded.entries.len() > 1 {
         let why = format!("{} objects on one line", decoded.entries.len());
         decoded.faults.push((FaultKind::Glued, why));
     }
-    if std::str::from_utf8(line).is_err() && !decoded.entries.is_empty() {
+    if !is_utf8 && !decoded.entries.is_empty() {
         decoded
             .faults
             .push((FaultKind::NotUtf8, "bytes that are not UTF-8".into()));
@@ -304,9 +304,11 @@ fn judge(line: &[u8], decoded: &mut Decoded) {
             .iter()
             .all(|(kind, _)| *kind == FaultKind::ByteOrderMark);
     if nothing_read && !line.iter().all(u8::is_ascii_whitespace) {
-        decoded
-            .faults
-            .push((FaultKind::NotAnObject, "JSON, but not an object".into()));
+        let why = match line.trim_ascii() {
+            b"null" => NULL_LINE,
+            _ => "JSON, but not an object",
+        };
+        decoded.faults.push((FaultKind::NotAnObject, why.into()));
     }
     for entry in &mut decoded.entries {
         if let Some(text) = entry.bad_time.take() {
@@ -319,14 +321,15 @@ fn judge(line: &[u8], decoded: &mut Decoded) {
 
 /// Everything read from the top of a line before its kind is known.
 #[derive(Default)]
-struct Parts {
-    kind: Option<String>,
-    subtype: Option<String>,
+struct Parts<'a> {
+    kind: Option<Cow<'a, str>>,
+    subtype: Option<Cow<'a, str>>,
     uuid: Option<Id>,
     parent: Parent,
     logical_parent: Option<Id>,
     session: Option<Id>,
-    time: Option<String>,
+    time: Option<Cow<'a, str>>,
+    role: Option<Cow<'a, str>>,
     cwd: Option<Box<str>>,
     version: Option<Box<str>>,
     branch: Option<Box<str>>,
@@ -355,7 +358,7 @@ struct Parts {
     blocks: Vec<Block>,
     content: Vec<Block>,
     boundary: Boundary,
-    nested: Nested,
+    nested: Nested<'a>,
     result_agent: Option<Box<str>>,
     result_status: Option<Box<str>>,
     unknown: Vec<String>,
@@ -364,8 +367,8 @@ struct Parts {
 
 /// What `attachment` and `data` (of progress lines) say.
 #[derive(Default)]
-struct Nested {
-    kind: Option<String>,
+struct Nested<'a> {
+    kind: Option<Cow<'a, str>>,
     human: bool,
     text: Option<String>,
     copy: Option<MessageHead>,
@@ -376,8 +379,8 @@ type Read<T> = Result<T, Bad>;
 
 /// Reads the object at `at`: the entry (none if it is another value), where it ended, and
 /// whether it held raw control characters.
-fn object(line: &[u8], at: usize) -> Read<(Option<Entry>, usize, bool)> {
-    let mut cursor = Cursor::from(line, at);
+fn object(line: &[u8], text: Option<&str>, at: usize) -> Read<(Option<Entry>, usize, bool)> {
+    let mut cursor = Cursor::within(line, text, at);
     cursor.peek();
     let start = cursor.position();
     let mut parts = Parts::default();
@@ -399,16 +402,27 @@ fn owned(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
     Ok(cursor.text()?.map(Cow::into_owned))
 }
 
-impl Parts {
-    fn field(&mut self, c: &mut Cursor<'_>, line: &[u8], key: &str) -> Read<()> {
+impl<'a> Parts<'a> {
+    fn field(&mut self, c: &mut Cursor<'a>, line: &[u8], key: &str) -> Read<()> {
         match key {
-            "type" => self.kind = owned(c)?,
-            "subtype" => self.subtype = owned(c)?,
+            "type" => self.kind = c.text()?,
+            // On nearly every line, and nothing to learn from.
+            "userType"
+            | "requestId"
+            | "promptId"
+            | "session_id"
+            | "sourceToolAssistantUUID"
+            | "requestRef"
+            | "requestedModel"
+            | "effort"
+            | "perTurnEffort"
+            | "madeBy" => drop(c.skip()?),
+            "subtype" => self.subtype = c.text()?,
             "uuid" => self.uuid = id(c)?,
             "parentUuid" => self.parent = parent(c)?,
             "logicalParentUuid" => self.logical_parent = id(c)?,
             "sessionId" => self.session = id(c)?,
-            "timestamp" => self.time = owned(c)?,
+            "timestamp" => self.time = c.text()?,
             "cwd" => self.cwd = boxed(c)?,
             "version" => self.version = boxed(c)?,
             "gitBranch" => self.branch = boxed(c)?,
@@ -438,7 +452,8 @@ impl Parts {
             "planContent" => self.plan = c.text()?.is_some(),
             "message" => {
                 self.has_message = c.peek() == Some(b'{');
-                self.message = message(c, line, Some(&mut self.blocks), &mut self.unknown_inside)?;
+                (self.message, self.role) =
+                    message(c, line, Some(&mut self.blocks), &mut self.unknown_inside)?;
             }
             "content" => self.content = block::read(c, line, &mut self.unknown_inside)?,
             "origin" => self.origin = nested_text(c, "kind")?,
@@ -476,12 +491,12 @@ impl Parts {
         let kind_name = self
             .kind
             .take()
-            .or_else(|| self.message.role.as_deref().map(str::to_owned));
-        let kind_name = kind_name.unwrap_or_default();
-        if !self.has_message && matches!(kind_name.as_str(), "user" | "assistant") {
+            .or_else(|| self.role.take())
+            .unwrap_or_default();
+        if !self.has_message && matches!(&*kind_name, "user" | "assistant") {
             self.blocks = std::mem::take(&mut self.content);
         }
-        if !matches!(kind_name.as_str(), "user" | "assistant") {
+        if !matches!(&*kind_name, "user" | "assistant") {
             // 2.1.325 repeats messages inside its bookkeeping; they are not said again.
             self.message = MessageHead::default();
             self.blocks.clear();
@@ -705,6 +720,9 @@ pub(crate) fn media_note(blocks: &[Block]) -> String {
 
 /// At most `limit` characters.
 pub fn clip(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
     match text.char_indices().nth(limit) {
         Some((end, _)) => text[..end].to_owned(),
         None => text.to_owned(),
@@ -724,20 +742,22 @@ fn nested_text(c: &mut Cursor<'_>, wanted: &str) -> Read<Option<String>> {
     Ok(found)
 }
 
-fn message(
-    c: &mut Cursor<'_>,
+/// The message head, and the role it names.
+fn message<'a>(
+    c: &mut Cursor<'a>,
     line: &[u8],
     blocks: Option<&mut Vec<Block>>,
     unknown: &mut Vec<String>,
-) -> Read<MessageHead> {
+) -> Read<(MessageHead, Option<Cow<'a, str>>)> {
     let mut head = MessageHead::default();
+    let mut role = None;
     let mut content = Vec::new();
     let wants_content = blocks.is_some();
     c.object(|c, key| {
         match key {
             "id" => head.id = boxed(c)?,
             "model" => head.model = boxed(c)?,
-            "role" => head.role = boxed(c)?,
+            "role" => role = c.text()?,
             "stop_reason" => head.stop = boxed(c)?,
             "usage" => head.usage = usage(c)?,
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
@@ -754,7 +774,7 @@ fn message(
     if let Some(blocks) = blocks {
         *blocks = content;
     }
-    Ok(head)
+    Ok((head, role))
 }
 
 fn usage(c: &mut Cursor<'_>) -> Read<Option<Usage>> {
@@ -831,14 +851,14 @@ fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
     .map(drop)
 }
 
-fn nested(c: &mut Cursor<'_>, line: &[u8]) -> Read<Nested> {
+fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
     let mut nested = Nested {
         human: true,
         ..Nested::default()
     };
     c.object(|c, key| {
         match key {
-            "type" => nested.kind = owned(c)?,
+            "type" => nested.kind = c.text()?,
             "humanTurn" => nested.human &= c.truth()?,
             "origin" => nested.human &= nested_text(c, "kind")?.is_none_or(|kind| kind == "human"),
             "commandMode" => nested.human &= c.text()?.is_none_or(|mode| mode == "prompt"),
@@ -872,7 +892,10 @@ fn copied(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<MessageHead>> {
         }
         Ok(())
     })?;
-    Ok(copy.filter(|head| head.role.as_deref() == Some("assistant")))
+    let by_model = |(head, role): (MessageHead, Option<Cow<'_, str>>)| {
+        (role.as_deref() == Some("assistant")).then_some(head)
+    };
+    Ok(copy.and_then(by_model))
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! What was wrong with a line. Faults are data: they travel beside the session.
 
+/// The detail of a line that is `null`: some clients stumble over it, over no other value.
+pub const NULL_LINE: &str = "null, not an object";
+
 /// Something in the file that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {

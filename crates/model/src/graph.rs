@@ -4,7 +4,7 @@
 //! Every line still gets one place. What a client makes of the same lines is in
 //! [`crate::view::messages`], which uses the same two steps with that client's rules.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use crate::entry::{Kind, Parent};
 use crate::id::Id;

@@ -64,23 +64,37 @@ impl fmt::Debug for Id {
 }
 
 fn packed(text: &str) -> Option<[u8; 16]> {
-    let text = text.as_bytes();
-    if text.len() != 36 || DASHES.iter().any(|&at| text[at] != b'-') {
+    let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
+    if DASHES.iter().any(|&at| text[at] != b'-') {
         return None;
     }
     let mut bytes = [0u8; 16];
-    let places = (0..36).filter(|at| !DASHES.contains(at));
-    for (at, nibble) in places.zip(0..32) {
-        let digit = match text[at] {
-            digit @ b'0'..=b'9' => digit - b'0',
-            // Upper case would come back as lower case, so it stays text.
-            digit @ b'a'..=b'f' => digit - b'a' + 10,
-            _ => return None,
-        };
-        bytes[nibble / 2] = bytes[nibble / 2] << 4 | digit;
+    let mut at = 0;
+    let mut bad = 0;
+    for byte in &mut bytes {
+        at += usize::from(text[at] == b'-');
+        let (high, low) = (
+            NIBBLES[usize::from(text[at])],
+            NIBBLES[usize::from(text[at + 1])],
+        );
+        bad |= high | low;
+        *byte = high << 4 | low & 15;
+        at += 2;
     }
-    Some(bytes)
+    (bad & 16 == 0).then_some(bytes)
 }
+
+/// The value of each hexadecimal digit; 16 for anything else. Upper case would come back as
+/// lower case, so it stays text.
+const NIBBLES: [u8; 256] = {
+    let mut table = [16; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        table[b"0123456789abcdef"[digit as usize] as usize] = digit;
+        digit += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {
@@ -97,6 +111,13 @@ mod tests {
         ];
         for text in texts {
             assert_eq!(Id::new(text).to_string(), text);
+        }
+        for odd in [
+            "2f7236-9-cb3c-465d-8642-02ad42cb3466",
+            "-f723639-cb3c-465d-8642-02ad42cb346-",
+            "2f723639-cb3c-465d-8642-02ad42cb346g",
+        ] {
+            assert_eq!(Id::new(odd).to_string(), odd);
         }
         assert!(Id::new(texts[4]).is_zero() && !Id::new(texts[0]).is_zero());
     }

@@ -52,6 +52,8 @@ type Scan<T> = Result<T, Bad>;
 /// Walks over JSON text, value by value.
 pub struct Cursor<'a> {
     bytes: &'a [u8],
+    /// The same as text, where it is known to be UTF-8: strings need not be checked again.
+    text: Option<&'a str>,
     at: usize,
     /// Whether a string held a raw control character, which `JSON.parse` would refuse.
     pub control: bool,
@@ -67,8 +69,35 @@ impl<'a> Cursor<'a> {
     pub fn from(bytes: &'a [u8], at: usize) -> Cursor<'a> {
         Cursor {
             bytes,
+            text: None,
             at,
             control: false,
+        }
+    }
+
+    /// Starts at byte `at` of a line that is UTF-8 as a whole if `text` is given.
+    pub fn within(bytes: &'a [u8], text: Option<&'a str>, at: usize) -> Cursor<'a> {
+        Cursor {
+            bytes,
+            text,
+            at,
+            control: false,
+        }
+    }
+
+    /// The text of a string that stands at `span`.
+    fn string(&self, span: Span) -> Cow<'a, str> {
+        let inner = Span {
+            start: span.start + 1,
+            len: span.len.saturating_sub(2),
+        };
+        let raw = inner.of(self.bytes);
+        match self
+            .text
+            .and_then(|text| text.get(inner.start..inner.end()))
+        {
+            Some(text) if memchr::memchr(b'\\', raw).is_none() => Cow::Borrowed(text),
+            _ => string(span.of(self.bytes)),
         }
     }
 
@@ -119,7 +148,7 @@ impl<'a> Cursor<'a> {
             }
             let key = self.skip()?;
             self.expect(b':', "a colon should stand here")?;
-            let key = string(key.of(self.bytes));
+            let key = self.string(key);
             field(self, &key)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -160,7 +189,7 @@ impl<'a> Cursor<'a> {
     pub fn text(&mut self) -> Scan<Option<Cow<'a, str>>> {
         let span = self.skip()?;
         let raw = span.of(self.bytes);
-        Ok((raw.first() == Some(&b'"')).then(|| string(raw)))
+        Ok((raw.first() == Some(&b'"')).then(|| self.string(span)))
     }
 
     /// Takes a value; whether it is `true`.
@@ -379,7 +408,7 @@ pub fn string(raw: &[u8]) -> Cow<'_, str> {
     let inner = raw.strip_prefix(b"\"").unwrap_or(raw);
     let inner = inner.strip_suffix(b"\"").unwrap_or(inner);
     if memchr::memchr(b'\\', inner).is_none() {
-        return String::from_utf8_lossy(inner);
+        return lossy(inner);
     }
     Cow::Owned(unescape(inner))
 }
@@ -402,17 +431,22 @@ pub fn string_head(raw: &[u8], limit: usize) -> String {
     text
 }
 
+/// The quick check first: nearly all text is UTF-8.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 fn unescape(inner: &[u8]) -> String {
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(found) = memchr::memchr(b'\\', rest) {
-        text.push_str(&String::from_utf8_lossy(&rest[..found]));
+        text.push_str(&lossy(&rest[..found]));
         rest = &rest[found..];
         let (character, used) = escape(rest);
         text.push(character);
         rest = &rest[used.min(rest.len())..];
     }
-    text.push_str(&String::from_utf8_lossy(rest));
+    text.push_str(&lossy(rest));
     text
 }
 

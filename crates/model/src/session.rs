@@ -6,7 +6,9 @@
 //! somebody looks, so a session of a gigabyte takes some tens of megabytes. Views
 //! ([`crate::view`]) are pure functions of it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashSet, HashSetExt};
 
 use crate::block::{Block, BlockKind};
 use crate::entry::{self, Decoded, Entry, Kind, MessageHead, Parent, TitleSource};
@@ -451,7 +453,7 @@ impl Session {
         self.relocate_blocks(&record, entry.span.start);
         self.records.push(record);
         match twin {
-            Some(twin) => self.replace(twin, index, entry),
+            Some(twin) => self.replace(twin, index, &entry),
             None => self.settle(index, entry),
         }
     }
@@ -467,30 +469,49 @@ impl Session {
         }
     }
 
-    /// A later line with the same uuid counts in the place of the earlier one.
-    fn replace(&mut self, twin: Index, index: Index, entry: Entry) {
-        let first = &mut self.records[twin as usize];
-        let before = first.replaced_by.replace(index).unwrap_or(twin);
-        let detail = format!("line {} has the same uuid", first.line);
-        let (line, message) = (
+    /// A later line with the same uuid counts in the place of the earlier one: they change
+    /// places, and the earlier one is kept as the duplicate.
+    fn replace(&mut self, twin: Index, index: Index, entry: &Entry) {
+        let (line, first) = (
             self.records[index as usize].line,
-            self.records[twin as usize].message,
+            self.records[twin as usize].line,
         );
+        let detail = format!("line {first} has the same uuid");
         self.faults.push(Fault {
             line,
             kind: FaultKind::DuplicateUuid,
             detail,
         });
-        if let Some(at) = message {
-            self.records[index as usize].message = message;
-            let own = &mut self.messages[at as usize];
-            own.add(&entry.message, None, None, entry.at);
-            if let Some(place) = own.records.iter().position(|&record| record == before) {
-                own.records[place] = index;
+        self.move_calls(twin, index);
+        self.records.swap(twin as usize, index as usize);
+        let (before, behind) = self.records.split_at_mut(index as usize);
+        let (now, old) = (&mut before[twin as usize], &mut behind[0]);
+        std::mem::swap(&mut now.group, &mut old.group);
+        std::mem::swap(&mut now.thread, &mut old.thread);
+        (now.duplicate, old.duplicate) = (false, true);
+        now.message = old.message;
+        if let Some(at) = now.message {
+            self.messages[at as usize].add(&entry.message, None, None, entry.at);
+        }
+        self.pair(twin, entry);
+        self.describe(twin, entry.head.clone());
+    }
+
+    /// Calls and results of a line go with its bytes.
+    fn move_calls(&mut self, from: Index, to: Index) {
+        for at in self.records[from as usize].blocks.clone() {
+            let id = self.blocks[at as usize].id.as_ref();
+            let Some(&call) = id.and_then(|id| self.call_ids.get(id)) else {
+                continue;
+            };
+            let call = &mut self.calls[call as usize];
+            if call.block == at {
+                call.record = to;
+            }
+            if let Some(result) = call.result.as_mut().filter(|result| result.block == at) {
+                result.record = to;
             }
         }
-        self.pair(index, &entry);
-        self.describe(index, entry.head);
     }
 
     /// Places a new record among messages, calls and turns.
@@ -1006,7 +1027,7 @@ impl Session {
     }
 
     /// The title, if anything gave it one. `foreign` are titles that other files give to ids.
-    pub fn title(&self, foreign: &HashMap<Id, String>) -> Option<String> {
+    pub fn title(&self, foreign: &std::collections::HashMap<Id, String>) -> Option<String> {
         if let Some(title) = self.given_title() {
             return Some(title.to_owned());
         }

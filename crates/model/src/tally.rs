@@ -1,6 +1,6 @@
 //! Distinct texts in the order they were first met, and how often each was.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 /// A list of distinct texts with counts; a text is named by its index.
 #[derive(Clone, Debug, Default)]

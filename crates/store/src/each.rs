@@ -4,11 +4,14 @@
 //! last file to finish is a small one. Each thread keeps its buffers (see [`crate::read`]).
 
 use std::num::NonZero;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many threads to use unless somebody knows better.
 pub fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
+    // Asking costs several reads below /proc, as much as reading a small session.
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, NonZero::get))
 }
 
 /// What `job` makes of each item, in the order of the items.

@@ -107,7 +107,8 @@ impl Error {
                 Some("give the path of the one you mean")
             }
             Error::Ambiguous { .. } => Some("give more characters of the id"),
-            Error::NotAFile { .. } | Error::Io { .. } => None,
+            Error::NotAFile { .. } => Some("name a `.jsonl` file, or the start of a session id"),
+            Error::Io { .. } => None,
         }
     }
 }

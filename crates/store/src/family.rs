@@ -3,7 +3,8 @@
 //! Sub-agents whose lines stand inside the session's own file (1.0) are threads of the
 //! session; the model sees to those.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use unspool_model::entry::Kind;
 use unspool_model::session::{Role, Session};
@@ -109,6 +110,26 @@ pub fn agents_of<'a>(found: &'a Found, session: &SessionFile) -> Vec<&'a AgentFi
         .map(|(agent, _)| agent)
         .collect()
 }
+
+/// The files of all sub-agents by their sessions, once [`Found::identify_agents`] has told
+/// which belong to which.
+pub fn agents_by_session(found: &Found) -> HashMap<SessionKey<'_>, Vec<&AgentFile>> {
+    let mut by_session: HashMap<SessionKey<'_>, Vec<&AgentFile>> = HashMap::new();
+    for agent in &found.agents {
+        if let Some(session) = &agent.session {
+            let key = (
+                agent.config.as_path(),
+                agent.folder.as_str(),
+                session.as_str(),
+            );
+            by_session.entry(key).or_default().push(agent);
+        }
+    }
+    by_session
+}
+
+/// What tells a session from all others: its config folder, its project's folder, its id.
+pub type SessionKey<'a> = (&'a Path, &'a str, &'a str);
 
 /// What the first lines of a sub-agent's file tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

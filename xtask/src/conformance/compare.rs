@@ -61,7 +61,7 @@ pub fn version(options: &Options, version: &str) -> Result<Row, Problem> {
         };
         std::fs::write(&file, &case.text)?;
         let read = read(&reader, &file, version, &case)?;
-        let (seen, read) = (plain(options, seen.outcome), plain(options, read));
+        let seen = plain(options, seen.outcome, &case);
         count(options, &mut row, &case, &seen, &read);
     }
     let _ = std::fs::remove_file(&file);
@@ -104,10 +104,13 @@ fn count(options: &Options, row: &mut Row, case: &Case, seen: &Outcome, read: &O
     });
 }
 
-fn plain(options: &Options, outcome: Outcome) -> Outcome {
-    match outcome {
-        Outcome::Sent(history) if options.without_reminders => {
-            Outcome::Sent(reduce::without_reminders(&history))
+/// What the client sent, without reminders unless they are asked for.
+///
+/// Only this side is stripped: a reader that prints a reminder is wrong.
+fn plain(options: &Options, seen: Outcome, case: &Case) -> Outcome {
+    match seen {
+        Outcome::Sent(history) if !options.with_reminders => {
+            Outcome::Sent(reduce::without_reminders(&history, &Texts::of(&case.text)))
         }
         other => other,
     }
@@ -125,14 +128,14 @@ fn reader(options: &Options) -> Result<Reader, Problem> {
     }
     let root = options::root();
     let status = Command::new("cargo")
-        .args(["build", "--quiet"])
+        .args(["build", "--quiet", "--release", "--bin", "unspool"])
         .current_dir(&root)
         .status()?;
     if !status.success() {
         return Err("unspool could not be built".into());
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    Ok(Reader::Ours(target.join("debug/unspool")))
+    Ok(Reader::Ours(target.join("release/unspool")))
 }
 
 fn read(reader: &Reader, file: &Path, version: &str, case: &Case) -> Result<Outcome, Problem> {

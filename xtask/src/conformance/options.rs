@@ -30,8 +30,8 @@ pub struct Options {
     pub write_docs: bool,
     /// Whether to write `tests/conformance/<version>.json`.
     pub write_fixtures: bool,
-    /// Whether stored reminders are left out of the comparison.
-    pub without_reminders: bool,
+    /// Whether reminders take part in the comparison.
+    pub with_reminders: bool,
     /// Whether to print each difference.
     pub verbose: bool,
     /// Set when running inside the namespace.
@@ -40,7 +40,7 @@ pub struct Options {
 
 const USAGE: &str = "usage: cargo xtask conformance [VERSION…] [--corpus DIR] [--cache DIR] \
 [--record DIR] [--reader CMD] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] \
-[--verbose] [--without-reminders] [--write-docs] [--write-fixtures]";
+[--verbose] [--with-reminders] [--write-docs] [--write-fixtures]";
 
 impl Options {
     /// Reads the arguments; every path becomes absolute.
@@ -62,7 +62,7 @@ impl Options {
                 "--no-run" => options.run = false,
                 "--write-docs" => options.write_docs = true,
                 "--write-fixtures" => options.write_fixtures = true,
-                "--without-reminders" => options.without_reminders = true,
+                "--with-reminders" => options.with_reminders = true,
                 "--verbose" => options.verbose = true,
                 version if version.starts_with(|c: char| c.is_ascii_digit()) => {
                     options.versions.push(version.to_owned());
@@ -97,7 +97,7 @@ impl Options {
             run: true,
             write_docs: false,
             write_fixtures: false,
-            without_reminders: false,
+            with_reminders: false,
             verbose: false,
             inside: None,
         })

@@ -15,7 +15,7 @@ use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::each;
-use unspool_store::family::{agents_of, is_warm_up};
+use unspool_store::family::{agents_by_session, is_warm_up};
 use unspool_store::find::{AgentFile, Found, SessionFile};
 use unspool_store::project;
 use unspool_store::read::Reader;
@@ -143,11 +143,16 @@ struct Listed {
 
 /// The rows of all sessions that can be read.
 pub fn rows(world: &World, found: &Found, agents: bool, now: Time) -> Vec<SessionRow> {
-    let jobs: Vec<(&SessionFile, Vec<&AgentFile>)> = found
-        .sessions
-        .iter()
-        .map(|file| (file, agents_of(found, file)))
-        .collect();
+    let mut by_session = agents_by_session(found);
+    let mut jobs: Vec<(&SessionFile, Vec<&AgentFile>)> = Vec::new();
+    for file in &found.sessions {
+        let key = (
+            file.config.as_path(),
+            file.folder.as_str(),
+            file.id.as_str(),
+        );
+        jobs.push((file, by_session.remove(&key).unwrap_or_default()));
+    }
     let weight = |(file, agents): &(&SessionFile, Vec<&AgentFile>)| {
         file.bytes + agents.iter().map(|agent| agent.bytes).sum::<u64>()
     };

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use unspool_model::log::Source;
 use unspool_model::session::Role;
 use unspool_model::view::pick::{Pick, TurnRange};
-use unspool_model::view::transcript::{self, AgentFile};
+use unspool_model::view::transcript::{self, AgentFile, Body, Item};
 use unspool_show::style::Tools;
 use unspool_show::text::Conversation;
 use unspool_show::wire::block::BlockRow;
@@ -69,9 +69,10 @@ const LARGE: u64 = 16 << 20;
 /// Prints a conversation.
 pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
     let target = world.target(args.session.as_deref())?;
-    let chosen = match last_turns(args).filter(|_| is_large(&target)) {
-        Some(turns) => end_of(target, turns)?,
-        None => world.load(target)?,
+    let chosen = match last_turns(args).filter(|_| is_large(&target) && !args.agents) {
+        // Rows for machines name turns by their numbers, which only the whole file tells.
+        Some(turns) if !world.ui.json => end_of(target, turns)?,
+        _ => world.load(target)?,
     };
     print(world, args, &chosen)
 }
@@ -143,11 +144,27 @@ fn text(world: &World, args: &ShowArgs, chosen: &Chosen, pick: &Pick) -> Result<
     let main = &chosen.family.main;
     world.ui.paged(|out| {
         let mut conversation = Conversation::new(&style);
-        for items in transcript::parts(&main.session, &main.source, &agents, pick) {
+        let count = main
+            .session
+            .turns
+            .iter()
+            .filter(|turn| turn.thread == 0)
+            .count();
+        for mut items in transcript::parts(&main.session, &main.source, &agents, pick) {
+            if main.is_partial() {
+                items.iter_mut().for_each(|item| count_back(item, count));
+            }
             conversation.write(out, &items)?;
         }
         Ok(conversation.end(out)?)
     })
+}
+
+/// Where only the end was read, turns are numbered from there.
+fn count_back(item: &mut Item, count: usize) {
+    if let Body::Turn(head) = &mut item.body {
+        head.n -= count as i64 + 1;
+    }
 }
 
 fn agent_file(agent: &Agent) -> AgentFile<'_> {

@@ -1,15 +1,23 @@
 //! The Messages-API array that a client would send when it resumes the session.
 //!
 //! First the chain: which lines are live, in which order (`client`, and `own` for our own
-//! rules). Then the messages: lines merged (`assemble`), calls and results brought together
-//! (`pair`). Reminders that the client makes anew on every start are not part of the
+//! rules; `walk` and `siblings` are steps of it). Then the messages: what each line says
+//! (`speech`), what of it is sent (`assemble`), which lines are one message (`join`), calls
+//! and results brought together (`pair`). Reminders that the client makes anew on every start are not part of the
 //! conversation and are left out.
 
-pub(crate) mod assemble;
+mod assemble;
 mod client;
+mod join;
 mod own;
 mod pair;
+mod siblings;
+pub(crate) mod speech;
+mod walk;
 
+use crate::block::BlockKind;
+use crate::entry::Kind;
+use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Session};
 use crate::view::profile::Profile;
@@ -97,12 +105,34 @@ pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Res
         Outcome::Lines(lines) if profile == Profile::Strict => Resume::Messages(strict::accepted(
             assemble::assemble_own(session, source, &lines, &rules),
         )),
+        Outcome::Lines(lines) if rules.brittle && breaks(session, source, &lines) => {
+            Resume::NoConversation
+        }
         Outcome::Lines(lines) => {
             Resume::Messages(assemble::assemble(session, source, &lines, &rules))
         }
         Outcome::None => Resume::NoConversation,
         Outcome::Hangs => Resume::Hangs,
     }
+}
+
+/// Whether one of the lines has no content, or is a reply that is one string.
+fn breaks(session: &Session, source: &dyn Source, lines: &[Index]) -> bool {
+    lines.iter().any(|&at| {
+        let record = &session.records[at as usize];
+        let first = session.blocks_of(record).first();
+        match (&record.kind, first) {
+            (Kind::User | Kind::Assistant, None) => {
+                let bytes = session.bytes_of(source, record);
+                let content = json::find(&bytes, &["message", "content"]);
+                content.is_none_or(|span| !matches!(span.of(&bytes).first(), Some(b'[' | b'"')))
+            }
+            (Kind::Assistant, Some(block)) => {
+                block.kind == BlockKind::Text && block.span == block.body
+            }
+            _ => false,
+        }
+    })
 }
 
 /// The lines a client would build its messages from, or why there are none.

@@ -23,10 +23,16 @@ pub enum Profile {
 /// How a client chooses the line to go on from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
-    /// The newest time of all lines; the earlier line on a tie.
+    /// The newest prompt, reply or system line, the earlier one on a tie; a line without a
+    /// time is neither newer nor older than any other.
     Newest,
-    /// The last line of the file, or the one `last-prompt` names.
-    FileOrder,
+    /// The newest line of any kind, the earlier one on a tie; lines without a time do not
+    /// count.
+    NewestTimed,
+    /// The last line of the file, or the one that `last-prompt` names.
+    LastLine,
+    /// The same, but where lines follow the last line of the file, the newest of them.
+    LastBranch,
 }
 
 /// What a client does about a circle of parents.
@@ -36,8 +42,41 @@ pub enum Circle {
     Hangs,
     /// It stops at the first line it meets again.
     Stops,
-    /// It follows the file instead.
+    /// It treats a parent it has met as a lost one.
     Heals,
+}
+
+/// What a client does about a line that is `null`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NullLine {
+    /// It passes over it.
+    Skipped,
+    /// It reads no further.
+    EndsFile,
+    /// It gives up on the file.
+    Fails,
+}
+
+/// What becomes of parallel calls and results beside the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Siblings {
+    /// They are lost.
+    Lost,
+    /// They follow the last line of their message: calls by time, then results by time.
+    AfterMessage,
+    /// They stand among the lines of their message as they do in the file.
+    InFileOrder,
+}
+
+/// What becomes of lines that a compaction preserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preserved {
+    /// They are lost.
+    Lost,
+    /// They are put back if the boundary names the first and the last of them.
+    Segment,
+    /// They are put back if the boundary lists them, or else names first and last.
+    ListOrSegment,
 }
 
 /// How calls and results are paired before sending.
@@ -60,6 +99,28 @@ pub enum Join {
     AcrossResults,
 }
 
+/// How a prompt is sent that was typed while the model worked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queued {
+    /// Not as a message of the conversation.
+    LeftOut,
+    /// As a reminder in these words, inside the result before it where that is one string.
+    Glued(&'static str, &'static str),
+    /// As a text of its own, as the line has it or else in these words.
+    Text(&'static str, &'static str),
+}
+
+/// What becomes of thinking of another model than the one the session goes on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignThinking {
+    /// It is sent.
+    Kept,
+    /// It is dropped if it is signed.
+    DroppedIfSigned,
+    /// It is dropped.
+    Dropped,
+}
+
 /// The rules of one profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
@@ -67,42 +128,64 @@ pub struct Rules {
     pub leaf: Leaf,
     /// Circles of parents.
     pub circle: Circle,
+    /// Lines that are `null`.
+    pub null_line: NullLine,
     /// Lines of one message.
     pub join: Join,
-    /// Unknown parents are healed by time; otherwise the history is cut there.
+    /// Lost parents are healed by time; otherwise the history is cut there.
     pub heals: bool,
     /// Several objects on one line are read.
     pub reads_glued: bool,
-    /// Lines without an id take part (all of them as one).
-    pub takes_nameless: bool,
     /// Without any line there is an empty conversation, not none.
     pub starts_empty: bool,
     /// `progress` lines are links of the chain.
     pub progress: bool,
-    /// Parallel calls and their results are brought back by message id.
-    pub siblings: bool,
-    /// Lines that a compaction preserved are put back.
-    pub preserved: bool,
+    /// Parallel calls and results beside the chain.
+    pub siblings: Siblings,
+    /// Lines that a compaction preserved.
+    pub preserved: Preserved,
     /// The output of local commands is sent.
     pub local_commands: bool,
-    /// Prompts typed while the model worked are sent.
-    pub queued: bool,
+    /// Prompts typed while the model worked.
+    pub queued: Queued,
+    /// Attachments that become reminders in the words of the moment; they part texts.
+    pub reminders: &'static [&'static str],
     /// A call at the very end gets a synthetic result; otherwise it is dropped.
     pub completes: bool,
     /// How calls and results are paired before sending.
     pub pairing: Pairing,
+    /// A message of results without calls is replaced by a note at either end of the history.
+    pub notes_orphans: bool,
     /// Two texts that become neighbours in one message are parted by a line end.
     pub parts_texts: bool,
-    /// Lines of thinking or blank text alone are dropped, empty ones filled.
+    /// Results come first even among the blocks of one line.
+    pub results_first: bool,
+    /// Lines of thinking or blank text alone are dropped, empty replies filled.
     pub fills: bool,
+    /// Blank text stays where other lines of its message say something.
+    pub keeps_blank: bool,
+    /// Empty prompts say so, and replies that say no more than that are dropped.
+    pub marks_empty: bool,
+    /// A prompt without blocks is sent as an empty message.
+    pub sends_empty: bool,
     /// Calls stand behind all other blocks of their message.
     pub calls_last: bool,
-    /// Thinking of another model than the last one is dropped.
-    pub drops_foreign_thinking: bool,
+    /// Thinking of another model.
+    pub foreign_thinking: ForeignThinking,
+    /// Models the client does not know, by a part of their names, and the one it takes instead.
+    pub unknown_models: (&'static [&'static str], &'static str),
+    /// Tools that are sent under a newer name.
+    pub renamed_tools: &'static [(&'static str, &'static str)],
+    /// The plan is taken out of calls that present one.
+    pub hides_plans: bool,
+    /// Images in prompts are sent as the text `[image]`.
+    pub images_as_text: bool,
     /// Notifications of background tasks are sent as reminders.
     pub wraps_notifications: bool,
-    /// A reply that is one string, or a prompt without content, makes resuming fail.
+    /// A line without content, or a reply that is one string, makes resuming fail.
     pub brittle: bool,
+    /// A result without a time makes resuming fail.
+    pub needs_result_times: bool,
     /// Failed results keep only their text.
     pub errors_are_text: bool,
 }
@@ -149,72 +232,142 @@ impl Profile {
 
     /// Its rules.
     pub fn rules(self) -> Rules {
-        let newest = Rules {
-            leaf: Leaf::FileOrder,
-            circle: Circle::Heals,
-            join: Join::AcrossResults,
-            heals: true,
-            reads_glued: true,
-            takes_nameless: true,
-            starts_empty: false,
-            progress: false,
-            siblings: true,
-            preserved: true,
-            local_commands: true,
-            queued: true,
-            completes: true,
-            pairing: Pairing::Full,
-            parts_texts: true,
-            fills: true,
-            calls_last: true,
-            drops_foreign_thinking: true,
-            wraps_notifications: true,
-            brittle: false,
-            errors_are_text: true,
-        };
-        let v2_1_200 = Rules {
-            completes: false,
-            reads_glued: false,
-            ..newest
-        };
-        let v2_1_100 = Rules {
-            leaf: Leaf::Newest,
-            preserved: false,
-            queued: false,
-            calls_last: false,
-            drops_foreign_thinking: false,
-            wraps_notifications: false,
-            errors_are_text: false,
-            ..v2_1_200
-        };
-        let v2_1_45 = Rules {
-            circle: Circle::Stops,
-            heals: false,
-            progress: true,
-            siblings: false,
-            local_commands: false,
-            pairing: Pairing::Gentle,
-            parts_texts: false,
-            ..v2_1_100
-        };
         match self {
-            Profile::V2_0_50 => Rules {
-                circle: Circle::Hangs,
-                join: Join::Neighbours,
-                starts_empty: true,
-                progress: false,
-                pairing: Pairing::None,
-                fills: false,
-                brittle: true,
-                ..v2_1_45
-            },
-            Profile::V2_1_45 => v2_1_45,
-            Profile::V2_1_100 => v2_1_100,
-            Profile::V2_1_200 => v2_1_200,
-            Profile::V2_1_325 | Profile::Strict => newest,
+            Profile::V2_0_50 => V2_0_50,
+            Profile::V2_1_45 => V2_1_45,
+            Profile::V2_1_100 => V2_1_100,
+            Profile::V2_1_200 => V2_1_200,
+            Profile::V2_1_325 => V2_1_325,
+            Profile::Strict => STRICT,
         }
     }
 }
+
+const WHILE_WORKING: Queued = Queued::Glued(
+    "The user sent a new message while you were working:\n",
+    "\n\nIMPORTANT: After completing your current task, you MUST address the user's message \
+     above. Do not ignore it.",
+);
+
+const V2_1_325: Rules = Rules {
+    leaf: Leaf::LastBranch,
+    circle: Circle::Heals,
+    null_line: NullLine::Skipped,
+    join: Join::AcrossResults,
+    heals: true,
+    reads_glued: true,
+    starts_empty: false,
+    progress: false,
+    siblings: Siblings::InFileOrder,
+    preserved: Preserved::ListOrSegment,
+    local_commands: true,
+    queued: Queued::Text(
+        "The user sent a new message while you were working:\n",
+        "\n\nThis is how Claude Code surfaces messages the user sends mid-turn \u{2014} within the \
+         running turn, often alongside the next tool result, rather than as a separate \
+         conversation turn. Address the message above as you continue this turn.",
+    ),
+    reminders: &[],
+    completes: true,
+    pairing: Pairing::Full,
+    notes_orphans: true,
+    parts_texts: true,
+    results_first: false,
+    fills: true,
+    keeps_blank: false,
+    marks_empty: true,
+    sends_empty: false,
+    calls_last: true,
+    foreign_thinking: ForeignThinking::Dropped,
+    unknown_models: (&[], ""),
+    renamed_tools: &[("Task", "Agent")],
+    hides_plans: false,
+    images_as_text: false,
+    wraps_notifications: true,
+    brittle: false,
+    needs_result_times: false,
+    errors_are_text: true,
+};
+
+const V2_1_200: Rules = Rules {
+    leaf: Leaf::LastLine,
+    null_line: NullLine::Fails,
+    siblings: Siblings::AfterMessage,
+    queued: Queued::LeftOut,
+    completes: false,
+    notes_orphans: false,
+    keeps_blank: true,
+    sends_empty: true,
+    foreign_thinking: ForeignThinking::DroppedIfSigned,
+    unknown_models: (&["opus-5"], "claude-opus-4-8"),
+    wraps_notifications: false,
+    brittle: true,
+    needs_result_times: true,
+    ..V2_1_325
+};
+
+const V2_1_100: Rules = Rules {
+    leaf: Leaf::NewestTimed,
+    circle: Circle::Stops,
+    null_line: NullLine::EndsFile,
+    reads_glued: false,
+    preserved: Preserved::Segment,
+    queued: WHILE_WORKING,
+    reminders: &[
+        "todo_reminder",
+        "task_reminder",
+        "hook_additional_context",
+        "file",
+    ],
+    keeps_blank: false,
+    marks_empty: false,
+    calls_last: false,
+    foreign_thinking: ForeignThinking::Kept,
+    unknown_models: (&[], ""),
+    ..V2_1_200
+};
+
+const V2_1_45: Rules = Rules {
+    leaf: Leaf::Newest,
+    heals: false,
+    progress: true,
+    siblings: Siblings::Lost,
+    preserved: Preserved::Lost,
+    local_commands: false,
+    reminders: &[],
+    pairing: Pairing::Gentle,
+    parts_texts: false,
+    sends_empty: false,
+    renamed_tools: &[],
+    hides_plans: true,
+    images_as_text: true,
+    needs_result_times: false,
+    errors_are_text: false,
+    ..V2_1_100
+};
+
+const V2_0_50: Rules = Rules {
+    circle: Circle::Hangs,
+    null_line: NullLine::Skipped,
+    join: Join::Neighbours,
+    starts_empty: true,
+    progress: false,
+    queued: Queued::Glued(
+        "The user sent the following message:\n",
+        "\n\nPlease address this message and continue with your tasks.",
+    ),
+    pairing: Pairing::None,
+    results_first: true,
+    fills: false,
+    hides_plans: false,
+    images_as_text: false,
+    ..V2_1_45
+};
+
+const STRICT: Rules = Rules {
+    renamed_tools: &[],
+    ..V2_1_325
+};
 
 fn numbers(version: &str) -> Option<(u32, u32, u32)> {
     let mut parts = version.trim_start_matches('v').splitn(3, '.');

@@ -27,10 +27,8 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
         .filter(|(_, record)| record.thread == 0)
     {
         match &record.kind {
-            Kind::QueuedCommand { human, text } => {
-                if *human && is_typed(text) {
-                    out.push((index as Index, text.trim().to_owned()));
-                }
+            Kind::QueuedCommand { human: true, text } if is_typed(text) => {
+                out.push((index as Index, text.trim().to_owned()));
             }
             Kind::Queue { operation, text } => match &**operation {
                 "enqueue" => waiting.push_back(text.as_deref()),

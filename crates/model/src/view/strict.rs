@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::json;
-use crate::view::messages::assemble::{result_piece, text_piece};
+use crate::view::messages::speech::{result_piece, text_piece};
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
 
 const LOST: &str = "[The result of this call is not in the transcript]";
@@ -133,7 +133,11 @@ fn known(mut piece: Piece, role: Speaker) -> Option<Piece> {
             })
         }
         (PieceKind::Thinking, Speaker::Assistant) => {
-            let sealed = !text("signature").is_empty() || !text("data").is_empty();
+            let said = value.get("thinking").is_some_and(|said| said.is_string());
+            let sealed = match text("type") {
+                "thinking" => said && !text("signature").is_empty(),
+                _ => !text("data").is_empty(),
+            };
             sealed.then_some(piece)
         }
         (PieceKind::Call, Speaker::Assistant) => {

@@ -140,8 +140,8 @@ pub struct Note {
 /// The head of a turn.
 #[derive(Clone, Debug)]
 pub struct TurnHead {
-    /// Its number, from 1.
-    pub n: u32,
+    /// Its number, from 1; negative where it is counted from the end.
+    pub n: i64,
     /// What opened it.
     pub kind: Input,
     /// How long it took.

@@ -227,7 +227,11 @@ fn gather_lines(
         };
         let row = &mut rows[at];
         match &record.kind {
-            Kind::TurnDuration(duration) => row.duration_ms = *duration,
+            Kind::TurnDuration(duration) => {
+                row.duration_ms = *duration;
+                row.closed = true;
+            }
+            Kind::StopHookSummary => row.closed = true,
             Kind::CompactBoundary(boundary) => row.compacted |= !boundary.micro,
             Kind::User => row.interrupted |= record.input == Input::Interrupt,
             // The client's own last word: an API error, or that nothing was asked.

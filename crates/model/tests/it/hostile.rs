@@ -101,7 +101,6 @@ fn a_line_that_is_its_own_parent_ends_and_loses_no_line() {
 }
 
 #[test]
-#[ignore = "not so yet: neither is shown"]
 fn of_two_lines_with_one_uuid_the_later_one_is_shown_once() {
     let read = check_graph(
         &[

@@ -23,6 +23,8 @@ const KNOWN: [&str; 6] = [
 const NO_RESPONSE: &str = "No response requested.";
 const CONTINUE: &str = "Continue from where you left off.";
 const REMINDER: &str = "<system-reminder>";
+/// What parts a result from a reminder behind it.
+const GLUED: &str = " + ";
 const SHOWN: usize = 60;
 
 /// The strings of a transcript; what is not among them was made by the client.
@@ -49,6 +51,9 @@ impl Texts {
                 }
                 collect(&value["attachment"]["prompt"], &mut texts.spoken);
                 collect(&value["rendered"], &mut texts.stored);
+                if value["attachment"]["type"] == "queued_command" {
+                    collect(&value["rendered"], &mut texts.spoken);
+                }
             }
         }
         texts
@@ -92,7 +97,29 @@ fn unwrapped(text: &str) -> &str {
 /// reminders and system texts that are not in the transcript, and the closing
 /// pair that a resume adds to an unanswered conversation.
 pub fn history(messages: &Value, texts: &Texts) -> Vec<Value> {
-    let mut reduced: Vec<(String, Vec<String>)> = Vec::new();
+    let mut kept = before_prompt(messages, texts);
+    let trailing = kept
+        .iter()
+        .rposition(|message| message["role"] != "system")
+        .map_or(0, |last| last + 1);
+    let mut system = kept.split_off(trailing);
+    strip_closing(&mut kept);
+    kept.append(&mut system);
+    let mut reduced = Vec::new();
+    for message in &kept {
+        let all = contents(&message["content"]);
+        let blocks: Vec<String> = all.iter().filter_map(|b| block(b, texts)).collect();
+        let role = &message["role"];
+        if !blocks.is_empty() || (all.is_empty() && role != "system") {
+            reduced.push(json!({"role": role, "blocks": blocks}));
+        }
+    }
+    reduced
+}
+
+/// The messages ahead of the prompt of the run, without what is made afresh.
+fn before_prompt(messages: &Value, texts: &Texts) -> Vec<Value> {
+    let mut kept = Vec::new();
     let mut over = false;
     for message in messages.as_array().into_iter().flatten() {
         let role = message["role"].as_str().unwrap_or_default();
@@ -105,21 +132,18 @@ pub fn history(messages: &Value, texts: &Texts) -> Vec<Value> {
             all = paragraphs(&all, texts);
         }
         let asked = all.iter().position(|block| block["text"] == PING);
-        let count = all.len();
-        if let Some(asked) = asked {
-            all.truncate(asked);
-            all.retain(|b| b["type"] != "text" || block(b, texts).is_some());
+        let had = all.len();
+        all.truncate(asked.unwrap_or(had));
+        all.retain(|b| b["type"] != "text" || block(b, texts).is_some());
+        if asked.is_some() {
             end_without_seam(&mut all);
         }
-        let blocks: Vec<String> = all.iter().filter_map(|b| block(b, texts)).collect();
-        if !blocks.is_empty() || (count == 0 && role != "system") {
-            reduced.push((role.to_owned(), blocks));
+        if !all.is_empty() || (had == 0 && role != "system") {
+            kept.push(json!({"role": role, "content": all}));
         }
         over |= asked.is_some();
     }
-    strip_closing(&mut reduced);
-    let as_json = |(role, blocks)| json!({"role": role, "blocks": blocks});
-    reduced.into_iter().map(as_json).collect()
+    kept
 }
 
 /// Takes off the newline that the client adds to a text when another one follows.
@@ -130,47 +154,62 @@ fn end_without_seam(blocks: &mut [Value]) {
     }
 }
 
-/// The same without stored reminders, which not every reader wants.
-pub fn without_reminders(history: &[Value]) -> Vec<Value> {
+/// The history without reminders: system messages, and texts that are stored as attachments.
+///
+/// A reminder may stand by itself or behind a result. A text that somebody also said stays.
+pub fn without_reminders(history: &[Value], texts: &Texts) -> Vec<Value> {
+    let stored = texts
+        .stored
+        .iter()
+        .filter(|text| !texts.spoken.contains(*text));
+    let stored: BTreeSet<String> = stored
+        .flat_map(|text| [cut(text), cut(&format!("{text}\n"))])
+        .collect();
+    let plain = |block: &str| match block.split_once(' ') {
+        Some(("text", text)) if stored.contains(text) => None,
+        Some(("tool_result", _)) => Some(match block.split_once(GLUED) {
+            Some((result, reminder)) if stored.contains(reminder) => result.to_owned(),
+            _ => block.to_owned(),
+        }),
+        _ => Some(block.to_owned()),
+    };
     let spoken = history.iter().filter(|message| message["role"] != "system");
-    let mut plain: Vec<Value> = Vec::new();
+    let mut out: Vec<Value> = Vec::new();
     for message in spoken {
-        let blocks = message["blocks"].as_array().into_iter().flatten();
-        let is_reminder = |block: &Value| {
-            let text = block.as_str().and_then(|block| block.strip_prefix("text "));
-            text.is_some_and(|text| text.trim_start().starts_with(REMINDER))
-        };
         let before = message["blocks"].as_array().map_or(0, Vec::len);
-        let blocks: Vec<Value> = blocks
-            .filter(|block| !is_reminder(block))
-            .cloned()
+        let blocks = message["blocks"].as_array().into_iter().flatten();
+        let blocks: Vec<String> = blocks
+            .filter_map(|block| plain(block.as_str().unwrap_or_default()))
             .collect();
         if blocks.len() == before || !blocks.is_empty() {
-            plain.push(json!({"role": message["role"], "blocks": blocks}));
+            out.push(json!({"role": message["role"], "blocks": blocks}));
         }
     }
-    plain
+    out
 }
 
 /// Removes what a resume appends to a conversation that ends with the user.
-fn strip_closing(messages: &mut Vec<(String, Vec<String>)>) {
-    let says = |message: &(String, Vec<String>), role: &str, text: &str| {
-        message.0 == role && message.1 == [format!("text {text}")]
+fn strip_closing(messages: &mut Vec<Value>) {
+    let says = |block: &Value, text: &str| block["text"] == text;
+    let only = |message: &Value, text: &str| {
+        let all = contents(&message["content"]);
+        all.len() == 1 && says(&all[0], text)
     };
-    if messages
-        .last()
-        .is_some_and(|m| says(m, "assistant", NO_RESPONSE))
-    {
+    let answers = |m: &Value| m["role"] == "assistant" && only(m, NO_RESPONSE);
+    if messages.last().is_some_and(answers) {
         messages.pop();
     }
-    let Some(last) = messages.last_mut() else {
+    let Some(last) = messages.last_mut().filter(|last| last["role"] == "user") else {
         return;
     };
-    let goes_on = format!("text {CONTINUE}");
-    if last.0 == "user" && last.1.last() == Some(&goes_on) {
-        last.1.pop();
-        if last.1.is_empty() {
+    let mut blocks = contents(&last["content"]);
+    if blocks.last().is_some_and(|block| says(block, CONTINUE)) {
+        blocks.pop();
+        if blocks.is_empty() {
             messages.pop();
+        } else {
+            end_without_seam(&mut blocks);
+            last["content"] = blocks.into();
         }
     }
 }
@@ -270,7 +309,7 @@ fn shown(text: &str, texts: &Texts) -> String {
         let shown = if fresh {
             String::new()
         } else {
-            format!(" + {}", shown(&reminder, texts))
+            format!("{GLUED}{}", shown(&reminder, texts))
         };
         return format!("{}{shown}", cut(own));
     }

@@ -2,23 +2,26 @@
 
 use std::collections::HashSet;
 
-use crate::view::messages::assemble::{NO_CONTENT, result_piece, text_piece};
+use crate::view::messages::speech::{NO_CONTENT, result_piece, text_piece};
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
-use crate::view::profile::Pairing;
+use crate::view::profile::{Pairing, Rules};
 
 const MISSING: &str = "[Tool result missing due to internal error]";
 const ORPHANED: &str = "[Orphaned tool result removed due to conversation resume]";
 const DUPLICATE: &str = "[Tool use interrupted]";
 
 /// The same messages with each call answered right behind it and nothing answered twice.
-pub(super) fn paired(drafts: Vec<ApiMessage>, pairing: Pairing) -> Vec<ApiMessage> {
-    let full = pairing == Pairing::Full;
+pub(super) fn paired(drafts: Vec<ApiMessage>, rules: &Rules) -> Vec<ApiMessage> {
+    let full = rules.pairing == Pairing::Full;
     let mut out: Vec<ApiMessage> = Vec::with_capacity(drafts.len());
     let mut used: HashSet<Box<str>> = HashSet::new();
     let mut rest = drafts.into_iter().peekable();
     while let Some(message) = rest.next() {
         match message.role {
-            Speaker::User if full => out.extend(unasked(message, out.is_empty(), out.last())),
+            Speaker::User if full => {
+                let noted = rules.notes_orphans && out.is_empty();
+                out.extend(unasked(message, noted, out.last()));
+            }
             Speaker::User => out.push(message),
             Speaker::Assistant => {
                 if !full {
@@ -27,7 +30,8 @@ pub(super) fn paired(drafts: Vec<ApiMessage>, pairing: Pairing) -> Vec<ApiMessag
                 let (message, calls) = unique(message, &mut used, full);
                 out.push(message);
                 let next = rest.next_if(|next| next.role == Speaker::User);
-                out.extend(answered(&calls, next, full));
+                let noted = full && (rules.notes_orphans || rest.peek().is_some());
+                out.extend(answered(&calls, next, full, noted));
             }
         }
     }
@@ -37,7 +41,7 @@ pub(super) fn paired(drafts: Vec<ApiMessage>, pairing: Pairing) -> Vec<ApiMessag
 /// A user message that no reply precedes holds no results.
 fn unasked(
     mut message: ApiMessage,
-    first: bool,
+    noted: bool,
     before: Option<&ApiMessage>,
 ) -> Option<ApiMessage> {
     if before.is_some_and(|before| before.role == Speaker::Assistant) {
@@ -48,7 +52,7 @@ fn unasked(
         .content
         .retain(|piece| piece.kind != PieceKind::Result);
     if message.content.is_empty() && had > 0 {
-        if !first {
+        if !noted {
             return None;
         }
         message.content.push(own(ORPHANED));
@@ -81,10 +85,17 @@ fn unique(
 }
 
 /// What follows a reply: its results, once each, and a note for those that are missing.
-fn answered(calls: &[Box<str>], next: Option<ApiMessage>, full: bool) -> Option<ApiMessage> {
+fn answered(
+    calls: &[Box<str>],
+    next: Option<ApiMessage>,
+    full: bool,
+    noted: bool,
+) -> Option<ApiMessage> {
     let asked: HashSet<&str> = calls.iter().map(|call| &**call).collect();
-    let had_next = next.is_some();
-    let content = next.map(|next| next.content).unwrap_or_default();
+    let content = next.map(|next| next.content);
+    let was_empty = content.as_ref().is_some_and(Vec::is_empty);
+    let lost = noted && content.is_some() && !was_empty;
+    let content = content.unwrap_or_default();
     let given: HashSet<&str> = content
         .iter()
         .filter(|piece| piece.kind == PieceKind::Result)
@@ -106,10 +117,10 @@ fn answered(calls: &[Box<str>], next: Option<ApiMessage>, full: bool) -> Option<
         };
         asked.contains(&**call) && (seen.insert(call.clone()) || !full)
     }));
-    if pieces.is_empty() && had_next && full {
+    if pieces.is_empty() && lost {
         pieces.push(own(NO_CONTENT));
     }
-    (!pieces.is_empty()).then_some(ApiMessage {
+    (was_empty || !pieces.is_empty()).then_some(ApiMessage {
         role: Speaker::User,
         content: pieces,
     })

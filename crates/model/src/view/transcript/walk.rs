@@ -162,7 +162,7 @@ impl<'a> Walk<'a> {
     fn head(&self, at: usize) -> TurnHead {
         let row = self.rows.get(at).filter(|_| self.thread == 0);
         TurnHead {
-            n: at as u32 + 1,
+            n: at as i64 + 1,
             kind: self.record(self.turns[at].0).input,
             duration_ms: row.and_then(|row| row.duration_ms),
             live: row.is_none_or(|row| row.live),

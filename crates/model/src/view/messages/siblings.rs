@@ -1,0 +1,144 @@
+//! What parallel calls left beside the chain: it is a line, they were a tree.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::session::Index;
+use crate::view::messages::client::Lines;
+use crate::view::profile::Siblings;
+
+/// The chain with the lines beside it: lines of the same messages, and results of their calls.
+pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
+    let families = Families::of(lines);
+    let places: HashMap<Index, usize> = chain.iter().copied().zip(0..).collect();
+    let mut present: HashSet<Index> = chain.iter().copied().collect();
+    let mut done: HashSet<Index> = HashSet::new();
+    let mut before: HashMap<usize, Vec<Index>> = HashMap::new();
+    let mut peaks = None;
+    for (place, &at) in chain.iter().enumerate() {
+        let Some(message) = lines
+            .record(at)
+            .message
+            .filter(|&message| done.insert(message))
+        else {
+            continue;
+        };
+        let (members, results) = families.get(message);
+        let behind_last = |family: &[Index]| {
+            let on_chain = family.iter().filter_map(|line| places.get(line));
+            on_chain.max().map_or(place + 1, |last| last + 1)
+        };
+        let end = behind_last(&members);
+        let mut missing = |family: &[Index]| -> Vec<Index> {
+            let beside = family.iter().copied();
+            beside.filter(|&line| present.insert(line)).collect()
+        };
+        let (mut calls, mut answers) = (missing(&members), missing(&results));
+        if calls.is_empty() && answers.is_empty() {
+            continue;
+        }
+        if lines.rules.siblings == Siblings::AfterMessage {
+            for group in [&mut calls, &mut answers] {
+                group.sort_by_key(|&line| (lines.record(line).at, line));
+            }
+            let all = before.entry(end).or_default();
+            all.extend(calls.into_iter().chain(answers));
+            continue;
+        }
+        let end = end.max(behind_last(&results));
+        let peaks = peaks.get_or_insert_with(|| Peaks::of(&chain));
+        for line in calls.into_iter().chain(answers) {
+            let later = peaks.first_above(place + 1, line);
+            let target = later.map_or(end, |later| later.min(end));
+            before.entry(target).or_default().push(line);
+        }
+    }
+    if lines.rules.siblings == Siblings::InFileOrder {
+        before.values_mut().for_each(|group| group.sort_unstable());
+    }
+    let mut out = Vec::with_capacity(present.len());
+    for place in 0..=chain.len() {
+        out.extend(before.remove(&place).unwrap_or_default());
+        out.extend(chain.get(place));
+    }
+    out
+}
+
+/// Which lines make a message, and which results follow a line.
+struct Families {
+    members: HashMap<Index, Vec<Index>>,
+    results: HashMap<Index, Vec<Index>>,
+}
+
+impl Families {
+    fn of(lines: &Lines<'_>) -> Families {
+        let mut families = Families {
+            members: HashMap::new(),
+            results: HashMap::new(),
+        };
+        for &at in &lines.order {
+            let record = lines.record(at);
+            let named = |message: &Index| lines.session.messages[*message as usize].id.is_some();
+            if let Some(message) = record.message.filter(named) {
+                families.members.entry(message).or_default().push(at);
+            } else if let Some(call) = record.parent.id().and_then(|id| lines.find(id))
+                && lines.is_result(at)
+            {
+                families.results.entry(call).or_default().push(at);
+            }
+        }
+        families
+    }
+
+    /// The lines of a message, and the results that follow any of them.
+    fn get(&self, message: Index) -> (Vec<Index>, Vec<Index>) {
+        let members = self.members.get(&message).cloned().unwrap_or_default();
+        let results = members.iter().filter_map(|line| self.results.get(line));
+        let results = results.flatten().copied().collect();
+        (members, results)
+    }
+}
+
+/// A tree of maxima: finds the next larger line without looking at all of them.
+struct Peaks {
+    leaves: usize,
+    highest: Vec<u64>,
+}
+
+impl Peaks {
+    fn of(chain: &[Index]) -> Peaks {
+        let leaves = chain.len().next_power_of_two();
+        let mut highest = vec![0; 2 * leaves];
+        for (place, &at) in chain.iter().enumerate() {
+            highest[leaves + place] = u64::from(at) + 1;
+        }
+        for node in (1..leaves).rev() {
+            highest[node] = highest[2 * node].max(highest[2 * node + 1]);
+        }
+        Peaks { leaves, highest }
+    }
+
+    /// The first place from `from` on with a line behind `line` in the file.
+    fn first_above(&self, from: usize, line: Index) -> Option<usize> {
+        let wanted = u64::from(line) + 1;
+        let mut node = self.leaves + from;
+        if from >= self.leaves {
+            return None;
+        }
+        while self.highest[node] <= wanted {
+            while node % 2 == 1 {
+                node /= 2;
+            }
+            if node == 0 {
+                return None;
+            }
+            node += 1;
+        }
+        while node < self.leaves {
+            node *= 2;
+            if self.highest[node] <= wanted {
+                node += 1;
+            }
+        }
+        Some(node - self.leaves)
+    }
+}

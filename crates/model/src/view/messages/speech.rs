@@ -1,0 +1,312 @@
+//! What single lines say: their blocks, in the words the client would send.
+
+use crate::block::{Block, BlockKind};
+use crate::entry::Kind;
+use crate::json;
+use crate::log::Source;
+use crate::session::{Index, Record, Session};
+use crate::view::messages::{Piece, PieceKind, Speaker};
+use crate::view::profile::{Queued, Rules};
+
+pub(super) const NO_CONTENT: &str = "(no content)";
+const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
+
+/// What a speech comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A prompt, results or a reply.
+    Line,
+    /// A system line.
+    System,
+    /// An attachment: it rises to the last reply or result before it.
+    Attachment,
+}
+
+/// What one line says.
+pub(super) struct Speech {
+    pub(super) role: Speaker,
+    pub(super) origin: Origin,
+    /// The message id of a reply; lines without one share the empty id.
+    pub(super) id: Option<Box<str>>,
+    pub(super) model: Option<Index>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Speech {
+    pub(super) fn user(origin: Origin, pieces: Vec<Piece>) -> Speech {
+        Speech {
+            role: Speaker::User,
+            origin,
+            id: None,
+            model: None,
+            pieces,
+        }
+    }
+
+    pub(super) fn has(&self, kind: PieceKind) -> bool {
+        self.pieces.iter().any(|piece| piece.kind == kind)
+    }
+}
+
+pub(super) fn speeches(
+    session: &Session,
+    source: &dyn Source,
+    lines: &[Index],
+    rules: &Rules,
+) -> Vec<Speech> {
+    let spoken = lines.iter();
+    spoken
+        .filter_map(|&at| speech(session, source, at, rules))
+        .collect()
+}
+
+fn speech(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> Option<Speech> {
+    let record = &session.records[at as usize];
+    match &record.kind {
+        Kind::Assistant if record.api_error => None,
+        Kind::Assistant => {
+            let message = record.message.map(|at| &session.messages[at as usize]);
+            let mut pieces = pieces(session, source, at);
+            pieces.iter_mut().for_each(|piece| recall(piece, rules));
+            Some(Speech {
+                role: Speaker::Assistant,
+                origin: Origin::Line,
+                id: message.and_then(|message| message.id.clone()),
+                model: record.model,
+                pieces,
+            })
+        }
+        Kind::User => {
+            let pieces = prompt(session, source, at, rules);
+            let speaks = !pieces.is_empty() || rules.sends_empty;
+            speaks.then(|| Speech::user(Origin::Line, pieces))
+        }
+        Kind::LocalCommand if rules.local_commands => Some(Speech::user(
+            Origin::System,
+            local_command(session, source, record, at),
+        )),
+        Kind::QueuedCommand { human, text } => {
+            let piece = queued(session, source, at, (*human, text), rules)?;
+            Some(Speech::user(Origin::Attachment, vec![piece]))
+        }
+        Kind::Attachment => {
+            let piece = reminder(session, source, at, rules)?;
+            Some(Speech::user(Origin::Attachment, vec![piece]))
+        }
+        _ => None,
+    }
+}
+
+fn prompt(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> Vec<Piece> {
+    let mut pieces = pieces(session, source, at);
+    for piece in &mut pieces {
+        if rules.marks_empty && piece.empty && !piece.bare {
+            *piece = text_piece(NO_CONTENT, at);
+        }
+        if rules.wraps_notifications && session.records[at as usize].notifies {
+            wrap(piece);
+        }
+        if rules.images_as_text && is_image(piece) {
+            *piece = text_piece("[image]", at);
+        }
+    }
+    if rules.results_first {
+        pieces.sort_by_key(|piece| piece.kind != PieceKind::Result);
+    }
+    pieces
+}
+
+fn is_image(piece: &Piece) -> bool {
+    piece.kind == PieceKind::Other
+        && text_at(piece.json.as_bytes(), &["type"]).as_deref() == Some("image")
+}
+
+/// A call as this client would make it.
+fn recall(piece: &mut Piece, rules: &Rules) {
+    if piece.kind != PieceKind::Call || (rules.renamed_tools.is_empty() && !rules.hides_plans) {
+        return;
+    }
+    let json = piece.json.as_bytes();
+    let Some(name) = json::find(json, &["name"]) else {
+        return;
+    };
+    let tool = json::string(name.of(json)).into_owned();
+    let edit = match json::find(json, &["input"]) {
+        Some(input) if rules.hides_plans && tool == "ExitPlanMode" => {
+            let mut value = json::value(input.of(json));
+            if let Some(fields) = value.as_object_mut() {
+                fields.remove("plan");
+            }
+            (input, value.to_string())
+        }
+        _ => match rules.renamed_tools.iter().find(|(old, _)| *old == tool) {
+            Some((_, new)) => (name, json::quoted(new)),
+            None => return,
+        },
+    };
+    piece.json = spliced(&piece.json, edit);
+}
+
+/// The JSON text with one value replaced.
+pub(super) fn spliced(json: &str, (span, new): (json::Span, String)) -> String {
+    let edited = json::splice(json.as_bytes(), &[(span, new.into_bytes())]);
+    String::from_utf8_lossy(&edited).into_owned()
+}
+
+fn text_at(bytes: &[u8], path: &[&str]) -> Option<String> {
+    json::find(bytes, path).map(|span| json::string(span.of(bytes)).into_owned())
+}
+
+/// The text of a text piece.
+pub(super) fn text_of(piece: &Piece) -> Option<String> {
+    text_at(piece.json.as_bytes(), &["text"])
+}
+
+fn pieces(session: &Session, source: &dyn Source, at: Index) -> Vec<Piece> {
+    let record = &session.records[at as usize];
+    let bytes = session.bytes_of(source, record);
+    session
+        .blocks_of(record)
+        .iter()
+        .filter_map(|block| piece(block, &bytes, at))
+        .collect()
+}
+
+fn piece(block: &Block, bytes: &[u8], at: Index) -> Option<Piece> {
+    let raw = block.span.of(bytes);
+    let bare = *raw.first()? == b'"';
+    let json = if bare {
+        format!("{{\"type\":\"text\",\"text\":{}}}", json::mended(raw))
+    } else {
+        json::mended(raw)
+    };
+    let kind = match block.kind {
+        BlockKind::Text => PieceKind::Text,
+        BlockKind::Thinking | BlockKind::RedactedThinking => PieceKind::Thinking,
+        BlockKind::ToolUse => PieceKind::Call,
+        BlockKind::ToolResult => PieceKind::Result,
+        BlockKind::ServerToolUse | BlockKind::Image | BlockKind::Document | BlockKind::Other => {
+            PieceKind::Other
+        }
+    };
+    let is_text = block.kind == BlockKind::Text;
+    Some(Piece {
+        kind,
+        call: matches!(kind, PieceKind::Call | PieceKind::Result)
+            .then(|| block.id.clone())
+            .flatten(),
+        blank: is_text && block.blank,
+        empty: is_text && block.body.len <= 2,
+        bare,
+        is_error: block.is_error,
+        json,
+        record: Some(at),
+    })
+}
+
+/// Notifications go out as reminders.
+fn wrap(piece: &mut Piece) {
+    if let Some(text) = text_of(piece) {
+        *piece = text_piece(&as_reminder(&text), piece.record.unwrap_or_default());
+    }
+}
+
+fn as_reminder(text: &str) -> String {
+    format!("{}\n{text}\n{}", REMINDER.0, REMINDER.1)
+}
+
+/// The words inside a reminder.
+fn unwrapped(text: &str) -> &str {
+    let text = text.trim();
+    let inner = text
+        .strip_prefix(REMINDER.0)
+        .and_then(|text| text.strip_suffix(REMINDER.1));
+    inner.map_or(text, |inner| inner.trim_matches('\n'))
+}
+
+/// A text of the client's or of ours.
+pub(crate) fn text_piece(text: &str, at: Index) -> Piece {
+    Piece {
+        kind: PieceKind::Text,
+        call: None,
+        blank: text.trim().is_empty(),
+        empty: text.is_empty(),
+        bare: false,
+        is_error: false,
+        json: format!("{{\"type\":\"text\",\"text\":{}}}", json::quoted(text)),
+        record: Some(at),
+    }
+}
+
+/// A failed result that no tool wrote.
+pub(crate) fn result_piece(call: &str, text: &str) -> Piece {
+    let json = format!(
+        "{{\"type\":\"tool_result\",\"content\":{},\"is_error\":true,\"tool_use_id\":{}}}",
+        json::quoted(text),
+        json::quoted(call)
+    );
+    let base = text_piece(text, 0);
+    Piece {
+        kind: PieceKind::Result,
+        call: Some(call.into()),
+        is_error: true,
+        json,
+        record: None,
+        ..base
+    }
+}
+
+fn local_command(session: &Session, source: &dyn Source, record: &Record, at: Index) -> Vec<Piece> {
+    let text = text_at(&session.bytes_of(source, record), &["content"]);
+    let text = text
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| NO_CONTENT.to_owned());
+    vec![text_piece(&text, at)]
+}
+
+/// A prompt that was typed while the model worked.
+fn queued(
+    session: &Session,
+    source: &dyn Source,
+    at: Index,
+    (human, prompt): (bool, &str),
+    rules: &Rules,
+) -> Option<Piece> {
+    match rules.queued {
+        Queued::LeftOut => None,
+        Queued::Glued(before, after) => {
+            let words = format!("{before}{prompt}{after}");
+            Some(text_piece(&as_reminder(&words), at))
+        }
+        Queued::Text(before, after) => human.then(|| {
+            let bytes = session.bytes_of(source, &session.records[at as usize]);
+            match text_at(&bytes, &["rendered", "0", "content"]) {
+                Some(rendered) => text_piece(unwrapped(&rendered), at),
+                None => text_piece(&format!("{before}{prompt}{after}"), at),
+            }
+        }),
+    }
+}
+
+/// The place of a reminder that the client words afresh: it parts texts, and is not sent.
+fn reminder(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> Option<Piece> {
+    if rules.reminders.is_empty() {
+        return None;
+    }
+    let bytes = session.bytes_of(source, &session.records[at as usize]);
+    let kind = text_at(&bytes, &["attachment", "type"])?;
+    rules.reminders.contains(&kind.as_str()).then(|| Piece {
+        json: String::new(),
+        ..text_piece("", at)
+    })
+}
+
+/// Whether the piece only marks the place of a reminder.
+pub(super) fn is_mark(piece: &Piece) -> bool {
+    piece.json.is_empty()
+}
+
+/// Whether the text is a reminder, or marks the place of one.
+pub(super) fn is_reminder(piece: &Piece) -> bool {
+    is_mark(piece) || text_of(piece).is_some_and(|text| text.starts_with(REMINDER.0))
+}

@@ -1,0 +1,122 @@
+//! The way from a line to its ancestors, as a client goes it.
+
+use std::collections::HashSet;
+
+use crate::session::Index;
+use crate::view::messages::client::Lines;
+use crate::view::profile::Circle;
+
+/// A line that follows a lost parent is joined to the newest line before it, if that is not
+/// older than this.
+const HEAL_MS: u64 = 5_000;
+
+/// A walk up the parents: no line is met twice.
+pub(super) struct Walk<'l, 'a> {
+    lines: &'l Lines<'a>,
+    seen: HashSet<Index>,
+    /// Which lines are left, by time; made when the first parent is lost.
+    free: Option<Free>,
+}
+
+impl<'l, 'a> Walk<'l, 'a> {
+    pub(super) fn new(lines: &'l Lines<'a>) -> Walk<'l, 'a> {
+        Walk {
+            lines,
+            seen: HashSet::new(),
+            free: None,
+        }
+    }
+
+    /// Comes to a line; false if it was there before.
+    pub(super) fn enter(&mut self, at: Index) -> bool {
+        if let (Some(free), Some(place)) = (&mut self.free, place(self.lines, at)) {
+            free.take(place);
+        }
+        self.seen.insert(at)
+    }
+
+    /// Whether the parent was met already.
+    pub(super) fn closes_circle(&self, at: Index) -> bool {
+        let parent = self.lines.named(at).and_then(|id| self.lines.find(id));
+        parent.is_some_and(|parent| self.seen.contains(&parent))
+    }
+
+    /// Where to go on from a line that was entered.
+    pub(super) fn parent(&mut self, at: Index) -> Option<Index> {
+        let rules = self.lines.rules;
+        match self.lines.find(self.lines.named(at)?) {
+            Some(parent) if !self.seen.contains(&parent) => Some(parent),
+            Some(_) if rules.circle != Circle::Heals => None,
+            _ if rules.heals => self.heal(at),
+            _ => None,
+        }
+    }
+
+    /// The newest line that is not newer, the first in the file of equal ones.
+    fn heal(&mut self, at: Index) -> Option<Index> {
+        let by_time = &self.lines.by_time;
+        let own = self.lines.record(at).at?;
+        let free = self.free.get_or_insert_with(|| {
+            let mut free = Free::new(by_time.len());
+            for at in &self.seen {
+                place(self.lines, *at)
+                    .into_iter()
+                    .for_each(|place| free.take(place));
+            }
+            free
+        });
+        let end = by_time.partition_point(|(time, _)| *time <= own);
+        let newest = by_time[free.last_before(end)?].0;
+        let start = by_time.partition_point(|(time, _)| *time < newest);
+        let (time, first) = by_time[free.first_from(start)?];
+        (own.since(time) <= HEAL_MS).then_some(first)
+    }
+}
+
+/// Where the line stands among all lines by time.
+fn place(lines: &Lines<'_>, at: Index) -> Option<usize> {
+    let time = lines.record(at).at?;
+    lines.by_time.binary_search(&(time, at)).ok()
+}
+
+/// Places of which some are taken; finds the nearest free one without a search.
+struct Free {
+    /// One more than the nearest free place at or before this one, or a place on the way.
+    before: Vec<usize>,
+    /// The nearest free place at or behind this one, or a place on the way.
+    behind: Vec<usize>,
+}
+
+impl Free {
+    fn new(count: usize) -> Free {
+        Free {
+            before: (0..=count).collect(),
+            behind: (0..=count).collect(),
+        }
+    }
+
+    fn take(&mut self, place: usize) {
+        self.before[place + 1] = place;
+        self.behind[place] = place + 1;
+    }
+
+    /// The last free place before `end`.
+    fn last_before(&mut self, end: usize) -> Option<usize> {
+        root(&mut self.before, end).checked_sub(1)
+    }
+
+    /// The first free place from `start` on.
+    fn first_from(&mut self, start: usize) -> Option<usize> {
+        let found = root(&mut self.behind, start);
+        (found + 1 < self.behind.len()).then_some(found)
+    }
+}
+
+/// Follows the links to their end, and shortens them for the next time.
+fn root(links: &mut [usize], mut at: usize) -> usize {
+    while links[at] != at {
+        links[at] = links[links[at]];
+        at = links[at];
+    }
+    at
+}
