@@ -15,8 +15,10 @@ use super::listing::millis;
 pub struct Step {
     /// As in `docs/differential.md`.
     pub name: &'static str,
-    change: fn(&mut Vec<Value>),
+    change: Change,
 }
+
+type Change = fn(&mut Vec<Value>);
 
 /// Every reason, in the order in which the changes are made.
 pub const REASONS: &[Step] = &[
@@ -34,23 +36,23 @@ pub const REASONS: &[Step] = &[
     },
     Step {
         name: "no_timestamp",
-        change: fill_in_times,
+        change: |lines| fill_in_times(lines),
     },
     Step {
         name: "missing_parent",
-        change: cut_at_missing_parents,
+        change: |lines| cut_at_missing_parents(lines),
     },
     Step {
         name: "boundary_with_parent",
-        change: hide_boundaries,
+        change: |lines| hide_boundaries(lines),
     },
     Step {
         name: "preserved",
-        change: drop_preserved,
+        change: |lines| drop_preserved(lines),
     },
     Step {
         name: "cycle",
-        change: cut_circle,
+        change: |lines| cut_circle(lines),
     },
     Step {
         name: "leaf",
@@ -151,9 +153,7 @@ fn is_hidden(line: &Value) -> bool {
         Some(Value::String(text)) => !text.is_empty(),
         Some(_) => true,
     };
-    ["isSidechain", "teamName", "isMeta"]
-        .iter()
-        .any(|field| is_set(field))
+    ["isSidechain", "teamName", "isMeta"].iter().any(is_set)
 }
 
 /// Whether the SDK finds no line to go on from, as each is followed by another.
@@ -163,7 +163,7 @@ pub fn has_no_end(bytes: &[u8]) -> bool {
 }
 
 /// Times are only looked at to order parallel results.
-fn fill_in_times(lines: &mut Vec<Value>) {
+fn fill_in_times(lines: &mut [Value]) {
     let mut last = "2026-01-01T00:00:00.000Z".to_owned();
     for line in lines.iter_mut().filter(|line| is_kept(line)) {
         match text(line, "timestamp").filter(|time| millis(time).is_some()) {
@@ -174,7 +174,7 @@ fn fill_in_times(lines: &mut Vec<Value>) {
 }
 
 /// Where a parent is not to be found, the conversation begins.
-fn cut_at_missing_parents(lines: &mut Vec<Value>) {
+fn cut_at_missing_parents(lines: &mut [Value]) {
     let known: HashSet<String> = lines
         .iter()
         .filter(|line| is_kept(line))
@@ -188,7 +188,7 @@ fn cut_at_missing_parents(lines: &mut Vec<Value>) {
 }
 
 /// A boundary is a line like any other; only its missing parent ends the walk.
-fn hide_boundaries(lines: &mut Vec<Value>) {
+fn hide_boundaries(lines: &mut [Value]) {
     for line in lines.iter_mut() {
         if text(line, "subtype") == Some("compact_boundary") && parent(line).is_some() {
             line["subtype"] = json!("informational");
@@ -197,7 +197,7 @@ fn hide_boundaries(lines: &mut Vec<Value>) {
 }
 
 /// What a compaction preserved is not put back.
-fn drop_preserved(lines: &mut Vec<Value>) {
+fn drop_preserved(lines: &mut [Value]) {
     for line in lines.iter_mut() {
         if let Some(Value::Object(metadata)) = line.get_mut("compactMetadata") {
             metadata.remove("preservedMessages");
@@ -207,7 +207,7 @@ fn drop_preserved(lines: &mut Vec<Value>) {
 }
 
 /// The walk ends at the first line it meets again.
-fn cut_circle(lines: &mut Vec<Value>) {
+fn cut_circle(lines: &mut [Value]) {
     let Some(leaf) = leaf(lines) else { return };
     let by_uuid = by_uuid(lines);
     let mut seen = HashSet::from([leaf]);
