@@ -11,6 +11,7 @@
 
 mod listing;
 mod neutral;
+mod parallel;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -25,7 +26,7 @@ use unspool_model::view::profile::Profile;
 use unspool_testkit::home::Home;
 use unspool_testkit::{corpus, graph};
 
-use crate::differential::neutral::{REASONS, Step};
+use crate::differential::neutral::Step;
 use crate::{Outcome, bench, needs};
 
 /// A session both sides read.
@@ -184,7 +185,7 @@ fn conversations(
             *counts.entry(reason).or_default() += 1;
             continue;
         };
-        if same(&read(&case.bytes), theirs) {
+        if read(&case.bytes) == *theirs {
             *counts.entry("").or_default() += 1;
             continue;
         }
@@ -211,7 +212,16 @@ fn conversations(
     place(&home, &altered);
     let again = ask(&home, &altered)?;
     for case in &altered {
-        if again.uuids.get(&case.id) != said.uuids.get(&case.id) {
+        // Cut parents and filled-in times may change which parallel results are put back.
+        let uuids = |said: &Said| {
+            said.uuids
+                .get(&case.id)
+                .cloned()
+                .flatten()
+                .unwrap_or_default()
+        };
+        let facts = parallel::Facts::of(&case.bytes);
+        if facts.compare(&uuids(&again), &uuids(said)).is_none() {
             strange.push(format!("{}: a step meant something to the SDK", case.name));
         }
     }
@@ -233,29 +243,29 @@ fn read(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-fn same(ours: &[String], theirs: &[String]) -> bool {
-    ours == theirs
-}
-
-/// The fewest of the steps, in their order, after which we read what the SDK read.
+/// The fewest of the steps, in their order, after which we read what the SDK read; and how
+/// the two still differ in parallel calls.
 fn explain(bytes: &[u8], theirs: &[String]) -> Option<(Vec<&'static str>, Vec<u8>)> {
-    let after = |steps: &[&Step]| neutral::apply(bytes, steps);
-    let fits = |steps: &[&Step]| same(&read(&after(steps)), theirs);
-    let mut steps: Vec<&Step> = REASONS.iter().collect();
-    if !fits(&steps) {
-        return None;
+    if theirs.is_empty() && neutral::has_no_end(bytes) {
+        return Some((vec!["no_end"], bytes.to_vec()));
     }
+    let facts = parallel::Facts::of(bytes);
+    let fits = |steps: &[&Step]| facts.compare(&read(&neutral::apply(bytes, steps)), theirs);
+    let mut steps = neutral::useful(bytes);
+    let mut rest = fits(&steps)?;
     // Leave out each step that is not needed.
-    for step in REASONS {
+    for step in steps.clone() {
         let without: Vec<&Step> = steps
             .iter()
             .copied()
-            .filter(|s| s.name != step.name)
+            .filter(|other| other.name != step.name)
             .collect();
-        if fits(&without) {
-            steps = without;
+        if let Some(less) = fits(&without) {
+            (steps, rest) = (without, less);
         }
     }
-    let bytes = after(&steps);
-    Some((steps.iter().map(|step| step.name).collect(), bytes))
+    let altered = neutral::apply(bytes, &steps);
+    let mut reasons: Vec<&'static str> = steps.iter().map(|step| step.name).collect();
+    reasons.extend(rest);
+    Some((reasons, altered))
 }

@@ -168,13 +168,14 @@ fn pairs(messages: &[(&str, Blocks<'_>)], refusals: &mut Vec<String>) {
                 }
             }
             let waits = waiting(blocks);
-            if let (Some(server), Some((_, next))) = (waits, messages.get(at + 1)) {
-                if next
+            let next = messages.get(at + 1).map(|(_, next)| next);
+            let speaks = |blocks: &Blocks<'_>| {
+                blocks
                     .iter()
                     .any(|block| text(block, "type") != "tool_result")
-                {
-                    refusals.push(format!("message {at}: {server} awaits its result"));
-                }
+            };
+            if let Some(server) = waits.filter(|_| next.is_some_and(speaks)) {
+                refusals.push(format!("message {at}: {server} awaits its result"));
             }
             if !open.is_empty() && at + 1 == messages.len() {
                 refusals.push(format!("message {at}: calls without results: {open:?}"));

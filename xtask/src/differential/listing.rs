@@ -141,6 +141,7 @@ fn first_time(row: &Value, created: Option<i64>, case: &Case) -> Reason {
     }
 }
 
-fn millis(time: &str) -> Option<i64> {
+/// A time in milliseconds.
+pub fn millis(time: &str) -> Option<i64> {
     unspool_model::time::Time::parse(time).map(|time| time.0)
 }

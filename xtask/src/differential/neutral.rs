@@ -9,12 +9,16 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
+use super::listing::millis;
+
 /// One change, and the name of the difference it takes away.
 pub struct Step {
     /// As in `docs/differential.md`.
     pub name: &'static str,
-    change: fn(&mut Vec<Value>),
+    change: Change,
 }
+
+type Change = fn(&mut Vec<Value>);
 
 /// Every reason, in the order in which the changes are made.
 pub const REASONS: &[Step] = &[
@@ -31,20 +35,24 @@ pub const REASONS: &[Step] = &[
         change: drop_earlier_copies,
     },
     Step {
+        name: "no_timestamp",
+        change: |lines| fill_in_times(lines),
+    },
+    Step {
         name: "missing_parent",
-        change: cut_at_missing_parents,
+        change: |lines| cut_at_missing_parents(lines),
     },
     Step {
         name: "boundary_with_parent",
-        change: hide_boundaries,
+        change: |lines| hide_boundaries(lines),
     },
     Step {
         name: "preserved",
-        change: drop_preserved,
+        change: |lines| drop_preserved(lines),
     },
     Step {
         name: "cycle",
-        change: cut_circle,
+        change: |lines| cut_circle(lines),
     },
     Step {
         name: "leaf",
@@ -64,13 +72,27 @@ pub fn apply(bytes: &[u8], steps: &[&Step]) -> Vec<u8> {
         .collect()
 }
 
+/// The steps that change anything in this file.
+pub fn useful(bytes: &[u8]) -> Vec<&'static Step> {
+    let mut lines = parse(bytes);
+    let mut steps = Vec::new();
+    for step in REASONS {
+        let before = lines.clone();
+        (step.change)(&mut lines);
+        if lines != before {
+            steps.push(step);
+        }
+    }
+    steps
+}
+
 /// The bytes after all of them.
 pub fn all(bytes: &[u8]) -> Vec<u8> {
     apply(bytes, &REASONS.iter().collect::<Vec<_>>())
 }
 
 /// The lines as the SDK's parser sees them; what it cannot read is a string.
-fn parse(bytes: &[u8]) -> Vec<Value> {
+pub fn parse(bytes: &[u8]) -> Vec<Value> {
     let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n");
     let lines = text.split('\n').filter(|line| !line.trim().is_empty());
     lines
@@ -85,7 +107,8 @@ fn parse(bytes: &[u8]) -> Vec<Value> {
         .collect()
 }
 
-fn text<'a>(line: &'a Value, field: &str) -> Option<&'a str> {
+/// A field that is a string.
+pub fn text<'a>(line: &'a Value, field: &str) -> Option<&'a str> {
     line.get(field).and_then(Value::as_str)
 }
 
@@ -107,16 +130,51 @@ fn drop_last_prompts(lines: &mut Vec<Value>) {
     lines.retain(|line| text(line, "type") != Some("last-prompt"));
 }
 
-/// The later of two lines with one uuid counts.
+/// The later of two lines with one uuid counts, in its own place; but the line that the
+/// conversation goes on from is the first of them that is not hidden.
 fn drop_earlier_copies(lines: &mut Vec<Value>) {
+    let leaf = leaf(lines).map(|leaf| lines[leaf].clone());
     let mut seen = HashSet::new();
     lines.reverse();
     lines.retain(|line| !is_kept(line) || seen.insert(text(line, "uuid").map(str::to_owned)));
     lines.reverse();
+    let Some(leaf) = leaf else { return };
+    for line in lines.iter_mut().filter(|line| is_kept(line)) {
+        if line["uuid"] == leaf["uuid"] {
+            *line = leaf.clone();
+        }
+    }
+}
+
+/// A line that the conversation does not go on from if it can be helped.
+fn is_hidden(line: &Value) -> bool {
+    let is_set = |field: &&str| match line.get(*field) {
+        None | Some(Value::Null | Value::Bool(false)) => false,
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(_) => true,
+    };
+    ["isSidechain", "teamName", "isMeta"].iter().any(is_set)
+}
+
+/// Whether the SDK finds no line to go on from, as each is followed by another.
+pub fn has_no_end(bytes: &[u8]) -> bool {
+    let lines = parse(bytes);
+    lines.iter().any(is_kept) && leaf(&lines).is_none()
+}
+
+/// Times are only looked at to order parallel results.
+fn fill_in_times(lines: &mut [Value]) {
+    let mut last = "2026-01-01T00:00:00.000Z".to_owned();
+    for line in lines.iter_mut().filter(|line| is_kept(line)) {
+        match text(line, "timestamp").filter(|time| millis(time).is_some()) {
+            Some(time) => last = time.to_owned(),
+            None => line["timestamp"] = json!(last),
+        }
+    }
 }
 
 /// Where a parent is not to be found, the conversation begins.
-fn cut_at_missing_parents(lines: &mut Vec<Value>) {
+fn cut_at_missing_parents(lines: &mut [Value]) {
     let known: HashSet<String> = lines
         .iter()
         .filter(|line| is_kept(line))
@@ -130,7 +188,7 @@ fn cut_at_missing_parents(lines: &mut Vec<Value>) {
 }
 
 /// A boundary is a line like any other; only its missing parent ends the walk.
-fn hide_boundaries(lines: &mut Vec<Value>) {
+fn hide_boundaries(lines: &mut [Value]) {
     for line in lines.iter_mut() {
         if text(line, "subtype") == Some("compact_boundary") && parent(line).is_some() {
             line["subtype"] = json!("informational");
@@ -139,7 +197,7 @@ fn hide_boundaries(lines: &mut Vec<Value>) {
 }
 
 /// What a compaction preserved is not put back.
-fn drop_preserved(lines: &mut Vec<Value>) {
+fn drop_preserved(lines: &mut [Value]) {
     for line in lines.iter_mut() {
         if let Some(Value::Object(metadata)) = line.get_mut("compactMetadata") {
             metadata.remove("preservedMessages");
@@ -149,7 +207,7 @@ fn drop_preserved(lines: &mut Vec<Value>) {
 }
 
 /// The walk ends at the first line it meets again.
-fn cut_circle(lines: &mut Vec<Value>) {
+fn cut_circle(lines: &mut [Value]) {
     let Some(leaf) = leaf(lines) else { return };
     let by_uuid = by_uuid(lines);
     let mut seen = HashSet::from([leaf]);
@@ -171,38 +229,45 @@ fn name_leaf(lines: &mut Vec<Value>) {
     }
 }
 
-fn by_uuid(lines: &[Value]) -> HashMap<String, usize> {
+/// The last line of each uuid.
+pub fn by_uuid(lines: &[Value]) -> HashMap<String, usize> {
     let kept = lines.iter().enumerate().filter(|(_, line)| is_kept(line));
     kept.filter_map(|(at, line)| Some((text(line, "uuid")?.to_owned(), at)))
         .collect()
 }
 
-/// The line that the SDK goes on from.
+/// The line that the SDK goes on from: of those that nothing follows, the last in the file.
 fn leaf(lines: &[Value]) -> Option<usize> {
     let by_uuid = by_uuid(lines);
-    let kept = || lines.iter().filter(|line| is_kept(line));
-    let followed: HashSet<&str> = kept().filter_map(parent).collect();
-    let ends = kept().filter(|line| text(line, "uuid").is_some_and(|id| !followed.contains(id)));
+    let place = |line: &Value| {
+        text(line, "uuid")
+            .and_then(|uuid| by_uuid.get(uuid))
+            .copied()
+    };
+    let kept = lines.iter().filter(|line| is_kept(line));
+    let followed: HashSet<&str> = kept.filter_map(parent).collect();
     let mut said: Vec<usize> = Vec::new();
-    for end in ends {
+    for (end, line) in lines.iter().enumerate().filter(|(_, line)| is_kept(line)) {
         let mut seen = HashSet::new();
-        let mut at = text(end, "uuid").and_then(|id| by_uuid.get(id)).copied();
+        let is_end = text(line, "uuid").is_some_and(|uuid| !followed.contains(uuid));
+        let mut at = is_end.then_some(end);
         while let Some(here) = at.filter(|here| seen.insert(*here)) {
             if matches!(text(&lines[here], "type"), Some("user" | "assistant")) {
                 said.push(here);
                 break;
             }
-            at = parent(&lines[here]).and_then(|id| by_uuid.get(id)).copied();
+            at = parent(&lines[here])
+                .and_then(|uuid| by_uuid.get(uuid))
+                .copied();
         }
     }
-    let is_set = |line: &Value, field: &str| match line.get(field) {
-        None | Some(Value::Null | Value::Bool(false)) => false,
-        Some(Value::String(text)) => !text.is_empty(),
-        Some(_) => true,
+    // Copies share the place of the last one; the first of them is taken.
+    let last = |said: &mut dyn Iterator<Item = usize>| {
+        said.fold(None, |best: Option<usize>, here| {
+            let later = best.is_none_or(|best| place(&lines[here]) > place(&lines[best]));
+            if later { Some(here) } else { best }
+        })
     };
-    let main = said.iter().copied().filter(|at| {
-        let hidden = ["isSidechain", "teamName", "isMeta"];
-        !hidden.iter().any(|field| is_set(&lines[*at], field))
-    });
-    main.max().or_else(|| said.iter().copied().max())
+    let shown = last(&mut said.iter().copied().filter(|at| !is_hidden(&lines[*at])));
+    shown.or_else(|| last(&mut said.iter().copied()))
 }

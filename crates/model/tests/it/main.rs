@@ -21,5 +21,7 @@ mod hostile;
 mod make;
 mod regressions;
 mod resume_rules;
+mod rules_graph;
+mod rules_send;
 mod seeds;
 mod validity;

@@ -177,6 +177,7 @@ fn swap_words(line: &mut Vec<u8>, random: &mut Random) {
         "\"tool_use\"",
         "\"tool_result\"",
         "\"thinking\"",
+        "\"signature\"",
         "\"tool_use_id\"",
         "\"id\"",
         "\"content\"",

@@ -1,0 +1,190 @@
+//! Rules about which line follows which, and which is live (`docs/rules.md`).
+
+use unspool_model::graph;
+use unspool_model::log::Log;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::messages::{self, Outcome};
+use unspool_model::view::profile::Profile;
+use unspool_model::view::{check, row};
+
+use crate::make::{Read, read, reply, system, text, user};
+
+fn say(uuid: &str, parent: &str, at: &str) -> String {
+    user(uuid, parent, at, &format!("\"{uuid}\""))
+}
+
+fn answer(uuid: &str, parent: &str, at: &str) -> String {
+    reply(uuid, parent, at, uuid, &format!("[{}]", text(uuid)))
+}
+
+fn last_prompt(leaf: &str, explicit: bool) -> String {
+    format!(
+        r#"{{"type":"last-prompt","lastPrompt":"x","leafUuid":"{leaf}","explicit":{explicit},"sessionId":"s"}}"#
+    )
+}
+
+/// The uuids of the lines that a client reads.
+fn live(read: &Read, profile: Profile) -> Vec<String> {
+    let lines = messages::live_lines(&read.session, profile);
+    let uuid = |at: &u32| read.session.records[*at as usize].uuid.as_ref();
+    lines
+        .iter()
+        .filter_map(uuid)
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[test]
+fn the_last_line_in_the_file_is_live_since_2_1_200_and_the_newest_before() {
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        answer("b", "a", "10:00:09"),
+        answer("c", "a", "10:00:05"),
+    ]);
+    for profile in [Profile::V2_1_200, Profile::V2_1_325, Profile::Strict] {
+        assert_eq!(live(&read, profile), ["a", "c"], "{}", profile.name());
+    }
+    for profile in [Profile::V2_0_50, Profile::V2_1_45, Profile::V2_1_100] {
+        assert_eq!(live(&read, profile), ["a", "b"], "{}", profile.name());
+    }
+}
+
+#[test]
+fn on_a_tie_of_times_older_clients_lose_the_later_line() {
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        answer("b", "a", "10:00:05"),
+        say("c", "b", "10:00:05"),
+    ]);
+    assert_eq!(live(&read, Profile::V2_1_45), ["a", "b"]);
+    assert_eq!(live(&read, Profile::V2_1_325), ["a", "b", "c"]);
+    assert_eq!(live(&read, Profile::Strict), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_last_prompt_names_the_live_branch_unless_it_is_an_ancestor() {
+    let lines = [
+        say("a", "", "10:00:00"),
+        answer("b", "a", "10:00:01"),
+        say("c", "b", "10:00:02"),
+        say("d", "b", "10:00:03"),
+    ];
+    let with = |leaf: &str, explicit: bool| {
+        let mut lines = lines.to_vec();
+        lines.push(last_prompt(leaf, explicit));
+        live(&read(&lines), Profile::V2_1_325)
+    };
+    assert_eq!(with("c", false), ["a", "b", "c"]);
+    assert_eq!(with("b", false), ["a", "b", "d"], "an ancestor");
+    assert_eq!(with("b", true), ["a", "b"], "said expressly");
+    assert_eq!(with("nowhere", false), ["a", "b", "d"], "unknown");
+    let zero = "00000000-0000-0000-0000-000000000000";
+    assert_eq!(with(zero, true), ["a", "b", "d"], "zero");
+}
+
+#[test]
+fn an_unknown_parent_cuts_for_older_clients_and_is_healed_and_reported_by_us() {
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        answer("b", "gone", "10:00:01"),
+        say("c", "b", "10:00:02"),
+    ]);
+    for profile in [Profile::V2_0_50, Profile::V2_1_45] {
+        assert_eq!(live(&read, profile), ["b", "c"], "{}", profile.name());
+    }
+    for profile in [Profile::V2_1_100, Profile::V2_1_325, Profile::Strict] {
+        assert_eq!(live(&read, profile), ["a", "b", "c"], "{}", profile.name());
+    }
+    let faults = check::faults(&read.session);
+    let kinds: Vec<_> = faults
+        .iter()
+        .map(|fault| (fault.line, fault.kind.name()))
+        .collect();
+    assert_eq!(kinds, [(2, "missing_parent")]);
+}
+
+#[test]
+fn a_circle_is_cut_at_the_line_whose_parent_comes_later() {
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        answer("b", "d", "10:00:01"),
+        say("c", "b", "10:00:02"),
+        answer("d", "c", "10:00:03"),
+    ]);
+    let links = graph::links(&read.session);
+    assert_eq!(links.cycles, [1]);
+    assert_eq!(&links.parent[2..], [Some(1), Some(2)]);
+    let hangs = |profile| messages::outcome(&read.session, profile) == Outcome::Hangs;
+    assert!(hangs(Profile::V2_0_50) && !hangs(Profile::V2_1_325));
+}
+
+#[test]
+fn what_a_compaction_preserved_stays_live_behind_its_summary() {
+    let boundary = system(
+        "k",
+        "",
+        "10:00:04",
+        "compact_boundary",
+        r#","logicalParentUuid":"d","content":"Conversation compacted","compactMetadata":{"trigger":"auto","preTokens":9,"preservedMessages":{"anchorUuid":"s","uuids":["c","d"],"allUuids":["c","d"]},"preservedSegment":{"headUuid":"c","anchorUuid":"s","tailUuid":"d"}}"#,
+    );
+    let summary = user("s", "k", "10:00:05", "\"so far\"").replace(
+        "\"isSidechain\":false",
+        "\"isSidechain\":false,\"isCompactSummary\":true,\"isVisibleInTranscriptOnly\":true",
+    );
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        answer("b", "a", "10:00:01"),
+        say("c", "b", "10:00:02"),
+        answer("d", "c", "10:00:03"),
+        boundary,
+        summary,
+        say("e", "s", "10:00:06"),
+    ]);
+    for profile in [Profile::V2_1_325, Profile::Strict] {
+        let said: Vec<_> = live(&read, profile)
+            .into_iter()
+            .filter(|id| id != "k")
+            .collect();
+        assert_eq!(said, ["s", "c", "d", "e"], "{}", profile.name());
+    }
+    let said: Vec<_> = live(&read, Profile::V2_1_45)
+        .into_iter()
+        .filter(|id| id != "k")
+        .collect();
+    assert_eq!(said, ["s", "e"]);
+}
+
+#[test]
+fn a_small_compaction_is_a_compaction_and_ends_nothing() {
+    let small = system(
+        "k",
+        "b",
+        "10:00:02",
+        "microcompact_boundary",
+        r#","content":"Context microcompacted","microcompactMetadata":{"trigger":"auto","preTokens":9}"#,
+    );
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        answer("b", "a", "10:00:01"),
+        small,
+        say("c", "k", "10:00:03"),
+    ]);
+    let said: Vec<_> = live(&read, Profile::Strict)
+        .into_iter()
+        .filter(|id| id != "k")
+        .collect();
+    assert_eq!(said, ["a", "b", "c"]);
+    assert_eq!(read.session.unknown.len(), 0, "{:?}", read.session.unknown);
+}
+
+#[test]
+fn a_message_in_two_files_counts_once() {
+    let text = unspool_testkit::script::jsonl("you: hi\nclaude: hello");
+    let log = Log::new(text);
+    let (main, agent) = (
+        Session::from_log(&log, Role::Main),
+        Session::from_log(&log, Role::Agent),
+    );
+    assert!(main.usage().output > 0);
+    assert_eq!(row::usage(&main, &[&agent]), main.usage());
+}
