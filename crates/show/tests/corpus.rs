@@ -72,7 +72,17 @@ fn shown(scenario: &str, style: &Style, pick: &Pick) -> String {
         .unwrap()
         .unwrap()
         .path();
-    let path = jsonl(&project).remove(0);
+    // Beside the session stand stray files of the client; it is the largest.
+    let name = |path: &PathBuf| {
+        path.file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with("agent-")
+    };
+    let sessions = jsonl(&project).into_iter().filter(|path| !name(path));
+    let path = sessions
+        .max_by_key(|path| path.metadata().unwrap().len())
+        .unwrap();
     let main = open(&path, Role::Main);
     let files: Vec<Opened> = jsonl(&path.with_extension("").join("subagents"))
         .iter()

@@ -198,7 +198,7 @@ fn swap_words(line: &mut Vec<u8>, random: &mut Random) {
 #[test]
 fn thinking_without_its_text_is_not_sent() {
     let log = unspool_testkit::script::jsonl("you: hi\nthink: hm\nclaude: hello\nyou: go on");
-    let log = String::from_utf8(log.into()).unwrap();
+    let log = String::from_utf8(log).unwrap();
     let without = log.replace("\"thinking\":\"hm\"", "\"other\":\"hm\"");
     assert_ne!(log, without);
     check(without.as_bytes(), Role::Main, "thinking without text");
