@@ -86,9 +86,7 @@ pub struct Record {
     pub model: Option<Index>,
     /// It tells the model about a task in the background.
     pub notifies: bool,
-    /// A later line has the same uuid and counts in this place.
-    pub replaced_by: Option<Index>,
-    /// An earlier line has the same uuid; this one only replaces it.
+    /// A later line has the same uuid and stands in its place.
     pub duplicate: bool,
     group: Index,
 }
@@ -418,14 +416,6 @@ impl Session {
     /// All ids of lines.
     pub fn ids(&self) -> impl Iterator<Item = &Id> {
         self.ids.keys()
-    }
-
-    /// The line that counts in the place of this one: a later line with its uuid, or itself.
-    pub fn current(&self, at: Index) -> &Record {
-        let record = &self.records[at as usize];
-        record
-            .replaced_by
-            .map_or(record, |later| &self.records[later as usize])
     }
 
     /// The message with this id.

@@ -63,7 +63,6 @@ impl Session {
                 .as_deref()
                 .map(|model| self.names.add(model)),
             notifies: entry.origin.as_deref() == Some("task-notification"),
-            replaced_by: None,
             duplicate: twin.is_some(),
             group,
             kind: std::mem::replace(&mut entry.kind, Kind::Unknown),

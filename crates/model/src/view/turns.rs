@@ -117,7 +117,7 @@ impl Default for Options {
 pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<TurnRow> {
     let mut rows = outline(session, options);
     for row in &mut rows {
-        row.prompt = prompt(session, source, session.current(row.record));
+        row.prompt = prompt(session, source, &session.records[row.record as usize]);
         row.reply = reply(session, source, &row.messages);
     }
     rows

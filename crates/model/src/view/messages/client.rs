@@ -53,8 +53,6 @@ pub(super) struct Lines<'a> {
     bridged: HashMap<&'a Id, Option<&'a Id>>,
     /// Lines without an id are one line: the last of them, in the place of the first.
     nameless: Option<(Index, Index)>,
-    /// Lines from here on are not read.
-    end: u32,
 }
 
 impl<'a> Lines<'a> {
@@ -67,12 +65,11 @@ impl<'a> Lines<'a> {
             taken: vec![false; session.records.len()],
             bridged: HashMap::new(),
             nameless: None,
-            end,
         };
         let mut bridges: HashMap<&Id, &Parent> = HashMap::new();
         for (at, record) in session.records.iter().enumerate() {
             if record.line >= end {
-                break;
+                continue;
             }
             lines.add(at as Index, record, &mut bridges);
         }
@@ -113,11 +110,9 @@ impl<'a> Lines<'a> {
 
     /// The line that counts in this place.
     fn content(&self, at: Index) -> Index {
-        let records = &self.session.records;
-        let read = |later: &Index| records[*later as usize].line < self.end;
         match self.nameless {
             Some((first, last)) if first == at => last,
-            _ => records[at as usize].replaced_by.filter(read).unwrap_or(at),
+            _ => at,
         }
     }
 

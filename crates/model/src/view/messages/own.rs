@@ -22,13 +22,7 @@ pub(super) fn chain(session: &Session) -> Outcome {
     }
     lines.reverse();
     preserve(session, &links, &mut lines);
-    let lines = with_siblings(session, &links, lines);
-    Outcome::Lines(
-        lines
-            .into_iter()
-            .map(|at| session.records[at as usize].replaced_by.unwrap_or(at))
-            .collect(),
-    )
+    Outcome::Lines(with_siblings(session, &links, lines))
 }
 
 /// Whether the walk ends here: everything before was summarised.

@@ -226,14 +226,7 @@ impl<'a> Walk<'a> {
             return items.push(record, Body::Queued { text: text.clone() });
         }
         match &record.kind {
-            Kind::User => {
-                // A later line with the same id says what this place holds; calls and results
-                // are paired where they first stood.
-                let later = record.replaced_by.map(|at| self.record(at));
-                let later = later.filter(|later| later.input == record.input);
-                let results = record.input == Input::Results;
-                self.user(later.filter(|_| !results).unwrap_or(record), items);
-            }
+            Kind::User => self.user(record, items),
             Kind::Assistant => self.reply(record, items),
             Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
             Kind::LocalCommand => self.local_command(record, items),
