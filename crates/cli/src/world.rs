@@ -1,5 +1,6 @@
 //! What a command takes from the world: sessions, the clock, the current directory.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -64,18 +65,26 @@ impl World {
 
     /// All sessions, with one warning for each thing that could not be read.
     pub fn found(&self) -> Result<Found, Failure> {
-        let mut present = Vec::new();
+        let (mut present, mut absent) = (Vec::new(), Vec::new());
         for dir in &self.dirs {
             match dirs::check(dir) {
                 Ok(()) => present.push(dir.clone()),
-                Err(error) if self.named => {
-                    return Err(Failure::failed(&error).hint(
-                        error
-                            .hint()
-                            .unwrap_or("name another folder with `--claude-dir DIR`"),
-                    ));
+                Err(error) => absent.push(error),
+            }
+        }
+        if self.named {
+            match absent.first() {
+                // One folder of several that is gone is no reason to show nothing.
+                Some(_) if !present.is_empty() => absent
+                    .iter()
+                    .for_each(|error| self.ui.warn(&error.to_string())),
+                Some(error) => {
+                    let hint = error
+                        .hint()
+                        .unwrap_or("name another folder with `--claude-dir DIR`");
+                    return Err(Failure::failed(error).hint(hint));
                 }
-                Err(_) => {}
+                None => {}
             }
         }
         let mut found = find::find(&present);
@@ -94,14 +103,18 @@ impl World {
     }
 
     /// The session that `argument` means; the latest of this directory without one.
-    pub fn choose(&self, argument: Option<&str>) -> Result<Chosen, Failure> {
+    pub fn choose(&self, argument: Option<&OsStr>) -> Result<Chosen, Failure> {
         let target = self.target(argument)?;
         self.load(target)
     }
 
     /// What `argument` means, without reading it.
-    pub fn target(&self, argument: Option<&str>) -> Result<Target, Failure> {
-        let argument = argument.unwrap_or("@");
+    pub fn target(&self, argument: Option<&OsStr>) -> Result<Target, Failure> {
+        let argument = argument.unwrap_or(OsStr::new("@"));
+        let Some(argument) = argument.to_str() else {
+            // Only a path can be something else than text.
+            return Ok(find::single(Path::new(argument))?);
+        };
         let found = if is_path(argument) {
             Found::default()
         } else {

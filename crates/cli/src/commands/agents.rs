@@ -1,5 +1,6 @@
 //! `agents`: the sub-agents of a session.
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
@@ -15,7 +16,7 @@ use crate::world::World;
 #[derive(Debug, Args)]
 pub struct AgentsArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 }
 
 /// Lists sub-agents.
@@ -42,7 +43,11 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
                 .and_then(|meta| meta.tool_use_id.as_deref()),
         })
         .collect();
-    let rows = agents::agents(&chosen.family.main.session, &files);
+    let rows = agents::agents(
+        &chosen.family.main.session,
+        &chosen.family.main.source,
+        &files,
+    );
     if rows.is_empty() {
         return Err(Failure::nothing("the session has no sub-agents"));
     }

@@ -1,6 +1,7 @@
 //! `check`: faults, and which client versions can resume.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,7 @@ Exit code 0: clean; 1: something was found. Lines that only another client versi
 one asked for (--claude-version) would lose are told, but do not count.")]
 pub struct CheckArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 
     /// All sessions and sub-agents of the machine
     #[arg(long, conflicts_with = "session")]

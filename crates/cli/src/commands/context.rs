@@ -1,5 +1,6 @@
 //! `context`: what fills the context of a session.
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
@@ -15,7 +16,7 @@ use crate::world::World;
 #[derive(Debug, Args)]
 pub struct ContextArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 
     /// How many of the largest pieces to name
     #[arg(long, value_name = "N", default_value_t = 10)]

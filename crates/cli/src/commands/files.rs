@@ -1,5 +1,6 @@
 //! `files`: what a session read and changed.
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
@@ -14,7 +15,7 @@ use crate::world::World;
 #[derive(Debug, Args)]
 pub struct FilesArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 }
 
 /// Lists files.

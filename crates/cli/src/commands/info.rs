@@ -1,6 +1,7 @@
 //! `info`: the inventory of a session.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ use crate::world::{Chosen, World};
 #[derive(Debug, Args)]
 pub struct InfoArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 }
 
 /// Takes the inventory.

@@ -1,9 +1,10 @@
 //! `ls`: sessions, newest first; and what the program shows without a command.
 
-use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::io::Write;
+use std::path::Path;
 
 use clap::Args;
 use unspool_model::id::Id;
@@ -87,6 +88,9 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         return Err(world.no_sessions());
     }
     let mut rows = rows(world, &found, args.agents, now);
+    if args.agents || args.all {
+        rows.extend(orphans(world, &found, now));
+    }
     rows.retain(|row| {
         let fits = |wanted: &String| is_project(row, wanted);
         let recent = since.is_none_or(|since| {
@@ -231,20 +235,10 @@ fn list(
         place,
     )];
     if with_agents {
-        rows.extend(agents.iter().map(|(agent, loaded)| {
-            let place = Place {
-                id: format!("agent-{}", agent.id),
-                path: agent.path.display().to_string(),
-                project: project.clone(),
-                bytes: agent.bytes,
-                parent: Some(file.id.clone()),
-            };
-            SessionRow::new(
-                &loaded.session,
-                row::row(&loaded.session, &[], &none, now),
-                place,
-            )
-        }));
+        let own = agents
+            .iter()
+            .map(|(agent, loaded)| agent_row(agent, &loaded.session, &project, now));
+        rows.extend(own);
     }
     let untitled = session
         .given_title()
@@ -259,6 +253,66 @@ fn list(
         given,
         untitled,
     }))
+}
+
+/// Sub-agents whose session is gone.
+fn orphans(world: &World, found: &Found, now: Time) -> Vec<SessionRow> {
+    let known: HashSet<(&Path, &str, &str)> = found
+        .sessions
+        .iter()
+        .map(|file| {
+            (
+                file.config.as_path(),
+                file.folder.as_str(),
+                file.id.as_str(),
+            )
+        })
+        .collect();
+    let lost = found.agents.iter().filter(|agent| {
+        let session = agent.session.as_deref().unwrap_or_default();
+        !known.contains(&(agent.config.as_path(), agent.folder.as_str(), session))
+    });
+    let lost: Vec<&AgentFile> = lost.collect();
+    let reader = Reader {
+        threads: 1,
+        ..Reader::default()
+    };
+    let read = each::map(
+        &lost,
+        each::threads(),
+        |agent| agent.bytes,
+        |agent| {
+            let session = reader
+                .read(&agent.path, Role::Agent)
+                .map_err(|error| error.to_string())?
+                .session;
+            Ok::<_, String>(agent_row(
+                agent,
+                &session,
+                project::project(&session, &agent.folder),
+                now,
+            ))
+        },
+    );
+    let mut rows = Vec::new();
+    for result in read {
+        match result {
+            Ok(row) => rows.push(row),
+            Err(warning) => world.ui.warn(&warning),
+        }
+    }
+    rows
+}
+
+fn agent_row(agent: &AgentFile, session: &Session, project: &str, now: Time) -> SessionRow {
+    let place = Place {
+        id: format!("agent-{}", agent.id),
+        path: agent.path.display().to_string(),
+        project: project.to_owned(),
+        bytes: agent.bytes,
+        parent: Some(agent.session.clone().unwrap_or_default()),
+    };
+    SessionRow::new(session, row::row(session, &[], &HashMap::new(), now), place)
 }
 
 /// Files that are not conversations.

@@ -1,5 +1,6 @@
 //! `messages`: what a client would send on resume.
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
@@ -16,7 +17,7 @@ use crate::world::World;
   unspool messages 2f72 --claude-version strict   what the API accepts in any case")]
 pub struct MessagesArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 }
 
 /// Prints the array.

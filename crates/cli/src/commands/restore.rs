@@ -1,5 +1,6 @@
 //! `restore`: a file as it was after a turn.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub struct RestoreArgs {
 
     /// Start of a session id, a title, a path, or `@` for the latest
     #[arg(long, value_name = "SESSION")]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 
     /// Write to this file instead of standard output; it must not exist
     #[arg(short, long, value_name = "F")]
@@ -84,21 +85,24 @@ pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
 /// The content, and where it comes from.
 fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> {
     match plan {
-        Restore::Backup { file, before_turn } => {
-            let Target::Session(session) = &chosen.target else {
-                return Err("sub-agents have no backups".to_owned());
-            };
-            let backups = side::side(session).file_history;
-            let path = backups
-                .iter()
-                .find(|path| path.file_name().is_some_and(|name| name == file.as_str()));
-            let path = path.ok_or_else(|| format!("the backup {file} is gone"))?;
-            let bytes =
-                std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            Ok((
-                bytes,
-                format!("from the backup made before turn {before_turn}"),
-            ))
+        Restore::Backup { file, before_turn } => Ok((
+            backup(chosen, &file)?,
+            format!("from the backup made before turn {before_turn}"),
+        )),
+        Restore::BackupAndReplay {
+            file,
+            before_turn,
+            steps,
+        } => {
+            let base = String::from_utf8(backup(chosen, &file)?)
+                .map_err(|_| "the backup is not text".to_owned())?;
+            let text =
+                files::replay_on(&base, &steps).ok_or("its changes do not fit the backup")?;
+            let how = format!(
+                "from the backup made before turn {before_turn} and {} changes since",
+                steps.len()
+            );
+            Ok((text.into_bytes(), how))
         }
         Restore::Absent => Err("it did not exist then".to_owned()),
         Restore::Replayed { content, calls } => {
@@ -111,6 +115,18 @@ fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> 
         }
         Restore::Unknown { why } => Err(why),
     }
+}
+
+fn backup(chosen: &Chosen, file: &str) -> Result<Vec<u8>, String> {
+    let Target::Session(session) = &chosen.target else {
+        return Err("sub-agents have no backups".to_owned());
+    };
+    let backups = side::side(session).file_history;
+    let path = backups
+        .iter()
+        .find(|path| path.file_name().is_some_and(|name| name == file));
+    let path = path.ok_or_else(|| format!("the backup {file} is gone"))?;
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn write(output: Option<&Path>, content: &[u8]) -> Result<(), Failure> {

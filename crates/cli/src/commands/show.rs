@@ -1,6 +1,7 @@
 //! `show`: the conversation of a session.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
@@ -28,7 +29,7 @@ use crate::world::{Chosen, World};
   unspool show @ --json | jq -r 'select(.type==\"text\").text'")]
 pub struct ShowArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 
     /// Only these turns, such as `3`, `5..`, `..4` or `-1` for the last (can be repeated)
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
@@ -80,13 +81,23 @@ pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
 /// Prints the latest session, whatever the directory.
 pub fn latest(world: &World) -> Result<(), Failure> {
     let args = ShowArgs {
-        session: Some("@".to_owned()),
+        session: Some("@".into()),
         ..ShowArgs::default()
     };
     run(world, &args)
 }
 
 fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure> {
+    let session = &chosen.family.main.session;
+    let turns = session.turns.iter().filter(|turn| turn.thread == 0).count() as u32;
+    if !args.turn.is_empty()
+        && !(1..=turns).any(|n| args.turn.iter().any(|range| range.contains(n, turns)))
+    {
+        return Err(
+            Failure::nothing(format!("no such turn: the session has {turns}"))
+                .hint("list them with `unspool turns`"),
+        );
+    }
     let pick = Pick {
         turns: args.turn.clone(),
         agents: args.agents,
@@ -217,6 +228,9 @@ fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
         number.insert(at as u32, number.len() as u32 + 1);
     }
     let safe = world.ui.is_terminal();
+    if pick.turns.is_empty() && !safe {
+        return whole(world, chosen);
+    }
     world.ui.paged(|out| {
         for (at, record) in session.records.iter().enumerate() {
             let turn = turn_of[at].and_then(|turn| number.get(&turn).copied());
@@ -238,4 +252,14 @@ fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
         }
         Ok(())
     })
+}
+
+/// The file, byte for byte.
+fn whole(world: &World, chosen: &Chosen) -> Result<(), Failure> {
+    let path = chosen.target.path();
+    let mut file = std::fs::File::open(path)
+        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    let mut out = world.ui.out();
+    std::io::copy(&mut file, &mut out)?;
+    Ok(out.flush()?)
 }

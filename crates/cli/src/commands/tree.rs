@@ -1,6 +1,7 @@
 //! `tree`: branches, forks and resumes.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
@@ -21,7 +22,7 @@ use crate::world::{Chosen, World};
 #[derive(Debug, Args)]
 pub struct TreeArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 }
 
 /// Shows the tree.

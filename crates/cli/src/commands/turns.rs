@@ -1,5 +1,6 @@
 //! `turns`: one row per turn, or per call.
 
+use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
@@ -20,7 +21,7 @@ use crate::world::World;
   unspool turns @ --calls --json | jq 'select(.status==\"error\")'")]
 pub struct TurnsArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
-    pub session: Option<String>,
+    pub session: Option<OsString>,
 
     /// One row per tool call, with its input and result
     #[arg(long)]

@@ -106,9 +106,27 @@ impl Session {
         std::mem::swap(&mut now.group, &mut old.group);
         std::mem::swap(&mut now.thread, &mut old.thread);
         (now.duplicate, old.duplicate) = (false, true);
-        now.message = old.message;
-        if let Some(at) = now.message {
-            self.messages[at as usize].add(&entry.message, None, None, entry.at);
+        let same_message = old
+            .message
+            .is_some_and(|at| self.messages[at as usize].id == entry.message.id);
+        match old.message.filter(|_| same_message) {
+            Some(at) => {
+                now.message = Some(at);
+                self.messages[at as usize].add(&entry.message, None, None, entry.at);
+            }
+            // Another message under the same uuid: what the first one cost was still spent.
+            None if now.kind == Kind::Assistant => {
+                let earlier = old.message;
+                self.merge(twin, &entry.message);
+                if let Some(at) = earlier {
+                    let lines = &mut self.messages[at as usize].records;
+                    lines
+                        .iter_mut()
+                        .filter(|line| **line == twin)
+                        .for_each(|line| *line = index);
+                }
+            }
+            None => {}
         }
         self.pair(twin, entry);
         self.describe(twin, entry.head.clone());

@@ -3,11 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::block::BlockKind;
-use crate::entry::Kind;
+use crate::entry::{self, Kind};
+use crate::log::Source;
 use crate::session::{Call, Index, Session, Thread};
 use crate::tool;
 use crate::usage::Usage;
-use crate::view::turns::{CallStatus, Course};
+use crate::view::files;
+use crate::view::turns::{self, CallStatus, Course};
 
 /// A sub-agent's own file, as the store found it.
 #[derive(Clone, Debug)]
@@ -54,36 +56,51 @@ pub struct AgentRow {
 }
 
 /// The sub-agents of a session, each below the one that started it.
-pub fn agents(session: &Session, files: &[AgentFile<'_>]) -> Vec<AgentRow> {
+pub fn agents(session: &Session, source: &dyn Source, files: &[AgentFile<'_>]) -> Vec<AgentRow> {
     let mut rows: Vec<AgentRow> = Vec::new();
-    rows.extend(inside(session));
+    rows.extend(inside(session, source));
     let makers = Makers::of(session, files);
     rows.extend(
         files
             .iter()
             .enumerate()
-            .map(|(index, file)| beside(&makers, index, file)),
+            .map(|(index, file)| beside(&makers, source, index, file)),
     );
     nest(rows)
 }
 
 /// Sub-agents whose lines stand in the session's own file, as 1.0 wrote them.
-fn inside(session: &Session) -> Vec<AgentRow> {
+fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
     let course = Course::of(session);
+    let mut usage = vec![Usage::default(); session.threads.len()];
+    let mut output: Vec<Option<Index>> = vec![None; session.threads.len()];
+    for (at, message) in session
+        .messages
+        .iter()
+        .enumerate()
+        .filter(|(_, message)| !message.synthetic)
+    {
+        usage[message.thread as usize] += message.usage;
+        output[message.thread as usize] = Some(at as Index);
+    }
+    let mut calls = vec![0; session.threads.len()];
+    for call in &session.calls {
+        calls[session.records[call.record as usize].thread as usize] += 1;
+    }
+    let senders: Vec<Index> = (0..session.calls.len() as Index)
+        .filter(|&call| is_agent_call(session, call))
+        .collect();
     let mut taken: HashSet<Index> = HashSet::new();
     let mut rows = Vec::new();
     for (index, thread) in session.threads.iter().enumerate().skip(1) {
-        let call = starting_call(session, thread, &taken);
+        let call = starting_call(session, thread, &senders, &taken);
         taken.extend(call);
         let call = call.map(|call| &session.calls[call as usize]);
-        let own = |record: Index| session.records[record as usize].thread == index as Index;
-        let messages = session
-            .messages
-            .iter()
-            .filter(|message| message.thread == index as Index);
+        let said =
+            output[index].map(|at| turns::said(session, source, &session.messages[at as usize]));
         rows.push(AgentRow {
-            agent: thread.agent.as_deref().unwrap_or_default().to_owned(),
-            kind: None,
+            agent: thread_name(session, index as Index),
+            kind: call.and_then(|call| sent_kind(session, source, call)),
             description: call
                 .and_then(|call| call.subject.as_deref())
                 .map(str::to_owned),
@@ -92,35 +109,64 @@ fn inside(session: &Session) -> Vec<AgentRow> {
             depth: 1,
             status: call.map_or("unknown", |call| status(course.status(session, call))),
             turns: thread.turns as usize,
-            calls: session.calls.iter().filter(|call| own(call.record)).count(),
-            usage: messages
-                .filter(|message| !message.synthetic)
-                .map(|message| message.usage)
-                .sum(),
-            recent_output: None,
+            calls: calls[index],
+            usage: usage[index],
+            recent_output: said
+                .filter(|said| !said.is_empty())
+                .map(|said| entry::clip(&said, entry::HEAD)),
             file: None,
         });
     }
     rows
 }
 
+/// What a sub-agent inside the file is called: its own id, else that of its first line.
+pub fn thread_name(session: &Session, thread: Index) -> String {
+    let thread = &session.threads[thread as usize];
+    let root = || {
+        session.records[thread.root? as usize]
+            .uuid
+            .as_ref()
+            .map(ToString::to_string)
+    };
+    thread
+        .agent
+        .as_deref()
+        .map(str::to_owned)
+        .or_else(root)
+        .unwrap_or_default()
+}
+
+/// The kind of agent that a call asked for.
+fn sent_kind(session: &Session, source: &dyn Source, call: &Call) -> Option<String> {
+    let input = files::input(session, source, call);
+    input["subagent_type"].as_str().map(str::to_owned)
+}
+
 /// The call during which the thread began: the one that names it, else the first that no
 /// other thread took.
-fn starting_call(session: &Session, thread: &Thread, taken: &HashSet<Index>) -> Option<Index> {
+fn starting_call(
+    session: &Session,
+    thread: &Thread,
+    senders: &[Index],
+    taken: &HashSet<Index>,
+) -> Option<Index> {
     let root = thread.root?;
-    let named = |call: &Call| thread.agent.is_some() && call.agent == thread.agent;
-    let during = |call: &Call| {
+    let call_of = |at: Index| &session.calls[at as usize];
+    let named = |&at: &Index| thread.agent.is_some() && call_of(at).agent == thread.agent;
+    let during = |&at: &Index| {
+        let call = call_of(at);
         let end = call
             .result
             .as_ref()
             .map_or(Index::MAX, |result| result.record);
-        tool::is_agent(session.text(call.tool)) && call.record < root && root < end
+        call.record < root && root < end && !taken.contains(&at)
     };
-    let place = session.calls.iter().position(named).or_else(|| {
-        let mut calls = session.calls.iter().enumerate();
-        calls.position(|(at, call)| during(call) && !taken.contains(&(at as Index)))
-    });
-    place.map(|at| at as Index)
+    senders
+        .iter()
+        .copied()
+        .find(|at| named(at))
+        .or_else(|| senders.iter().copied().find(|at| during(at)))
 }
 
 fn status(status: CallStatus) -> &'static str {
@@ -173,7 +219,12 @@ impl<'a> Makers<'a> {
     }
 }
 
-fn beside(makers: &Makers<'_>, index: usize, file: &AgentFile<'_>) -> AgentRow {
+fn beside(
+    makers: &Makers<'_>,
+    source: &dyn Source,
+    index: usize,
+    file: &AgentFile<'_>,
+) -> AgentRow {
     let origin = makers
         .origin(file)
         .map(|(maker, call)| (&makers.all[maker], call));
@@ -187,9 +238,16 @@ fn beside(makers: &Makers<'_>, index: usize, file: &AgentFile<'_>) -> AgentRow {
             status(course.status(session, call))
         }
     });
+    // Only the bytes of the session itself are at hand.
+    let sent = || {
+        let ((session, None, _), call) = origin? else {
+            return None;
+        };
+        sent_kind(session, source, &session.calls[call as usize])
+    };
     AgentRow {
         agent: file.id.to_owned(),
-        kind: file.kind.map(str::to_owned),
+        kind: file.kind.map(str::to_owned).or_else(sent),
         description: file
             .description
             .map(str::to_owned)

@@ -122,6 +122,9 @@ fn resume(session: &Session, whole: &[Index], profile: Profile) -> Resumable {
         first_lost: whole.first().map(|&at| session.records[at as usize].line),
         why: Some(why.to_owned()),
     };
+    if whole.is_empty() {
+        return none("there is nothing to send");
+    }
     if session.role() == Role::Agent {
         return none("a sub-agent's file is not resumed on its own");
     }

@@ -81,7 +81,7 @@ pub fn context(session: &Session, source: &dyn Source, most: usize) -> Context {
         1.0
     };
     for item in &mut items {
-        item.tokens = (item.tokens as f64 * scale).round() as u64;
+        item.tokens = (item.tokens as f64 * scale).floor() as u64;
     }
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for item in &items {

@@ -104,6 +104,10 @@ pub fn changed_lines(meta: &Value, input: &Value) -> (usize, usize) {
             }
         });
     }
+    if let Some(edits) = input["edits"].as_array() {
+        let counts = edits.iter().map(|edit| changed_lines(&Value::Null, edit));
+        return counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    }
     let lines = |field: &str| input[field].as_str().map_or(0, |text| text.lines().count());
     (lines("content") + lines("new_string"), lines("old_string"))
 }
@@ -204,6 +208,15 @@ pub enum Restore {
         /// The turn before which the client made it.
         before_turn: usize,
     },
+    /// Copy this backup and make these changes to it.
+    BackupAndReplay {
+        /// Its name in `file-history/<session>/`.
+        file: String,
+        /// The turn before which the client made it.
+        before_turn: usize,
+        /// The changes.
+        steps: Vec<Step>,
+    },
     /// The file did not exist.
     Absent,
     /// The content as the calls left it.
@@ -220,6 +233,21 @@ pub enum Restore {
     },
 }
 
+/// A change to a file, as a call made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step(Value);
+
+/// The text after these changes; `None` where one does not fit.
+pub fn replay_on(base: &str, steps: &[Step]) -> Option<String> {
+    steps.iter().try_fold(
+        base.to_owned(),
+        |text, Step(input)| match input["content"].as_str() {
+            Some(content) => Some(content.to_owned()),
+            None => edited(&text, input),
+        },
+    )
+}
+
 /// Plans how to get `path` back as it was when turn `n` (from 1) was over.
 pub fn restore(session: &Session, source: &dyn Source, path: &str, n: usize) -> Vec<Restore> {
     let turns = turns::outline(session, turns::Options::default());
@@ -234,29 +262,62 @@ pub fn restore(session: &Session, source: &dyn Source, path: &str, n: usize) -> 
         .filter_map(|turn| Some((opener(turn)?, turn.n)))
         .collect();
     let mut plans = Vec::new();
-    // What a later turn found before it changed the file is what this turn left.
-    let found = backups(session, source)
+    let mut known: Vec<(usize, Backup)> = backups(session, source)
         .into_iter()
         .filter(|backup| names_same(path, &backup.path))
         .filter_map(|backup| Some((*number.get(&backup.prompt)?, backup)))
-        .filter(|(turn, _)| *turn > n)
-        .min_by_key(|(turn, _)| *turn);
-    if let Some((turn, backup)) = found {
-        plans.push(match backup.file {
+        .collect();
+    known.sort_by_key(|(turn, _)| *turn);
+    // What a later turn found before it changed the file is what this turn left.
+    if let Some((turn, backup)) = known.iter().find(|(turn, _)| *turn > n) {
+        plans.push(match &backup.file {
             Some(file) => Restore::Backup {
-                file,
-                before_turn: turn,
+                file: file.clone(),
+                before_turn: *turn,
             },
             None => Restore::Absent,
         });
     }
-    let calls: Vec<Index> = turns
-        .iter()
-        .filter(|turn| turn.n <= n)
-        .flat_map(|turn| turn.calls.iter().copied())
-        .collect();
-    plans.push(replay(session, source, path, &calls));
+    let calls_from = |first: usize| {
+        let wanted = turns
+            .iter()
+            .filter(move |turn| turn.n >= first && turn.n <= n);
+        wanted
+            .flat_map(|turn| turn.calls.iter().copied())
+            .collect::<Vec<Index>>()
+    };
+    if let Some((
+        turn,
+        Backup {
+            file: Some(file), ..
+        },
+    )) = known.iter().rev().find(|(turn, _)| *turn <= n)
+    {
+        let steps = changes(session, source, path, &calls_from(*turn));
+        plans.push(Restore::BackupAndReplay {
+            file: file.clone(),
+            before_turn: *turn,
+            steps,
+        });
+    }
+    plans.push(replay(session, source, path, &calls_from(1)));
     plans
+}
+
+/// The changes that these calls made to the file.
+fn changes(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -> Vec<Step> {
+    let calls = calls.iter().map(|&index| &session.calls[index as usize]);
+    let own = calls.filter(|call| {
+        let changes = matches!(
+            tool::touch(session.text(call.tool)),
+            Touch::Write | Touch::Edit
+        );
+        let done = call.result.as_ref().is_some_and(|result| !result.is_error);
+        changes
+            && done
+            && self::path(session, source, call).is_some_and(|own| names_same(path, &own))
+    });
+    own.map(|call| Step(input(session, source, call))).collect()
 }
 
 /// Follows the calls that changed the file; each change starts from what the client noted as

@@ -102,9 +102,16 @@ pub struct Piece {
 pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Resume {
     let rules = profile.rules();
     match outcome(session, profile) {
-        Outcome::Lines(lines) if profile == Profile::Strict => Resume::Messages(strict::accepted(
-            assemble::assemble_own(session, source, &lines, &rules),
-        )),
+        Outcome::Lines(lines) if profile == Profile::Strict => {
+            let drafts = assemble::assemble_own(session, source, &lines, &rules);
+            let accepted = strict::accepted(drafts);
+            // The API takes no empty request.
+            if accepted.is_empty() {
+                Resume::NoConversation
+            } else {
+                Resume::Messages(accepted)
+            }
+        }
         Outcome::Lines(lines) if rules.brittle && breaks(session, source, &lines) => {
             Resume::NoConversation
         }

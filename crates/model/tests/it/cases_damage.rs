@@ -71,7 +71,7 @@ fn ask_everything(session: &Session, log: &Log) {
     let rows = turns::turns(session, log, turns::Options::default());
     status::status(session, now);
     row::row(session, &[], &HashMap::new(), now);
-    agents::agents(session, &[]);
+    agents::agents(session, &unspool_model::log::Log::default(), &[]);
     files::files(session, log);
     context::context(session, log, 5);
     check::faults(session);

@@ -389,7 +389,11 @@ fn an_agent_row_knows_the_call_that_started_it() {
         description: None,
         call: None,
     };
-    let rows = agents::agents(&parent.session, &[file]);
+    let rows = agents::agents(
+        &parent.session,
+        &unspool_model::log::Log::default(),
+        &[file],
+    );
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].call.as_deref(), Some("t1"));
     assert_eq!(rows[0].description.as_deref(), Some("Find it"));

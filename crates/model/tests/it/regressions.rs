@@ -144,7 +144,7 @@ fn an_agent_that_was_only_launched_is_running() {
             description: None,
             call: None,
         };
-        agents::agents(&main, &[file])[0].status
+        agents::agents(&main, &log(&[]), &[file])[0].status
     };
     let asked = r#"{"type":"user","uuid":"x","parentUuid":null,"isSidechain":true,"message":{"role":"user","content":"look"}}"#;
     let answered = r#"{"type":"assistant","uuid":"y","parentUuid":"x","isSidechain":true,"message":{"id":"n","role":"assistant","content":[{"type":"text","text":"seen"}]}}"#;
@@ -278,7 +278,7 @@ fn sub_agents_inside_the_file_are_known_by_the_call_that_sent_them() {
         r#"{"type":"assistant","uuid":"s2","parentUuid":"s1","isSidechain":true,"message":{"id":"n","role":"assistant","content":[{"type":"text","text":"found"}]}}"#,
         r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"found"}]}}"#,
     ]);
-    let rows = agents::agents(&read, &[]);
+    let rows = agents::agents(&read, &log(&[]), &[]);
     assert_eq!(rows.len(), 1);
     assert_eq!(
         (
@@ -316,4 +316,55 @@ fn messages_inside_bookkeeping_are_not_said_again() {
         ),
         (0, 0, false)
     );
+}
+
+#[test]
+fn two_messages_under_one_uuid_are_both_paid_for() {
+    let line = |id: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"a","message":{{"id":"{id}","role":"assistant","content":[{{"type":"text","text":"{id}"}}],"usage":{{"output_tokens":5}}}}}}"#
+        )
+    };
+    let read = session(&[&line("m1"), &line("m2")]);
+    assert_eq!((read.messages.len(), read.usage().output), (2, 10));
+    assert_eq!(read.recent_output.as_deref(), Some("m2"));
+}
+
+#[test]
+fn a_compaction_without_a_summary_hides_nothing_from_a_strict_reader() {
+    use unspool_model::view::messages::{self, Resume};
+    use unspool_model::view::profile::Profile;
+    let lines = [
+        PROMPT,
+        r#"{"type":"system","subtype":"compact_boundary","uuid":"b","parentUuid":null,"logicalParentUuid":"a","timestamp":"2026-01-03T10:00:01.000Z"}"#,
+    ];
+    let Resume::Messages(sent) =
+        messages::messages(&session(&lines), &log(&lines), Profile::Strict)
+    else {
+        panic!("no conversation");
+    };
+    assert_eq!(sent.len(), 1);
+}
+
+#[test]
+fn a_file_comes_back_from_a_backup_and_the_changes_since() {
+    use unspool_model::view::files::{self, Restore};
+    let lines = [
+        PROMPT,
+        r#"{"type":"file-history-snapshot","messageId":"a","snapshot":{"messageId":"a","trackedFileBackups":{"f.txt":{"backupFileName":"x@v1","version":1}}},"isSnapshotUpdate":false}"#,
+        r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":"/w/f.txt","old_string":"A","new_string":"B"}}]}}"#,
+        r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}}"#,
+    ];
+    let plans = files::restore(&session(&lines), &log(&lines), "f.txt", 1);
+    let Restore::BackupAndReplay {
+        file,
+        before_turn,
+        steps,
+    } = &plans[0]
+    else {
+        panic!("{plans:?}");
+    };
+    assert_eq!((file.as_str(), *before_turn), ("x@v1", 1));
+    assert_eq!(files::replay_on("A line", steps).as_deref(), Some("B line"));
+    assert_eq!(files::replay_on("other", steps), None);
 }

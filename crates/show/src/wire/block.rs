@@ -7,6 +7,7 @@ use unspool_model::block::{Block, BlockKind};
 use unspool_model::json;
 use unspool_model::log::Source;
 use unspool_model::session::{Record, Session};
+use unspool_model::view::agents;
 use unspool_model::view::pick::Pick;
 
 /// A block of content.
@@ -72,12 +73,8 @@ impl BlockRow {
             if !wanted || (record.thread != 0 && !pick.agents) {
                 continue;
             }
-            let inner = session.threads[record.thread as usize].agent.as_deref();
-            let thread = if record.thread == 0 {
-                thread
-            } else {
-                inner.unwrap_or("sidechain")
-            };
+            let inner = (record.thread != 0).then(|| agents::thread_name(session, record.thread));
+            let thread = inner.as_deref().unwrap_or(thread);
             let bytes = session.bytes_of(source, record);
             let row = BlockRow::of_line(record, role, turn, thread);
             let blocks = session.blocks_of(record);

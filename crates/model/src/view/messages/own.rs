@@ -14,9 +14,30 @@ pub(super) fn chain(session: &Session) -> Outcome {
         return Outcome::None;
     };
     let mut lines = Vec::new();
-    for at in links.ancestors(leaf) {
+    let mut said = false;
+    let mut next = Some(leaf);
+    while let Some(at) = next {
         lines.push(at);
-        if is_boundary(session, at) {
+        let record = &session.records[at as usize];
+        said |= record.is_conversation();
+        let boundary = is_boundary(session, at);
+        if boundary && said {
+            break;
+        }
+        // A compaction that left no summary has nothing to say instead of what it dropped.
+        let before = || {
+            session
+                .find(record.logical_parent.as_ref()?)
+                .filter(|&parent| parent < at)
+        };
+        let above = || {
+            links.order[..links.order.partition_point(|&line| line < at)]
+                .last()
+                .copied()
+        };
+        next = links.parent[at as usize]
+            .or_else(|| boundary.then(|| before().or_else(above)).flatten());
+        if lines.len() > links.order.len() {
             break;
         }
     }
@@ -69,7 +90,7 @@ fn segment(links: &Links, head: Option<Index>, tail: Option<Index>) -> Vec<Index
 /// Brings back what parallel calls left beside the walk: all lines of each message on it, and
 /// the results of their calls.
 fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Index> {
-    let results = results_by_call(session, links);
+    let mut results = results_by_call(session, links);
     let on_walk: HashSet<Index> = lines.iter().copied().collect();
     let mut placed: HashSet<Index> = HashSet::new();
     let mut done: HashSet<Index> = HashSet::new();
@@ -78,7 +99,7 @@ fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Ind
         if let Some(message) = session.records[at as usize].message
             && done.insert(message)
         {
-            let family = family(session, message, &results);
+            let family = family(session, message, &mut results);
             if family.iter().any(|line| !on_walk.contains(line)) {
                 out.extend(family.into_iter().filter(|&line| placed.insert(line)));
             }
@@ -91,13 +112,18 @@ fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Ind
 }
 
 /// The lines of a message and the results of its calls, in file order each.
-fn family(session: &Session, message: Index, results: &HashMap<&str, Vec<Index>>) -> Vec<Index> {
+fn family(
+    session: &Session,
+    message: Index,
+    results: &mut HashMap<&str, Vec<Index>>,
+) -> Vec<Index> {
     let mut lines = session.messages[message as usize].records.clone();
     let mut answers = Vec::new();
     for &at in &lines {
         for block in session.blocks_of(&session.records[at as usize]) {
             if let (BlockKind::ToolUse, Some(id)) = (block.kind, &block.id) {
-                answers.extend(results.get(&**id).into_iter().flatten().copied());
+                // The first call with an id takes its results.
+                answers.extend(results.remove(&**id).into_iter().flatten());
             }
         }
     }
