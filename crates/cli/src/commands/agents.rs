@@ -67,7 +67,7 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
             continue;
         }
         let name = if row.agent.is_empty() {
-            "(inline)"
+            "(no lines left)"
         } else {
             &row.agent
         };

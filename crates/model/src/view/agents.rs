@@ -66,7 +66,32 @@ pub fn agents(session: &Session, source: &dyn Source, files: &[AgentFile<'_>]) -
             .enumerate()
             .map(|(index, file)| beside(&makers, source, index, file)),
     );
+    rows.extend(gone(session, source, &rows));
     nest(rows)
+}
+
+/// Sub-agents of which only the call is left: their files were purged, or never written.
+fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentRow> {
+    let known: HashSet<&str> = rows.iter().filter_map(|row| row.call.as_deref()).collect();
+    let course = Course::of(session);
+    let calls = (0..session.calls.len() as Index).filter(|&call| is_agent_call(session, call));
+    let calls = calls.map(|call| &session.calls[call as usize]);
+    let lost = calls.filter(|call| !known.contains(&*call.id));
+    lost.map(|call| AgentRow {
+        agent: call.agent.as_deref().unwrap_or_default().to_owned(),
+        kind: sent_kind(session, source, call),
+        description: call.subject.as_deref().map(str::to_owned),
+        call: Some(call.id.to_string()),
+        parent: None,
+        depth: 1,
+        status: status(course.status(session, call)),
+        turns: 0,
+        calls: 0,
+        usage: Usage::default(),
+        recent_output: None,
+        file: None,
+    })
+    .collect()
 }
 
 /// Sub-agents whose lines stand in the session's own file, as 1.0 wrote them.
