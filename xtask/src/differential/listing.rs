@@ -72,6 +72,8 @@ fn is_plain_prompt(line: &Value) -> bool {
         && line["isMeta"] != true
         && line["isCompactSummary"] != true
         && !raw.contains("\"tool_result\"")
+        // A mark that somebody stopped the model is no prompt there, as it is none here.
+        && !raw.contains("[Request interrupted by user")
 }
 
 /// Left out here: no line of a conversation in it.
