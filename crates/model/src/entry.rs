@@ -9,6 +9,8 @@ mod read;
 
 use std::borrow::Cow;
 
+use compact_str::CompactString;
+
 use crate::block::{Block, BlockKind};
 use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
@@ -152,7 +154,7 @@ pub struct MessageHead {
     /// Tokens, if the line says.
     pub usage: Option<Usage>,
     /// Why the model stopped; a hint at most.
-    pub stop: Option<Box<str>>,
+    pub stop: Option<CompactString>,
     time: Option<Time>,
 }
 
@@ -180,17 +182,17 @@ pub struct Entry {
     /// Working directory.
     pub cwd: Option<Box<str>>,
     /// Version of the client.
-    pub version: Option<Box<str>>,
+    pub version: Option<CompactString>,
     /// Branch of git.
-    pub branch: Option<Box<str>>,
+    pub branch: Option<CompactString>,
     /// Three words that name the session.
-    pub slug: Option<Box<str>>,
+    pub slug: Option<CompactString>,
     /// Permission mode of a prompt.
-    pub permission_mode: Option<Box<str>>,
+    pub permission_mode: Option<CompactString>,
     /// How the client was started.
-    pub entrypoint: Option<Box<str>>,
+    pub entrypoint: Option<CompactString>,
     /// The sub-agent the line belongs to.
-    pub agent: Option<Box<str>>,
+    pub agent: Option<CompactString>,
     /// The session this one was forked from.
     pub forked_from: Option<Id>,
     /// The call that an inserted line belongs to.

@@ -390,10 +390,10 @@ impl Session {
             self.faults.push(Fault { line, kind, detail });
         }
         let glued = decoded.entries.len() > 1;
-        for entry in decoded.entries {
+        for mut entry in decoded.entries {
             change.turn_closed |=
                 matches!(entry.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
-            self.enter(line, offset, (refused, glued), entry);
+            self.enter(line, offset, (refused, glued), &mut entry);
         }
         change.turn_opened = self.turns.len() > turns;
         change.records = first..self.records.len() as Index;

@@ -7,18 +7,28 @@ use foldhash::HashMap;
 pub struct Tally {
     items: Vec<(Box<str>, u32)>,
     index: HashMap<Box<str>, u32>,
+    last: usize,
 }
 
 impl Tally {
     /// Counts a text and gives its index.
     pub fn add(&mut self, text: &str) -> u32 {
+        // Lines mostly repeat what the line before said.
+        if let Some((known, count)) = self.items.get_mut(self.last)
+            && &**known == text
+        {
+            *count += 1;
+            return self.last as u32;
+        }
         if let Some(&at) = self.index.get(text) {
             self.items[at as usize].1 += 1;
+            self.last = at as usize;
             return at;
         }
         let at = self.items.len() as u32;
         self.items.push((text.into(), 1));
         self.index.insert(text.into(), at);
+        self.last = at as usize;
         at
     }
 

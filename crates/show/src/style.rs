@@ -213,7 +213,15 @@ impl Line {
 
     /// Columns it takes.
     pub fn width(&self) -> usize {
-        self.pieces.iter().map(|(_, text)| text.width()).sum()
+        // What was cleaned holds no control characters, so plain text is as wide as it is long.
+        let width = |text: &str| {
+            if text.is_ascii() {
+                text.len()
+            } else {
+                text.width()
+            }
+        };
+        self.pieces.iter().map(|(_, text)| width(text)).sum()
     }
 
     /// Whether nothing is on it.

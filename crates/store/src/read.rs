@@ -374,37 +374,72 @@ struct Job {
     lines: Vec<(u64, usize, Decoded)>,
 }
 
-/// Decodes on several threads and folds on this one, in order.
+/// Reads and decodes on several threads and folds on this one, in order.
 fn fold_together(
-    mut pieces: Pieces<'_>,
+    pieces: Pieces<'_>,
     role: Role,
     ending: Ending,
     threads: usize,
 ) -> io::Result<Folded> {
-    let most = threads * 2;
-    let (give, jobs) = sync_channel(most);
-    let (done, results) = sync_channel(most);
-    let jobs = Mutex::new(jobs);
+    let (done, results) = sync_channel(threads * 2);
+    let feed = Mutex::new(Feed {
+        pieces,
+        given: 0,
+        spare: Vec::new(),
+    });
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            let done = done.clone();
-            let jobs = &jobs;
-            scope.spawn(move || work(jobs, &done));
+            let (feed, done) = (&feed, done.clone());
+            scope.spawn(move || work(feed, &done));
         }
-        // Moved in, so that the workers see the end of their work when this returns.
-        fold_in_order(&mut pieces, role, ending, most, give, &results)
+        drop(done);
+        // Moved in, so that the workers see that nobody waits for them when this returns.
+        fold_in_order(role, ending, &feed, results)
     })
 }
 
-type Outcome = std::thread::Result<Job>;
+/// The file, piece by piece, and memory to use again.
+struct Feed<'a> {
+    pieces: Pieces<'a>,
+    given: usize,
+    spare: Vec<Job>,
+}
 
-fn work(jobs: &Mutex<Receiver<Job>>, done: &SyncSender<Outcome>) {
+impl Feed<'_> {
+    fn next(&mut self) -> io::Result<Option<Job>> {
+        let mut job = self.spare.pop().unwrap_or_default();
+        let Some(offset) = self.pieces.next(&mut job.piece)? else {
+            return Ok(None);
+        };
+        (job.number, job.offset) = (self.given, offset);
+        self.given += 1;
+        Ok(Some(job))
+    }
+}
+
+/// What a worker sends: a decoded piece, or why there is none.
+enum Outcome {
+    Decoded(Job),
+    Failed(io::Error),
+    Panicked(Box<dyn std::any::Any + Send>),
+}
+
+fn work(feed: &Mutex<Feed<'_>>, done: &SyncSender<Outcome>) {
     loop {
-        let next = jobs.lock().map(|jobs| jobs.recv());
-        let Ok(Ok(job)) = next else { return };
-        // A panic must reach the folding thread, or it would wait for ever.
-        let outcome = catch_unwind(AssertUnwindSafe(|| decode(job)));
-        if done.send(outcome).is_err() {
+        let next = match feed.lock() {
+            Ok(mut feed) => feed.next(),
+            Err(_) => return,
+        };
+        let outcome = match next {
+            Ok(None) => return,
+            Ok(Some(job)) => match catch_unwind(AssertUnwindSafe(|| decode(job))) {
+                Ok(job) => Outcome::Decoded(job),
+                Err(panic) => Outcome::Panicked(panic),
+            },
+            Err(error) => Outcome::Failed(error),
+        };
+        let stops = !matches!(outcome, Outcome::Decoded(_));
+        if done.send(outcome).is_err() || stops {
             return;
         }
     }
@@ -423,48 +458,30 @@ fn decode(mut job: Job) -> Job {
 }
 
 fn fold_in_order(
-    pieces: &mut Pieces<'_>,
     role: Role,
     ending: Ending,
-    most: usize,
-    give: SyncSender<Job>,
-    results: &Receiver<Outcome>,
+    feed: &Mutex<Feed<'_>>,
+    results: Receiver<Outcome>,
 ) -> io::Result<Folded> {
     let mut folded = Folded::new(role);
-    let mut spare: Vec<Job> = Vec::new();
     let mut early: BTreeMap<usize, Job> = BTreeMap::new();
-    let (mut given, mut taken, mut more) = (0, 0, true);
-    while more || taken < given {
-        while more && given - taken < most {
-            let mut job = spare.pop().unwrap_or_default();
-            let Some(offset) = pieces.next(&mut job.piece)? else {
-                more = false;
-                break;
-            };
-            (job.number, job.offset) = (given, offset);
-            give.send(job).map_err(|_| gone())?;
-            given += 1;
+    let mut taken = 0;
+    for outcome in results {
+        match outcome {
+            Outcome::Decoded(job) => drop(early.insert(job.number, job)),
+            Outcome::Failed(error) => return Err(error),
+            // A panic must reach the caller, or lines would be missing without a word.
+            Outcome::Panicked(panic) => resume_unwind(panic),
         }
         while let Some(mut job) = early.remove(&taken) {
             taken += 1;
             take(&mut folded, &mut job, ending);
-            if job.piece.buffer.len() <= KEPT {
-                spare.push(job);
-            }
-        }
-        if taken < given {
-            match results.recv() {
-                Ok(Ok(job)) => drop(early.insert(job.number, job)),
-                Ok(Err(panic)) => resume_unwind(panic),
-                Err(_) => return Err(gone()),
+            if let (true, Ok(mut feed)) = (job.piece.buffer.len() <= KEPT, feed.lock()) {
+                feed.spare.push(job);
             }
         }
     }
     Ok(folded)
-}
-
-fn gone() -> io::Error {
-    io::Error::other("the decoding threads are gone")
 }
 
 /// Folds a decoded piece.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use compact_str::CompactString;
+
 use super::{
     Boundary, Entry, HEAD, Kind, MessageHead, Parent, TitleSource, clip, media_note, text_of,
 };
@@ -25,12 +27,12 @@ struct Parts<'a> {
     time: Option<Cow<'a, str>>,
     role: Option<Cow<'a, str>>,
     cwd: Option<Box<str>>,
-    version: Option<Box<str>>,
-    branch: Option<Box<str>>,
-    slug: Option<Box<str>>,
-    permission_mode: Option<Box<str>>,
-    entrypoint: Option<Box<str>>,
-    agent: Option<Box<str>>,
+    version: Option<CompactString>,
+    branch: Option<CompactString>,
+    slug: Option<CompactString>,
+    permission_mode: Option<CompactString>,
+    entrypoint: Option<CompactString>,
+    agent: Option<CompactString>,
     forked_from: Option<Id>,
     source_call: Option<Box<str>>,
     origin: Option<String>,
@@ -92,6 +94,11 @@ fn boxed(cursor: &mut Cursor<'_>) -> Read<Option<Box<str>>> {
     Ok(cursor.text()?.map(Box::from))
 }
 
+/// Texts that are nearly always short enough to need no memory of their own.
+fn short(cursor: &mut Cursor<'_>) -> Read<Option<CompactString>> {
+    Ok(cursor.text()?.map(CompactString::from))
+}
+
 fn id(cursor: &mut Cursor<'_>) -> Read<Option<Id>> {
     Ok(cursor.text()?.map(|text| Id::new(&text)))
 }
@@ -122,12 +129,12 @@ impl<'a> Parts<'a> {
             "sessionId" => self.session = id(c)?,
             "timestamp" => self.time = c.text()?,
             "cwd" => self.cwd = boxed(c)?,
-            "version" => self.version = boxed(c)?,
-            "gitBranch" => self.branch = boxed(c)?,
-            "slug" => self.slug = boxed(c)?,
-            "permissionMode" => self.permission_mode = boxed(c)?,
-            "entrypoint" => self.entrypoint = boxed(c)?,
-            "agentId" => self.agent = boxed(c)?,
+            "version" => self.version = short(c)?,
+            "gitBranch" => self.branch = short(c)?,
+            "slug" => self.slug = short(c)?,
+            "permissionMode" => self.permission_mode = short(c)?,
+            "entrypoint" => self.entrypoint = short(c)?,
+            "agentId" => self.agent = short(c)?,
             "sourceToolUseID" | "parentToolUseID" => self.source_call = boxed(c)?,
             "operation" => self.operation = boxed(c)?,
             "leafUuid" => self.leaf = id(c)?,
@@ -420,7 +427,7 @@ fn message<'a>(
             "id" => head.id = boxed(c)?,
             "model" => head.model = boxed(c)?,
             "role" => role = c.text()?,
-            "stop_reason" => head.stop = boxed(c)?,
+            "stop_reason" => head.stop = short(c)?,
             "usage" => head.usage = usage(c)?,
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
             "content" if wants_content => content = block::read(c, line, unknown)?,

@@ -17,17 +17,17 @@ impl Session {
         line: u32,
         offset: u64,
         (refused, glued): (bool, bool),
-        mut entry: Entry,
+        entry: &mut Entry,
     ) {
-        self.note(&mut entry);
-        if entry.input == Input::Command && self.answers_a_call(&entry) {
+        self.note(entry);
+        if entry.input == Input::Command && self.answers_a_call(entry) {
             // 2.0.42 writes the skill that the model called like a typed command.
             entry.input = Input::Meta;
         }
         let index = self.records.len() as Index;
         let twin = entry.uuid.as_ref().and_then(|id| self.ids.get(id).copied());
-        let thread = self.thread_of(&entry, index);
-        let group = self.group_of(&entry, thread, twin.is_some(), index);
+        let thread = self.thread_of(entry, index);
+        let group = self.group_of(entry, thread, twin.is_some(), index);
         let start = self.blocks.len() as Index;
         self.blocks.append(&mut entry.blocks);
         let label = self.labels.add(&entry.label);
@@ -70,7 +70,7 @@ impl Session {
         self.relocate_blocks(&record, entry.span.start);
         self.records.push(record);
         match twin {
-            Some(twin) => self.replace(twin, index, &entry),
+            Some(twin) => self.replace(twin, index, entry),
             None => self.settle(index, entry),
         }
     }
@@ -150,9 +150,14 @@ impl Session {
     }
 
     /// Places a new record among messages, calls and turns.
-    fn settle(&mut self, index: Index, mut entry: Entry) {
+    fn settle(&mut self, index: Index, entry: &mut Entry) {
         if let Some(id) = entry.uuid.take() {
-            for group in self.waiting.remove(&id).unwrap_or_default() {
+            let waiting = if self.waiting.is_empty() {
+                None
+            } else {
+                self.waiting.remove(&id)
+            };
+            for group in waiting.unwrap_or_default() {
                 self.link(group, self.records[index as usize].group);
             }
             self.ids.insert(id, index);
@@ -160,11 +165,11 @@ impl Session {
         if self.records[index as usize].kind == Kind::Assistant {
             self.merge(index, &entry.message);
         }
-        self.pair(index, &entry);
+        self.pair(index, entry);
         if let Some(copy) = &entry.copy {
             self.copy(copy, entry.at);
         }
-        self.describe(index, entry.head);
+        self.describe(index, entry.head.take());
     }
 
     /// Facts about the session as a whole that any line may carry.
@@ -199,17 +204,10 @@ impl Session {
     }
 
     fn note_own(&mut self, entry: &mut Entry) {
-        let keep = |slot: &mut Option<String>, value: &mut Option<Box<str>>| {
-            if let Some(value) = value.take() {
-                *slot = Some(value.into());
-            }
-        };
-        keep(&mut self.branch, &mut entry.branch);
-        keep(&mut self.slug, &mut entry.slug);
-        keep(&mut self.entrypoint, &mut entry.entrypoint);
-        if let Some(mode) = &entry.permission_mode {
-            self.permission_mode = Some(mode.to_string());
-        }
+        keep(&mut self.branch, entry.branch.as_deref());
+        keep(&mut self.slug, entry.slug.as_deref());
+        keep(&mut self.entrypoint, entry.entrypoint.as_deref());
+        keep(&mut self.permission_mode, entry.permission_mode.as_deref());
         if self.first_session_id.is_none() {
             self.first_session_id = entry.session.clone();
         }
@@ -244,12 +242,12 @@ impl Session {
             return 0;
         }
         if let Some(agent) = &entry.agent {
-            if let Some(&thread) = self.thread_ids.get(agent) {
+            if let Some(&thread) = self.thread_ids.get(agent.as_str()) {
                 return thread;
             }
             let thread = self.new_thread(index);
-            self.threads[thread as usize].agent = Some(agent.clone());
-            self.thread_ids.insert(agent.clone(), thread);
+            self.threads[thread as usize].agent = Some(agent.as_str().into());
+            self.thread_ids.insert(agent.as_str().into(), thread);
             return thread;
         }
         // 1.0 wrote the lines of sub-agents between those of the session, without a name.
@@ -559,5 +557,14 @@ impl Message {
         }
         self.first = self.first.or(at);
         self.last = self.last.max(at);
+    }
+}
+
+/// The last value counts; nearly always it is the one before.
+fn keep(slot: &mut Option<String>, value: Option<&str>) {
+    if let Some(value) = value
+        && slot.as_deref() != Some(value)
+    {
+        *slot = Some(value.to_owned());
     }
 }
