@@ -15,7 +15,8 @@ const MARKS: usize = 6;
 
 /// The text, safe for a terminal; newlines and tabs stay.
 pub fn text(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_harmless) {
+    let plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+    if text.bytes().all(plain) || text.chars().all(is_harmless) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

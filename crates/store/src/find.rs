@@ -452,7 +452,7 @@ fn config_of(path: &Path) -> PathBuf {
 
 /// A file that somebody named by its path, wherever it is.
 pub fn single(path: &Path) -> Result<Target, Error> {
-    let (_, metadata) = open::open(path)?;
+    let metadata = open::look(path)?;
     let stem = stem(path);
     let folder = path.parent().map(name).unwrap_or_default();
     let (bytes, modified) = (metadata.len(), open::modified(&metadata));

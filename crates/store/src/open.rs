@@ -14,18 +14,22 @@ use unspool_model::log::Source;
 
 use crate::error::Error;
 
-/// Opens a regular file; never blocks.
+/// Opens a regular file that was found in a walk; never blocks.
 pub fn open(path: &Path) -> Result<(File, Metadata), Error> {
-    // Looking first, because opening some devices already does something.
-    regular(
-        path,
-        fs::metadata(path).map_err(|why| Error::io(path, why))?,
-    )?;
     let file = options().open(path).map_err(|why| Error::io(path, why))?;
-    // It may have been exchanged in between.
+    // It may have been exchanged since it was found.
     let metadata = file.metadata().map_err(|why| Error::io(path, why))?;
     let metadata = regular(path, metadata)?;
     Ok((file, metadata))
+}
+
+/// Looks whether a path that somebody named is a regular file, without opening it: opening
+/// some devices already does something.
+pub fn look(path: &Path) -> Result<Metadata, Error> {
+    regular(
+        path,
+        fs::metadata(path).map_err(|why| Error::io(path, why))?,
+    )
 }
 
 fn regular(path: &Path, metadata: Metadata) -> Result<Metadata, Error> {
