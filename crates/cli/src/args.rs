@@ -109,6 +109,16 @@ pub enum Command {
     Context(commands::context::ContextArgs),
     /// Find faults, and say which client versions can resume
     Check(commands::check::CheckArgs),
+    /// Find text in everything that was said and done
+    Search(commands::search::SearchArgs),
+    /// Count tokens and cost
+    Usage(commands::usage::UsageArgs),
+    /// List what models cost
+    Prices(commands::prices::PricesArgs),
+    /// Ask all sessions in SQL
+    Sql(commands::sql::SqlArgs),
+    /// Show, build or drop the search index
+    Index(commands::index::IndexArgs),
     /// Print the JSON Schemas of our rows
     Schema(commands::schema::SchemaArgs),
 }

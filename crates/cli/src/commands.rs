@@ -4,14 +4,19 @@ pub mod agents;
 pub mod check;
 pub mod context;
 pub mod files;
+pub mod index;
 pub mod info;
 pub mod ls;
 pub mod messages;
+pub mod prices;
 pub mod restore;
 pub mod schema;
+pub mod search;
 pub mod show;
+pub mod sql;
 pub mod tree;
 pub mod turns;
+pub mod usage;
 
 use std::path::PathBuf;
 
@@ -22,6 +27,7 @@ use unspool_store::dirs;
 use crate::args::{Arguments, Command, Global};
 use crate::demo::Demo;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::ui::Ui;
 use crate::world::World;
 
@@ -41,6 +47,11 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Restore(args)) => restore::run(&world, &args),
         Some(Command::Context(args)) => context::run(&world, &args),
         Some(Command::Check(args)) => check::run(&world, &args),
+        Some(Command::Search(args)) => search::run(&world, &args),
+        Some(Command::Usage(args)) => usage::run(&world, &args),
+        Some(Command::Prices(args)) => prices::run(&world, &args),
+        Some(Command::Sql(args)) => sql::run(&world, &args),
+        Some(Command::Index(args)) => index::run(&world, &args),
         Some(Command::Schema(args)) => schema::run(&world, &args),
     }
 }
@@ -67,6 +78,7 @@ fn world(global: &Global) -> Result<World, Failure> {
         .map(PathBuf::from);
     let mut world = World {
         ui,
+        own: Own::places(|name| std::env::var_os(name), home.as_deref()),
         dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref()),
         named: !global.claude_dir.is_empty() || config.is_some(),
         here: std::env::current_dir().ok(),

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod demo;
 mod failure;
+mod own;
 mod ui;
 mod when;
 mod world;

@@ -13,12 +13,15 @@ use unspool_store::resolve::{self, Target};
 
 use crate::demo::Demo;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::ui::Ui;
 
 /// The world as a command sees it.
 pub struct World {
     /// How to speak.
     pub ui: Ui,
+    /// Where our own files live.
+    pub own: Own,
     /// Where sessions live.
     pub dirs: Vec<PathBuf>,
     /// Whether the person named those places.

@@ -17,7 +17,7 @@ use crate::id::Id;
 use crate::input::{Input, InputKinds};
 use crate::json::{self, Span};
 use crate::time::Time;
-use crate::usage::Usage;
+use crate::usage::{Terms, Usage};
 
 /// What a line is.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,6 +153,8 @@ pub struct MessageHead {
     pub model: Option<Box<str>>,
     /// Tokens, if the line says.
     pub usage: Option<Usage>,
+    /// What else decides the price.
+    pub terms: Terms,
     /// Why the model stopped; a hint at most.
     pub stop: Option<CompactString>,
     time: Option<Time>,

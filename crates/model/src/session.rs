@@ -20,7 +20,7 @@ use crate::input::{Input, InputKinds};
 use crate::log::{Line, Log, Source};
 use crate::tally::Tally;
 use crate::time::Time;
-use crate::usage::Usage;
+use crate::usage::{Terms, Usage};
 
 /// Index into [`Session::records`], [`Session::messages`] and so on.
 pub type Index = u32;
@@ -125,6 +125,8 @@ pub struct Message {
     pub model: Option<Index>,
     /// Its tokens, once.
     pub usage: Usage,
+    /// What else decides its price.
+    pub terms: Terms,
     /// Whether any line said how many tokens it took.
     pub has_usage: bool,
     /// Why the model stopped, in [`Session::names`].

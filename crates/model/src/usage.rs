@@ -47,6 +47,32 @@ impl Usage {
     }
 }
 
+/// What decides the price of a message beside its tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Searches of the web that the model made; each is charged.
+    pub web_searches: u32,
+    /// Sent through the batch interface.
+    pub batch: bool,
+    /// Answered in the fast mode.
+    pub fast: bool,
+    /// Answered in the United States only.
+    pub us: bool,
+}
+
+impl Terms {
+    /// What either of two lines of one message says.
+    #[must_use]
+    pub fn max(self, other: Terms) -> Terms {
+        Terms {
+            web_searches: self.web_searches.max(other.web_searches),
+            batch: self.batch || other.batch,
+            fast: self.fast || other.fast,
+            us: self.us || other.us,
+        }
+    }
+}
+
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);

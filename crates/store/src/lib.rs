@@ -1,7 +1,8 @@
 //! Where sessions live: find, read, follow.
 //!
 //! In reading order: [`dirs`] says where to look, [`find`] walks there, [`read`] folds a file
-//! into a session, [`each`] does that for many files at once, [`resolve`] finds the one a
+//! into a session, [`each`] does that for many files at once, [`scan`] looks for little in all of
+//! them, [`resolve`] finds the one a
 //! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
 //! [`follow`] reads on while it grows.
 //!
@@ -16,9 +17,11 @@ pub mod family;
 pub mod find;
 pub mod follow;
 pub mod open;
+mod pieces;
 pub mod project;
 pub mod read;
 pub mod resolve;
+pub mod scan;
 pub mod side;
 
 pub use error::{Error, Warning};

@@ -13,7 +13,7 @@ use crate::input::{self, Facts, Input, InputKinds};
 use crate::json::{self, Bad, Cursor, Span};
 use crate::known;
 use crate::time::Time;
-use crate::usage::Usage;
+use crate::usage::{Terms, Usage};
 
 /// Everything read from the top of a line before its kind is known.
 #[derive(Default)]
@@ -428,7 +428,7 @@ fn message<'a>(
             "model" => head.model = boxed(c)?,
             "role" => role = c.text()?,
             "stop_reason" => head.stop = short(c)?,
-            "usage" => head.usage = usage(c)?,
+            "usage" => (head.usage, head.terms) = usage(c)?,
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
             "content" if wants_content => content = block::read(c, line, unknown)?,
             _ => {
@@ -446,8 +446,10 @@ fn message<'a>(
     Ok((head, role))
 }
 
-fn usage(c: &mut Cursor<'_>) -> Read<Option<Usage>> {
+/// The `usage` of a message: tokens, and what else decides the price.
+pub(crate) fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
     let mut usage = Usage::default();
+    let mut terms = Terms::default();
     let mut writes = 0;
     let is_object = c.object(|c, key| {
         match key {
@@ -469,6 +471,20 @@ fn usage(c: &mut Cursor<'_>) -> Read<Option<Usage>> {
                     Ok(())
                 })?;
             }
+            "service_tier" => terms.batch = c.text()?.as_deref() == Some("batch"),
+            "speed" => terms.fast = c.text()?.as_deref() == Some("fast"),
+            "inference_geo" => terms.us = c.text()?.as_deref() == Some("us"),
+            "server_tool_use" => {
+                c.object(|c, key| {
+                    if key == "web_search_requests" {
+                        let count = c.count()?.unwrap_or(0);
+                        terms.web_searches = u32::try_from(count).unwrap_or(u32::MAX);
+                    } else {
+                        c.skip()?;
+                    }
+                    Ok(())
+                })?;
+            }
             _ => drop(c.skip()?),
         }
         Ok(())
@@ -478,7 +494,7 @@ fn usage(c: &mut Cursor<'_>) -> Read<Option<Usage>> {
     usage.cache_write_5m = usage
         .cache_write_5m
         .saturating_add(writes.saturating_sub(split));
-    Ok(is_object.then_some(usage))
+    Ok((is_object.then_some(usage), terms))
 }
 
 fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {

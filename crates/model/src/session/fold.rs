@@ -8,7 +8,7 @@ use crate::entry::{Entry, Kind, MessageHead};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::time::Time;
-use crate::usage::Usage;
+use crate::usage::{Terms, Usage};
 
 impl Session {
     /// Takes in one object of a line.
@@ -533,6 +533,7 @@ impl Message {
             records: Vec::new(),
             model: None,
             usage: Usage::default(),
+            terms: Terms::default(),
             has_usage: false,
             stop: None,
             synthetic: false,
@@ -553,6 +554,7 @@ impl Message {
         // The lines of one message repeat its usage, so take it; never add it.
         if let Some(usage) = head.usage {
             self.usage = self.usage.max(usage);
+            self.terms = self.terms.max(head.terms);
             self.has_usage = true;
         }
         self.first = self.first.or(at);

@@ -1,0 +1,89 @@
+//! Where our own files live: never inside Claude's folders.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The folders of this program. They need not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    /// What a person writes: settings, prices of their own.
+    pub config: PathBuf,
+    /// What must not be lost.
+    pub data: PathBuf,
+    /// What can be made again at any time.
+    pub cache: PathBuf,
+}
+
+impl Own {
+    /// `$UNSPOOL_HOME` for all three, else the folders that the system has for such files.
+    /// `variable` reads the environment; empty values count as not set.
+    pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: Option<&Path>) -> Own {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        if let Some(all) = set("UNSPOOL_HOME").map(PathBuf::from) {
+            return Own {
+                config: all.clone(),
+                data: all.clone(),
+                cache: all,
+            };
+        }
+        let home = home.unwrap_or(Path::new("."));
+        // Relative values are void, says the specification of these variables.
+        let folder = |name: &str, usual: &str| {
+            let named = set(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+            named.unwrap_or_else(|| home.join(usual)).join("unspool")
+        };
+        if cfg!(target_os = "macos") {
+            let support = home.join("Library/Application Support/unspool");
+            return Own {
+                config: support.clone(),
+                data: support,
+                cache: home.join("Library/Caches/unspool"),
+            };
+        }
+        if cfg!(windows) {
+            return Own {
+                config: folder("APPDATA", "AppData/Roaming"),
+                data: folder("LOCALAPPDATA", "AppData/Local"),
+                cache: folder("LOCALAPPDATA", "AppData/Local").join("cache"),
+            };
+        }
+        Own {
+            config: folder("XDG_CONFIG_HOME", ".config"),
+            data: folder("XDG_DATA_HOME", ".local/share"),
+            cache: folder("XDG_CACHE_HOME", ".cache"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_variable_moves_everything() {
+        let own = Own::places(
+            |name| (name == "UNSPOOL_HOME").then(|| "/u".into()),
+            Some(Path::new("/home/me")),
+        );
+        assert!(
+            [own.config, own.data, own.cache]
+                .iter()
+                .all(|dir| dir == Path::new("/u"))
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn without_it_the_usual_folders_are_used() {
+        let variable = |name: &str| match name {
+            "UNSPOOL_HOME" => Some("".into()),
+            "XDG_CACHE_HOME" => Some("/var/cache".into()),
+            "XDG_DATA_HOME" => Some("relative".into()),
+            _ => None,
+        };
+        let own = Own::places(variable, Some(Path::new("/home/me")));
+        assert_eq!(own.config, Path::new("/home/me/.config/unspool"));
+        assert_eq!(own.data, Path::new("/home/me/.local/share/unspool"));
+        assert_eq!(own.cache, Path::new("/var/cache/unspool"));
+    }
+}

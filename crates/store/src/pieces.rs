@@ -1,0 +1,136 @@
+//! A file as pieces of whole lines, through buffers that are used again.
+//!
+//! Everything that reads a transcript from front to back takes it from here: the fold
+//! ([`crate::read`]) and the scans ([`crate::scan`]).
+
+use std::fs::File;
+use std::io;
+
+use memchr::{memchr, memrchr};
+
+use crate::open;
+
+/// The start of the first line that begins at `from` or later.
+pub(crate) fn line_start(file: &File, from: u64, size: u64) -> io::Result<u64> {
+    if from == 0 {
+        return Ok(0);
+    }
+    let mut at = from - 1;
+    let mut buffer = [0; 64 << 10];
+    while at < size {
+        let read = open::read_at(file, &mut buffer, at)?;
+        if let Some(found) = memchr(b'\n', &buffer[..read]) {
+            return Ok(at + found as u64 + 1);
+        }
+        if read == 0 {
+            break;
+        }
+        at += read as u64;
+    }
+    Ok(size)
+}
+
+/// Bytes in a buffer that is used again and again.
+#[derive(Debug, Default)]
+pub(crate) struct Piece {
+    /// Only ever grows, so that it is not filled with zeros for each piece.
+    pub(crate) buffer: Vec<u8>,
+    pub(crate) len: usize,
+}
+
+impl Piece {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    fn room(&mut self, want: usize) -> &mut [u8] {
+        if self.buffer.len() < self.len + want {
+            self.buffer.resize(self.len + want, 0);
+        }
+        &mut self.buffer[self.len..self.len + want]
+    }
+}
+
+/// A file cut at newlines.
+pub(crate) struct Pieces<'a> {
+    file: &'a File,
+    /// Where the next bytes are read.
+    at: u64,
+    /// Where the file ended when it was opened.
+    size: u64,
+    step: usize,
+    /// The start of a line whose end was not in the last piece.
+    carry: Vec<u8>,
+}
+
+impl<'a> Pieces<'a> {
+    /// The lines that begin in `start..size`; a line begins at `start`.
+    pub(crate) fn new(file: &'a File, start: u64, size: u64, step: usize) -> Pieces<'a> {
+        Pieces {
+            file,
+            at: start,
+            size,
+            step: step.max(1),
+            carry: Vec::new(),
+        }
+    }
+
+    /// Fills `piece` with the next whole lines and gives the offset of the first; `None`
+    /// at the end. Only the last piece may end without a newline.
+    pub(crate) fn next(&mut self, piece: &mut Piece) -> io::Result<Option<u64>> {
+        let start = self.at - self.carry.len() as u64;
+        piece.len = 0;
+        piece.add(&self.carry);
+        self.carry.clear();
+        loop {
+            let had = piece.len;
+            if self.more(piece)? == 0 {
+                return Ok((had > 0).then_some(start));
+            }
+            if let Some(last) = memrchr(b'\n', &piece.bytes()[had..]) {
+                let end = had + last + 1;
+                self.carry.extend_from_slice(&piece.bytes()[end..]);
+                piece.len = end;
+                return Ok(Some(start));
+            }
+        }
+    }
+
+    /// Adds bytes, up to a step of them.
+    fn more(&mut self, piece: &mut Piece) -> io::Result<usize> {
+        if self.at >= self.size {
+            return self.rest_of_line(piece);
+        }
+        let left = usize::try_from(self.size - self.at).unwrap_or(usize::MAX);
+        // A line longer than a step is read in ever larger ones.
+        let want = self.step.max(piece.len).min(left);
+        self.add(piece, want)
+    }
+
+    /// A line that was cut by the end the file once had, if it has grown since.
+    fn rest_of_line(&mut self, piece: &mut Piece) -> io::Result<usize> {
+        let had = piece.len;
+        if had == 0 {
+            return Ok(0);
+        }
+        let read = self.add(piece, self.step)?;
+        let Some(end) = memchr(b'\n', &piece.bytes()[had..]) else {
+            return Ok(read);
+        };
+        piece.len = had + end + 1;
+        self.at = self.at - read as u64 + end as u64 + 1;
+        Ok(end + 1)
+    }
+
+    fn add(&mut self, piece: &mut Piece, want: usize) -> io::Result<usize> {
+        let read = open::read_at(self.file, piece.room(want), self.at)?;
+        piece.len += read;
+        self.at += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,113 @@
+//! All files at once, for questions that need little of each line.
+//!
+//! Files are cut into parts of some megabytes, so that one large session keeps all cores
+//! busy. A part is read in pieces of whole lines; who scans looks for a mark in the piece
+//! and opens only the lines that have it. No rule about sessions is in here.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io;
+
+use crate::pieces::{Piece, Pieces, line_start};
+
+/// A stretch of a file: the lines that begin in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which file, by its place in the list that was cut.
+    pub file: usize,
+    /// Its first byte.
+    pub start: u64,
+    /// Behind its last byte.
+    pub end: u64,
+}
+
+/// How large a part is.
+pub const PART: u64 = 8 << 20;
+
+const PIECE: usize = 1 << 20;
+
+/// A buffer that one very long line has made larger than this is not kept.
+const KEPT: usize = 4 << 20;
+
+/// Cuts stretches of files into parts, in order. Each stretch is where to begin, which is
+/// the start of a line, and where the file ended when somebody looked.
+pub fn parts(stretches: impl IntoIterator<Item = (u64, u64)>) -> Vec<Part> {
+    let mut all = Vec::new();
+    for (file, (start, end)) in stretches.into_iter().enumerate() {
+        let mut at = start;
+        while at < end {
+            let next = end.min(at + PART);
+            all.push(Part {
+                file,
+                start: at,
+                end: next,
+            });
+            at = next;
+        }
+    }
+    all
+}
+
+thread_local! {
+    static BUFFER: RefCell<Piece> = RefCell::default();
+}
+
+impl Part {
+    /// Hands out the lines that begin in this part, many at once, with the offset of the
+    /// first. Only at the end of the file the last one may be without its newline. Gives
+    /// the offset behind the last byte that was handed out.
+    pub fn read(&self, file: &File, mut each: impl FnMut(u64, &[u8])) -> io::Result<u64> {
+        let start = line_start(file, self.start, self.end)?;
+        let mut end = start;
+        let mut piece = BUFFER.take();
+        let mut pieces = Pieces::new(file, start, self.end, PIECE);
+        while let Some(offset) = pieces.next(&mut piece)? {
+            each(offset, piece.bytes());
+            end = offset + piece.bytes().len() as u64;
+        }
+        if piece.buffer.len() <= KEPT {
+            BUFFER.set(piece);
+        }
+        Ok(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn every_line_is_in_exactly_one_part() {
+        let mut file = tempfile::tempfile().unwrap();
+        let lines: Vec<String> = (0..300).map(|n| "x".repeat(n * 7 % 90)).collect();
+        let text = lines.join("\n");
+        file.write_all(text.as_bytes()).unwrap();
+        for step in [1, 5, 64, 1000, 1 << 20] {
+            let mut seen = Vec::new();
+            let mut start = 0;
+            while start < text.len() as u64 {
+                let end = (start + step).min(text.len() as u64);
+                let part = Part {
+                    file: 0,
+                    start,
+                    end,
+                };
+                part.read(&file, |offset, bytes| {
+                    assert_eq!(offset, seen.len() as u64);
+                    seen.extend_from_slice(bytes);
+                })
+                .unwrap();
+                start = end;
+            }
+            assert_eq!(seen, text.as_bytes(), "step {step}");
+        }
+    }
+
+    #[test]
+    fn parts_cover_every_stretch_once() {
+        let all = parts([(0, 0), (5, 6), (3, PART * 2 + 3)]);
+        let ends: Vec<_> = all.iter().map(|part| (part.file, part.start)).collect();
+        assert_eq!(ends, [(1, 5), (2, 3), (2, 3 + PART)]);
+    }
+}
