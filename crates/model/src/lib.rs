@@ -34,6 +34,7 @@ pub mod json;
 pub mod known;
 pub mod log;
 pub mod session;
+pub mod spent;
 pub mod tally;
 pub mod time;
 pub mod tool;
