@@ -107,7 +107,9 @@ impl Spending {
     }
 
     fn take(&mut self, offset: u64, reply: &Reply) {
-        let Some(usage) = reply.head.usage else { return };
+        let Some(usage) = reply.head.usage else {
+            return;
+        };
         let id = match (&reply.head.id, &reply.uuid) {
             (Some(id), _) => id.to_string(),
             // Some gateways give no id. The line's own is the same in all copies of it.
@@ -124,7 +126,10 @@ impl Spending {
             offset,
             lines: 1,
             model: model.map(|model| self.models.add(model)),
-            version: reply.version.as_deref().map(|version| self.versions.add(version)),
+            version: reply
+                .version
+                .as_deref()
+                .map(|version| self.versions.add(version)),
             marks: Marks {
                 copy: reply.copy,
                 sidechain: reply.sidechain,
@@ -154,7 +159,9 @@ impl Spending {
     pub fn append(&mut self, later: &Spending) {
         self.origin.or(later.origin.clone());
         for spent in &later.messages {
-            let model = spent.model.map(|model| self.models.add(later.models.get(model)));
+            let model = spent
+                .model
+                .map(|model| self.models.add(later.models.get(model)));
             let version = spent
                 .version
                 .map(|version| self.versions.add(later.versions.get(version)));

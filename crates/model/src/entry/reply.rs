@@ -46,7 +46,11 @@ pub struct Origin {
 
 /// Hands out the replies of a line. What cannot be read has none.
 pub fn replies(line: &[u8], mut each: impl FnMut(Reply)) {
-    let mut at = if line.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mut at = if line.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
     // Usually one object; glued lines hold several.
     while let Ok((reply, end)) = object(line, at) {
         if let Some(reply) = reply {

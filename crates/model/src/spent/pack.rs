@@ -16,7 +16,11 @@ impl Spending {
     /// Writes it down.
     pub fn pack(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.messages.len() * 56);
-        let Origin { cwd, session, agent } = &self.origin;
+        let Origin {
+            cwd,
+            session,
+            agent,
+        } = &self.origin;
         for text in [cwd, session, agent] {
             number(&mut out, u64::from(text.is_some()));
             words(&mut out, text.as_deref().unwrap_or_default());
@@ -54,7 +58,10 @@ impl Spending {
             terms.us,
             spent.at.is_some(),
         ];
-        let bits = flags.iter().rev().fold(0, |bits, &flag| bits << 1 | u64::from(flag));
+        let bits = flags
+            .iter()
+            .rev()
+            .fold(0, |bits, &flag| bits << 1 | u64::from(flag));
         let at = spent.at.map_or(0, |at| zigzag(at.0));
         let index = |name: Option<u32>| name.map_or(0, |name| u64::from(name) + 1);
         let numbers = [
@@ -85,7 +92,11 @@ impl Spending {
             *text = is_there.then(|| words.to_owned());
         }
         let [cwd, session, agent] = texts;
-        spending.origin = Origin { cwd, session, agent };
+        spending.origin = Origin {
+            cwd,
+            session,
+            agent,
+        };
         for names in [&mut spending.models, &mut spending.versions] {
             for _ in 0..input.number()? {
                 names.add(input.words()?);
@@ -152,8 +163,20 @@ impl<'a> Input<'a> {
         for slot in &mut numbers {
             *slot = self.number()?;
         }
-        let [bits, input, output, cache_read, write_5m, write_1h, searches, at, offset, lines, model, version] =
-            numbers;
+        let [
+            bits,
+            input,
+            output,
+            cache_read,
+            write_5m,
+            write_1h,
+            searches,
+            at,
+            offset,
+            lines,
+            model,
+            version,
+        ] = numbers;
         let flag = |nth: u32| bits >> nth & 1 == 1;
         let index = |value: u64, names: &Tally| match value {
             0 => Some(None),

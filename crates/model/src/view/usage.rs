@@ -115,7 +115,11 @@ impl Counted {
 
     /// Its price, if its model has one.
     pub fn cost(&self, files: &[&Spending], prices: &Prices) -> Option<Cost> {
-        prices.cost(self.model(files).unwrap_or_default(), self.usage, self.terms)
+        prices.cost(
+            self.model(files).unwrap_or_default(),
+            self.usage,
+            self.terms,
+        )
     }
 
     /// The version that wrote it, if that version may have left its output unfinished.
@@ -148,7 +152,8 @@ fn meet(files: &[&Spending], counted: &mut Counted, place: (u32, u32), spent: &S
             counted.usage = counted.usage.max(spent.usage);
             counted.terms = counted.terms.max(spent.terms);
             counted.stopped |= spent.marks.stopped;
-            let age = |file: u32, spent: &Spent| (spent.marks.forked, files[file as usize].last, file);
+            let age =
+                |file: u32, spent: &Spent| (spent.marks.forked, files[file as usize].last, file);
             if age(place.0, spent) < age(counted.file, before) {
                 (counted.file, counted.message) = place;
                 counted.at = spent.at.or(counted.at);
@@ -188,6 +193,8 @@ pub fn context(spending: &Spending) -> Option<(u64, Option<u64>)> {
     };
     let last = spending.messages.iter().rev().find(own)?;
     let tokens = last.usage.context();
-    let limit = spending.model(last).and_then(|model| usage::context_limit(model, tokens));
+    let limit = spending
+        .model(last)
+        .and_then(|model| usage::context_limit(model, tokens));
     Some((tokens, limit))
 }

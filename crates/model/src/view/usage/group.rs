@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use super::period::{self, WINDOW};
 use super::Counted;
+use super::period::{self, WINDOW};
 use crate::price::{Cost, Prices};
 use crate::spent::Spending;
 use crate::time::Time;
@@ -123,7 +123,9 @@ impl Books<'_> {
             let block = blocks.as_ref().and_then(|blocks| blocks[nth]);
             let key = |per: &Per| self.key(*per, one, block);
             let keys: Vec<Key> = per.iter().map(key).collect();
-            let step = per.first().and_then(|per| self.step(*per, one, block, range));
+            let step = per
+                .first()
+                .and_then(|per| self.step(*per, one, block, range));
             let sum = rows.entry(keys).or_default();
             self.add(sum, at, one, step);
         }
@@ -133,7 +135,10 @@ impl Books<'_> {
     /// The sum of all that `wanted` lets through.
     pub fn total(&self, wanted: impl Fn(&Counted) -> bool) -> Sum {
         let rows = self.group(&[], wanted);
-        rows.into_iter().next().map(|(_, sum)| sum).unwrap_or_default()
+        rows.into_iter()
+            .next()
+            .map(|(_, sum)| sum)
+            .unwrap_or_default()
     }
 
     fn add(&self, sum: &mut Sum, at: u32, one: &Counted, step: Option<usize>) {
@@ -185,11 +190,16 @@ impl Books<'_> {
 
     fn blocks(&self, per: &[Per], taken: &[u32]) -> Option<Vec<Option<Time>>> {
         per.contains(&Per::Block).then(|| {
-            let times: Vec<Option<Time>> =
-                taken.iter().map(|&at| self.counted[at as usize].at).collect();
+            let times: Vec<Option<Time>> = taken
+                .iter()
+                .map(|&at| self.counted[at as usize].at)
+                .collect();
             let known: Vec<Time> = times.iter().copied().flatten().collect();
             let mut starts = period::windows(&known).into_iter();
-            times.iter().map(|time| time.and_then(|_| starts.next())).collect()
+            times
+                .iter()
+                .map(|time| time.and_then(|_| starts.next()))
+                .collect()
         })
     }
 
@@ -220,12 +230,15 @@ impl Books<'_> {
             Per::Day => hour(0) * STEPS / 24,
             Per::Week => {
                 let date = local().date();
-                let days = period::week(date).until(date).map_or(0, |span| span.get_days());
+                let days = period::week(date)
+                    .until(date)
+                    .map_or(0, |span| span.get_days());
                 hour(i64::from(days)) * STEPS / (7 * 24)
             }
             Per::Month => {
                 let date = local().date();
-                hour(i64::from(date.day()) - 1) * STEPS / (usize::from(date.days_in_month() as u8) * 24)
+                hour(i64::from(date.day()) - 1) * STEPS
+                    / (usize::from(date.days_in_month() as u8) * 24)
             }
             Per::Block => share(block?.0, WINDOW),
             Per::Session | Per::Project | Per::Model | Per::Agent => {
