@@ -33,6 +33,7 @@ pub mod input;
 pub mod json;
 pub mod known;
 pub mod log;
+pub mod price;
 pub mod session;
 pub mod spent;
 pub mod tally;
