@@ -131,9 +131,6 @@ pub fn gather(files: &[(&Path, u64, u64)], threads: usize) -> Vec<Result<Gathere
             (Err(_), _) => {}
         }
     }
-    for gathered in all.iter_mut().flatten() {
-        gathered.spending.settle();
-    }
     all
 }
 
@@ -142,7 +139,9 @@ impl Gathered {
         if self.spending.is_empty() {
             self.spending = next.spending;
         } else {
+            self.spending.reopen();
             self.spending.append(&next.spending);
+            self.spending.settle();
         }
         // The file may have grown since it was cut: then the next part begins behind.
         self.tail = next.tail;
@@ -170,5 +169,7 @@ fn gather_part(path: &Path, part: &Part) -> Result<Gathered, Error> {
         }
     });
     read.map_err(|why| Error::io(path, why))?;
+    // Many files are held at once.
+    gathered.spending.settle();
     Ok(gathered)
 }
