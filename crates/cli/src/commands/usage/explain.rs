@@ -13,7 +13,7 @@ use unspool_show::table::{Column, Table};
 use unspool_show::wire::usage::UsageTrace;
 use unspool_store::open::line_numbers;
 
-use super::report::{keys, name};
+use super::report::{keys, name, short_model};
 use super::{Account, Filter, UsageArgs};
 use crate::failure::Failure;
 use crate::when;
@@ -291,7 +291,7 @@ fn priced(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> Table
             rate.map_or_else(|| "?".to_owned(), |rate| format!("{}", rate.per_million()))
         };
         table.row([
-            model.to_owned(),
+            short_model(model).to_owned(),
             amount::grouped(ones.len() as u64),
             price.map_or_else(|| "none known".to_owned(), |price| price.name.clone()),
             rate(rates.and_then(|rates| rates.input)),
