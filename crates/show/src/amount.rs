@@ -70,8 +70,8 @@ pub fn count(number: u64, one: &str) -> String {
     };
     match (number, many) {
         (1, _) => format!("1 {one}"),
-        (_, "") => format!("{number} {one}s"),
-        (_, many) => format!("{number} {many}"),
+        (_, "") => format!("{} {one}s", grouped(number)),
+        (_, many) => format!("{} {many}", grouped(number)),
     }
 }
 

@@ -7,6 +7,7 @@ mod help;
 mod pipe;
 mod rows;
 mod terminal;
+mod usage;
 
 use unspool_testkit::home::Home;
 

@@ -323,21 +323,26 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
     let reasons = [
         (
             Fate::Elsewhere,
+            "in resumed or forked sessions repeats a message that counts in an older file",
             "in resumed or forked sessions repeat messages that count in an older file",
         ),
         (
             Fate::Copy,
+            "in progress lines repeats a message of a sub-agent's own file",
             "in progress lines repeat messages of a sub-agent's own file",
         ),
         (
             Fate::Synthetic,
+            "was written by the client itself and costs nothing",
             "were written by the client itself and cost nothing",
         ),
     ];
     let mut all = vec![once];
-    for (fate, why) in reasons {
-        if many(fate) > 0 {
-            all.push(format!("{} {why}.", amount::grouped(many(fate))));
+    for (fate, one, several) in reasons {
+        match many(fate) {
+            0 => {}
+            1 => all.push(format!("1 {one}.")),
+            count => all.push(format!("{} {several}.", amount::grouped(count))),
         }
     }
     if floors > 0 {

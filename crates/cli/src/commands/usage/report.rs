@@ -335,8 +335,8 @@ fn remarks(world: &World, account: &Account<'_>, total: &Sum) {
             _ => String::new(),
         };
         world.ui.note(&format!(
-            "output of {} messages is a floor: written by {range}",
-            amount::grouped(total.floors),
+            "output of {} is a floor: written by {range}",
+            amount::count(total.floors, "message"),
         ));
     }
 }
