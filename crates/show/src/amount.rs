@@ -61,6 +61,28 @@ fn scaled(count: u64, units: &[(&str, u64)]) -> String {
     format!("{}.{}{unit}", tenths / 10, tenths % 10)
 }
 
+/// `$0.00`, `<$0.01`, `$12.34`, `$1,234.56`.
+pub fn dollars(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.01 {
+        return "<$0.01".to_owned();
+    }
+    let text = format!("{usd:.2}");
+    let (whole, cents) = text.split_once('.').unwrap_or((&text, "00"));
+    let mut grouped = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    format!("${grouped}.{cents}")
+}
+
+/// A cost that may not be known.
+pub fn cost(usd: Option<f64>) -> String {
+    usd.map_or_else(|| "?".to_owned(), dollars)
+}
+
 /// `1 line`, `2 lines`.
 pub fn count(number: u64, one: &str) -> String {
     let many = match one {
@@ -148,6 +170,21 @@ mod tests {
             ("12 B".to_owned(), "2.0 kB".to_owned())
         );
         assert_eq!(tokens(u64::MAX), "18446744073.7G");
+    }
+
+    #[test]
+    fn amounts_of_money_have_two_places_and_a_little_is_not_nothing() {
+        for (usd, text) in [
+            (0.0, "$0.00"),
+            (0.0001, "<$0.01"),
+            (0.01, "$0.01"),
+            (12.345_678, "$12.35"),
+            (999.994, "$999.99"),
+            (1_234.5, "$1,234.50"),
+            (1_234_567.0, "$1,234,567.00"),
+        ] {
+            assert_eq!(dollars(usd), text);
+        }
     }
 
     #[test]

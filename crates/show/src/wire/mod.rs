@@ -9,6 +9,7 @@ pub mod call;
 pub mod check;
 pub mod file;
 pub mod graph;
+pub mod price;
 pub mod session;
 pub mod turn;
 
@@ -29,6 +30,10 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("context", || schemars::schema_for!(file::ContextRow)),
     ("fault", || schemars::schema_for!(check::FaultRow)),
     ("verdict", || schemars::schema_for!(check::VerdictRow)),
+    ("price", || schemars::schema_for!(price::PriceRow)),
+    ("price_change", || {
+        schemars::schema_for!(price::PriceChangeRow)
+    }),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 
