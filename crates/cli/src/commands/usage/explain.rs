@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use unspool_model::price::Prices;
+use unspool_model::price::{Cost, Prices, Rate};
 use unspool_model::view::usage::group::{Per, Row};
 use unspool_model::view::usage::{self, Counted, Fate};
 use unspool_show::amount;
@@ -283,11 +283,11 @@ fn priced(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> Table
             .iter()
             .map(|one| one.cost(&account.files, prices))
             .collect();
-        let cost = costs.map(|costs| costs.into_iter().sum::<unspool_model::price::Cost>());
-        let cost = cost.map_or_else(|| "?".to_owned(), |cost| amount::dollars(cost.usd()));
+        let cost = costs.map(|costs| costs.into_iter().sum::<Cost>());
+        let cost = amount::cost(cost.map(Cost::usd));
         let price = prices.find(model);
         let rates = price.map(|price| &price.rates);
-        let rate = |rate: Option<unspool_model::price::Rate>| {
+        let rate = |rate: Option<Rate>| {
             rate.map_or_else(|| "?".to_owned(), |rate| format!("{}", rate.per_million()))
         };
         table.row([

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use jiff::civil::Date;
-use unspool_model::price::Prices;
+use unspool_model::price::{Cost, Prices};
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Key, Per, Row, Sum};
 use unspool_model::view::usage::period::WINDOW;
@@ -47,7 +47,7 @@ pub fn write(
     }
     let total = books.total(wanted);
     table(world, account, &per, &rows, &total).write(out, &world.ui.style())?;
-    remarks(world, account, &total);
+    remarks(world, account, prices, &total);
     Ok(())
 }
 
@@ -294,13 +294,12 @@ fn numbers(sum: &Sum) -> [String; 6] {
         amount::tokens(usage.output),
         amount::tokens(usage.cache_read),
         amount::tokens(writes),
-        sum.cost()
-            .map_or_else(|| "?".to_owned(), |cost| amount::dollars(cost.usd())),
+        amount::cost(sum.cost().map(Cost::usd)),
     ]
 }
 
 /// What to know about the numbers.
-fn remarks(world: &World, account: &Account<'_>, total: &Sum) {
+fn remarks(world: &World, account: &Account<'_>, prices: &Prices, total: &Sum) {
     let members = || {
         total
             .members
@@ -308,9 +307,8 @@ fn remarks(world: &World, account: &Account<'_>, total: &Sum) {
             .map(|&at| &account.counted[at as usize])
     };
     if total.unpriced > 0 {
-        let prices = world.prices();
         let mut unknown: Vec<&str> = members()
-            .filter(|one| one.cost(&account.files, &prices).is_none())
+            .filter(|one| one.cost(&account.files, prices).is_none())
             .map(|one| one.model(&account.files).unwrap_or("no model named"))
             .collect();
         unknown.sort_unstable();
