@@ -96,6 +96,11 @@ impl Doubts {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.allow.iter()
+    }
+
     fn is_allowed(&self, secret: &str) -> bool {
         let has_word = |word: &String| secret.contains(word.as_str());
         self.allow_words.iter().any(has_word)
@@ -125,12 +130,22 @@ pub(super) fn is_secret(
     let secret = &text[range.clone()];
     let is_secret = !secret.is_empty()
         && (!rule.digit || secret.bytes().any(|byte| byte.is_ascii_digit()))
-        && (rule.entropy == 0.0 || entropy(secret) > rule.entropy)
+        && (rule.entropy == 0.0 || entropy(secret) > enough(rule, secret))
         && !doubts.is_allowed(secret)
         && !rule.not.iter().any(|pattern| pattern.is_in(secret))
         && is_secret_here(rule, text, hit, secret)
         && !(rule.stopwords && doubts.has_stopword(secret));
     is_secret.then_some(range)
+}
+
+/// The entropy that a secret must exceed. Digits of hexadecimal have four bits at most, and
+/// thirty-two of them rarely much more than three and a half.
+fn enough(rule: &Rule, secret: &str) -> f64 {
+    if rule.level == Level::Generic && is_number(secret) {
+        rule.entropy.min(3.0)
+    } else {
+        rule.entropy
+    }
 }
 
 /// Whether what stands around it speaks for a secret.
