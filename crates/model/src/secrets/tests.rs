@@ -188,7 +188,7 @@ fn anchors_lose_nothing() {
 
 #[test]
 fn ranges_are_valid_and_masks_hold_in_text_full_of_secrets() {
-    for seed in 0..3000 {
+    for seed in 0..600 {
         check(&dense(seed));
     }
 }

@@ -223,6 +223,13 @@ fn values_that_are_called_secret() {
         finds(&text.replace("{}", "Xy7!kd@93jd"), "password-assignment");
         finds(&text.replace("{}", &value), "password-assignment");
     }
+    // Also behind a weaker name: random letters are not taken for words.
+    let mut found = 0;
+    for seed in 0..100 {
+        let value = digits(32, &mut Random::new(seed));
+        found += find(&format!("TOKEN={value}")).len();
+    }
+    assert!(found >= 95, "{found} of 100");
     let hex = made("[0-9a-f]{32}");
     finds(
         &format!("API_KEY={}", format_args!("«{hex}»")),
@@ -272,6 +279,12 @@ fn code_and_prose_hold_no_secrets() {
         "token: xxxxxxxxxxxxxxxxxxxxxxxx",
         "secret: {{ .Values.secretName }}",
         "password: ********************",
+        "isinstance(key, Ed25519PrivateKey)",
+        "DHPrivateKey,\n    ed25519.Ed25519PrivateKey,",
+        "RegEnumKey = win32api.RegEnumKey",
+        "\"result_key\": \"Ipv6CidrAssociations\"",
+        "\"NextToken\": \"U1FsdGVkX19nBV2zoh+Gou9NgnulLJHWpn9xnG4hqSOfvw3o2JqjI86QDxef\"",
+        "arn:aws:secretsmanager:us-west-2:123456789012:secret:Prod-1a2b3c",
         "password = getPassword(user2)",
         "PASSWORD=$(cat /run/secrets/db2)",
         "PWD=/home/user2/project",

@@ -23,7 +23,10 @@ fn write(hir: &Hir, random: &mut Random, bytes: &mut Vec<u8>) {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => bytes.extend(&literal.0),
         HirKind::Class(Class::Bytes(class)) => bytes.push(pick(class, random)),
-        HirKind::Class(Class::Unicode(class)) => panic!("{class:?} is not of bytes"),
+        HirKind::Class(Class::Unicode(class)) => {
+            let ascii = class.to_byte_class().unwrap();
+            bytes.push(pick(&ascii, random));
+        }
         HirKind::Capture(capture) => write(&capture.sub, random, bytes),
         HirKind::Concat(parts) => parts.iter().for_each(|part| write(part, random, bytes)),
         HirKind::Alternation(parts) => write(random.pick(parts), random, bytes),
