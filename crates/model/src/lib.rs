@@ -34,6 +34,7 @@ pub mod json;
 pub mod known;
 pub mod log;
 pub mod price;
+pub mod secrets;
 pub mod session;
 pub mod spent;
 pub mod tally;
