@@ -13,6 +13,7 @@ pub mod error;
 pub mod facts;
 pub mod keep;
 mod path;
+pub mod spending;
 pub mod tables;
 
 pub use db::{Notice, Schema};

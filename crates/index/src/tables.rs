@@ -4,6 +4,7 @@
 //! family whose files did not change costs nothing; one that changed is made again as a
 //! whole and its rows are exchanged at once. Reading goes on while another process writes.
 
+mod counted;
 pub mod query;
 mod rows;
 pub mod views;

@@ -9,6 +9,7 @@ use std::path::Path;
 use rusqlite::types::Value;
 use unspool_model::entry::{self, Kind};
 use unspool_model::input::Input;
+use unspool_model::secrets::Secrets;
 use unspool_model::session::{Call, Index, Message, Record, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
@@ -42,11 +43,7 @@ pub fn short(text: &str) -> String {
         Some((end, _)) => &text[..end],
         None => text,
     };
-    entry::clip(&mask(start), TEXT)
-}
-
-fn mask(text: &str) -> std::borrow::Cow<'_, str> {
-    std::borrow::Cow::Borrowed(text)
+    entry::clip(&Secrets::standard().mask(start), TEXT)
 }
 
 /// The row of a session.
@@ -286,7 +283,7 @@ fn uuid(record: &Record) -> Value {
     record.uuid.as_ref().map(ToString::to_string).into()
 }
 
-fn time(time: Option<Time>) -> Value {
+pub fn time(time: Option<Time>) -> Value {
     time.map(|time| time.to_string()).into()
 }
 
