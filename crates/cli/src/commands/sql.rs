@@ -55,6 +55,8 @@ pub fn run(world: &World, args: &SqlArgs) -> Result<(), Failure> {
         "-" => from_stdin()?,
         _ => query.clone(),
     };
+    // A mistake is told before anything is read.
+    Asked::check(&query).map_err(|why| refused(&query, why))?;
     let asked = up_to_date(world)?;
     let form = match (world.ui.json, args.csv) {
         (true, _) => Form::Json,
@@ -155,6 +157,7 @@ fn refused(query: &str, why: Refused) -> Failure {
     match why {
         Refused::Io(error) => error.into(),
         Refused::Empty => Failure::failed(why).hint(hint),
+        Refused::Open => Failure::failed(why).hint("write the values into the query"),
         Refused::Several => Failure::failed(why).hint("ask them one by one"),
         Refused::Writes => Failure::failed(why)
             .hint("only SELECT is possible: the tables are made from transcripts"),

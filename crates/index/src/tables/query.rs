@@ -10,7 +10,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
-use rusqlite::{Batch, Connection, Row};
+use rusqlite::{Batch, Connection, Row, Statement};
 
 use super::{Tables, views};
 use crate::db;
@@ -54,6 +54,9 @@ pub enum Refused {
     /// Only one question at a time.
     #[error("the query holds several statements")]
     Several,
+    /// A question with gaps.
+    #[error("the query has parameters, which have no values here")]
+    Open,
     /// It is not a question.
     #[error("the query does more than read")]
     Writes,
@@ -73,23 +76,22 @@ pub enum Refused {
 impl From<rusqlite::Error> for Refused {
     fn from(error: rusqlite::Error) -> Refused {
         use rusqlite::ErrorCode;
-        match error.sqlite_error_code() {
-            Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly) => {
-                Refused::Writes
+        let denied = matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::AuthorizationForStatementDenied | ErrorCode::ReadOnly)
+        );
+        let (message, at) = match error {
+            rusqlite::Error::SqlInputError { msg, offset, .. } => {
+                (msg, usize::try_from(offset).ok())
             }
-            _ => match error {
-                rusqlite::Error::SqlInputError { msg, offset, .. } => Refused::Sql {
-                    message: msg,
-                    at: usize::try_from(offset).ok(),
-                },
-                rusqlite::Error::SqliteFailure(_, Some(message)) => {
-                    Refused::Sql { message, at: None }
-                }
-                other => Refused::Sql {
-                    message: other.to_string(),
-                    at: None,
-                },
-            },
+            rusqlite::Error::SqliteFailure(_, Some(message)) => (message, None),
+            other => (other.to_string(), None),
+        };
+        // Views are refused before anybody asks whether they may be written.
+        if denied || message.starts_with("cannot modify ") {
+            Refused::Writes
+        } else {
+            Refused::Sql { message, at }
         }
     }
 }
@@ -144,23 +146,20 @@ fn may(asked: AuthContext<'_>) -> Authorization {
 const TOLD: [&str; 4] = ["table_info", "table_xinfo", "table_list", "function_list"];
 
 impl Asked {
+    /// Whether a question can be asked at all, whatever is in the tables.
+    pub fn check(sql: &str) -> Result<(), Refused> {
+        let connection = Connection::open_in_memory()?;
+        connection.execute_batch(views::schema().sql)?;
+        let asked = locked(connection)?;
+        asked.prepare(sql).map(drop)
+    }
+
     /// Asks one question and hands the answer out, row by row; says how many there were.
     pub fn ask(&self, sql: &str, sink: &mut impl Sink) -> Result<u64, Refused> {
-        let mut batch = Batch::new(&self.connection, sql);
-        let mut statement = batch.next()?.ok_or(Refused::Empty)?;
-        if !statement.readonly() {
-            return Err(Refused::Writes);
-        }
-        // What stands behind it may be wrong in itself.
-        if !matches!(batch.next(), Ok(None)) {
-            return Err(Refused::Several);
-        }
-        if statement.column_count() == 0 {
-            return Err(Refused::Writes);
-        }
+        let mut statement = self.prepare(sql)?;
         let names: Vec<&str> = statement.column_names().collect();
+        let width = names.len();
         sink.columns(&names)?;
-        let width = statement.column_count();
         let mut rows = statement.query([])?;
         let mut count = 0;
         while let Some(row) = rows.next()? {
@@ -168,6 +167,22 @@ impl Asked {
             count += 1;
         }
         Ok(count)
+    }
+
+    fn prepare(&self, sql: &str) -> Result<Statement<'_>, Refused> {
+        let mut batch = Batch::new(&self.connection, sql);
+        let statement = batch.next()?.ok_or(Refused::Empty)?;
+        if !statement.readonly() || statement.column_count() == 0 {
+            return Err(Refused::Writes);
+        }
+        // What stands behind it may be wrong in itself.
+        if !matches!(batch.next(), Ok(None)) {
+            return Err(Refused::Several);
+        }
+        if statement.parameter_count() > 0 {
+            return Err(Refused::Open);
+        }
+        Ok(statement)
     }
 }
 
