@@ -6,6 +6,7 @@ mod costs;
 mod demo;
 mod failure;
 mod own;
+mod progress;
 mod ui;
 mod when;
 mod world;

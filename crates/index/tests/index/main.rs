@@ -6,3 +6,4 @@ mod db;
 mod facts;
 mod keep;
 mod spending;
+mod tables;
