@@ -299,6 +299,24 @@ fn names_are_found_without_what_providers_add() {
 }
 
 #[test]
+fn a_region_without_a_price_is_unknown_where_other_regions_cost_more() {
+    // Listed for us and eu, at more than the maker takes.
+    assert_eq!(found("jp.anthropic.claude-opus-4-6-v1"), None);
+    assert_eq!(found("apac.anthropic.claude-opus-4-5"), None);
+    let dated = "us.anthropic.claude-opus-4-5-20251101-v1:0";
+    assert_eq!(found("us.anthropic.claude-opus-4-5"), Some(dated));
+    assert_eq!(
+        found("global.anthropic.claude-opus-4-6-v1"),
+        Some("claude-opus-4-6")
+    );
+    // The same everywhere.
+    let sonnet = "us.anthropic.claude-sonnet-4-20250514-v1:0";
+    assert_eq!(found(sonnet), Some("claude-sonnet-4-20250514"));
+    let haiku = "eu.anthropic.claude-3-5-haiku-20241022-v1:0";
+    assert_eq!(found(haiku), Some("claude-3-5-haiku-20241022"));
+}
+
+#[test]
 fn a_date_may_be_missing_or_unlisted_but_never_chosen() {
     // Not listed with a date, but without one.
     assert_eq!(
