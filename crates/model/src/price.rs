@@ -295,7 +295,7 @@ impl Prices {
     /// A name that is not in the table is looked for without what providers add to it
     /// (`us.anthropic.…-v1:0`, `vertex_ai/…@20250929`, `…[1m]`), then without its date, then
     /// as the short name of the only row with a date. Nothing else: an unknown model is
-    /// `None`.
+    /// `None`, and so is a region of a cloud whose price is not listed where others' are.
     pub fn find(&self, model: &str) -> Option<&Price> {
         self.row(model)
             .or_else(|| self.row(name::find(&self.keys, model)?))

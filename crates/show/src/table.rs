@@ -261,6 +261,36 @@ mod tests {
     use expect_test::expect;
 
     #[test]
+    fn an_optional_column_is_there_only_where_it_fits() {
+        let mut table = Table::new(vec![
+            Column::flexible("title", 6),
+            Column::number("cost").optional(),
+            Column::number("turns"),
+        ]);
+        table.row(["Fix the login bug", "$0.25", "12"]);
+        let laid = |width: usize| {
+            let mut out = Vec::new();
+            let style = Style {
+                width,
+                ..Style::default()
+            };
+            table.write(&mut out, &style).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        // Six, five and five columns and two gaps.
+        expect![[r#"
+            title    cost  turns
+            Fix t…  $0.25     12
+        "#]]
+        .assert_eq(&laid(20));
+        expect![[r#"
+            title         turns
+            Fix the log…     12
+        "#]]
+        .assert_eq(&laid(19));
+    }
+
+    #[test]
     fn flexible_columns_give_way_and_the_rest_stays_whole() {
         let mut table = Table::new(vec![
             Column::fixed("id"),

@@ -71,9 +71,9 @@ pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
     let prices = world.checked_prices()?;
     let mut out = world.ui.out();
     match &args.model {
-        None => list(world, &mut out, &ordered(prices.rows()))?,
+        None => list(world, &mut out, &prices, &ordered(prices.rows()))?,
         Some(model) => match prices.find(model) {
-            Some(price) => one(world, &mut out, model, price)?,
+            Some(price) => one(world, &mut out, &prices, model, price)?,
             None => {
                 let named = prices.rows().filter(|price| price.name.contains(model));
                 let named = ordered(named);
@@ -86,12 +86,14 @@ pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
                         )),
                     );
                 }
-                list(world, &mut out, &named)?;
+                list(world, &mut out, &prices, &named)?;
             }
         },
     }
     out.flush()?;
-    world.ui.note(&origin(world, &prices));
+    if !world.ui.json {
+        world.ui.note(&origin(world, &prices));
+    }
     Ok(())
 }
 
@@ -103,10 +105,17 @@ fn ordered<'a>(rows: impl Iterator<Item = &'a Price>) -> Vec<&'a Price> {
     rows
 }
 
-fn list(world: &World, out: &mut dyn Write, rows: &[&Price]) -> Result<(), Failure> {
+fn list(
+    world: &World,
+    out: &mut dyn Write,
+    prices: &Prices,
+    rows: &[&Price],
+) -> Result<(), Failure> {
     if world.ui.json {
         for price in rows {
-            world.ui.row(out, &PriceRow::new(&price.name, price))?;
+            world
+                .ui
+                .row(out, &PriceRow::new(&price.name, price, prices))?;
         }
         return Ok(());
     }
@@ -118,9 +127,15 @@ fn list(world: &World, out: &mut dyn Write, rows: &[&Price]) -> Result<(), Failu
 }
 
 /// One model, with everything that is known about it.
-fn one(world: &World, out: &mut dyn Write, model: &str, price: &Price) -> Result<(), Failure> {
+fn one(
+    world: &World,
+    out: &mut dyn Write,
+    prices: &Prices,
+    model: &str,
+    price: &Price,
+) -> Result<(), Failure> {
     if world.ui.json {
-        return world.ui.row(out, &PriceRow::new(model, price));
+        return world.ui.row(out, &PriceRow::new(model, price, prices));
     }
     let mut table = table();
     standard(&mut table, price);
@@ -276,12 +291,11 @@ fn dated(world: &World, table: &Prices, from: &Path) -> Prices {
 fn changes(before: &Prices, after: &Prices) -> Vec<PriceChangeRow> {
     let row = |change: &str, old: Option<&Price>, new: Option<&Price>| {
         let name = new.or(old).map(|price| price.name.clone());
-        let row = |price: &Price| PriceRow::new(&price.name, price);
         PriceChangeRow {
             change: change.to_owned(),
             model: name.unwrap_or_default(),
-            before: old.map(row),
-            after: new.map(row),
+            before: old.map(|price| PriceRow::new(&price.name, price, before)),
+            after: new.map(|price| PriceRow::new(&price.name, price, after)),
         }
     };
     let same = |a: &Price, b: &Price| {

@@ -94,6 +94,25 @@ const FIELDS: &[(&[&str], &[&str])] = &[
         ],
     ),
     (
+        &["prices"],
+        &[
+            "model",
+            "name",
+            "input",
+            "output",
+            "cache_read",
+            "cache_write_5m",
+            "cache_write_1h",
+            "long",
+            "batch",
+            "web_search",
+            "fast",
+            "us",
+            "context_limit",
+            "origin",
+        ],
+    ),
+    (
         &["turns", ID, "--calls"],
         &[
             "id",

@@ -5,17 +5,32 @@ use std::collections::BTreeMap;
 /// The row that a name means, other than by being its name.
 pub fn find<'a>(keys: &'a BTreeMap<String, String>, model: &str) -> Option<&'a str> {
     let Name { region, base } = Name::of(model)?;
-    let key = |base: &str| match &region {
-        Some(region) => keys
-            .get(&format!("{region}.{base}"))
-            .or_else(|| keys.get(base)),
-        None => keys.get(base),
+    let Some(region) = region else {
+        return listed(keys, &base);
     };
-    let undated = || undated(&base).and_then(key);
-    key(&base)
+    let anywhere = || {
+        // Where some regions have prices of their own, another one has too; which is unknown.
+        let plain = region == GLOBAL || !differs_by_region(keys, &base);
+        plain.then(|| listed(keys, &base)).flatten()
+    };
+    listed(keys, &format!("{region}.{base}")).or_else(anywhere)
+}
+
+/// The row of a name, with or without its date.
+fn listed<'a>(keys: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    let undated = || undated(name).and_then(|name| keys.get(name));
+    keys.get(name)
         .or_else(undated)
-        .or_else(|| only_dated(keys, &base))
+        .or_else(|| only_dated(keys, name))
         .map(String::as_str)
+}
+
+/// Whether any region has a price of its own for this model.
+fn differs_by_region(keys: &BTreeMap<String, String>, base: &str) -> bool {
+    let plain = undated(base).unwrap_or(base);
+    keys.keys()
+        .filter_map(|key| key.split_once('.'))
+        .any(|(_, name)| undated(name).unwrap_or(name) == plain)
 }
 
 /// The rows by the names they can be found with.
@@ -52,6 +67,9 @@ fn rank(row: &str) -> Option<u8> {
 }
 
 const VENDOR: &str = "anthropic.";
+
+/// The region that is everywhere, and costs what the maker takes.
+const GLOBAL: &str = "global";
 
 /// A name taken apart.
 struct Name {

@@ -1,12 +1,17 @@
 //! Prices: the table, the names it is found by, and what messages cost by it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use unspool_model::log::Log;
 use unspool_model::price::{Cost, Origin, Prices, Unpriced};
 use unspool_model::session::{Role, Session};
+use unspool_model::time::Time;
 use unspool_model::usage::{self, Terms, Usage};
+use unspool_model::view::agents::{self, AgentFile};
+use unspool_model::view::row;
 use unspool_testkit::corpus;
+
+use crate::make;
 
 const SONNET: &str = "claude-sonnet-4-5-20250929";
 
@@ -294,6 +299,24 @@ fn names_are_found_without_what_providers_add() {
 }
 
 #[test]
+fn a_region_without_a_price_is_unknown_where_other_regions_cost_more() {
+    // Listed for us and eu, at more than the maker takes.
+    assert_eq!(found("jp.anthropic.claude-opus-4-6-v1"), None);
+    assert_eq!(found("apac.anthropic.claude-opus-4-5"), None);
+    let dated = "us.anthropic.claude-opus-4-5-20251101-v1:0";
+    assert_eq!(found("us.anthropic.claude-opus-4-5"), Some(dated));
+    assert_eq!(
+        found("global.anthropic.claude-opus-4-6-v1"),
+        Some("claude-opus-4-6")
+    );
+    // The same everywhere.
+    let sonnet = "us.anthropic.claude-sonnet-4-20250514-v1:0";
+    assert_eq!(found(sonnet), Some("claude-sonnet-4-20250514"));
+    let haiku = "eu.anthropic.claude-3-5-haiku-20241022-v1:0";
+    assert_eq!(found(haiku), Some("claude-3-5-haiku-20241022"));
+}
+
+#[test]
 fn a_date_may_be_missing_or_unlisted_but_never_chosen() {
     // Not listed with a date, but without one.
     assert_eq!(
@@ -452,4 +475,190 @@ fn the_context_is_as_large_as_the_table_says() {
         Some(1_000_000)
     );
     assert_eq!(usage::context_limit("glm-4.6", 0), None);
+}
+
+/// A session of one prompt and these replies: model and usage.
+fn session(replies: &[(&str, &str)]) -> make::Read {
+    let mut lines = vec![make::user("a", "", "10:00:00", r#""go""#)];
+    for (at, (model, usage)) in replies.iter().enumerate() {
+        let id = format!("m{at}");
+        let text = format!("[{}]", make::text("x"));
+        let line = make::reply(&format!("r{at}"), "a", "10:00:01", &id, &text)
+            .replace("claude-opus-4-5", model)
+            .replace(r#"{"input_tokens":10,"output_tokens":5}"#, usage);
+        // Written twice, as clients do; paid once.
+        lines.extend([line.clone(), line.replace("\"uuid\":\"r", "\"uuid\":\"s")]);
+    }
+    make::read(&lines)
+}
+
+fn total(read: &make::Read, agents: &[&Session]) -> Option<f64> {
+    let (_, cost) = row::totals(&read.session, agents, Prices::bundled());
+    cost.map(Cost::usd)
+}
+
+const MILLION: &str = r#"{"input_tokens":1000000,"output_tokens":0}"#;
+
+#[test]
+fn a_session_costs_what_its_messages_cost_each_by_its_own_model() {
+    let read = session(&[
+        ("claude-opus-4-5", MILLION),
+        ("claude-haiku-4-5-20251001", MILLION),
+        (
+            "claude-opus-4-6",
+            r#"{"input_tokens":0,"output_tokens":0,"inference_geo":"us","cache_creation_input_tokens":1000000,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":1000000},"server_tool_use":{"web_search_requests":2}}"#,
+        ),
+    ]);
+    // 5 + 1 + 10 × 1.1 + 2 × 0.01
+    assert_eq!(total(&read, &[]), Some(17.02));
+}
+
+#[test]
+fn two_short_messages_are_not_one_long_one() {
+    let half = r#"{"input_tokens":150000,"output_tokens":0}"#;
+    let read = session(&[(SONNET, half), (SONNET, half)]);
+    assert_eq!(total(&read, &[]), Some(0.9));
+}
+
+#[test]
+fn sub_agents_are_paid_by_their_session_once() {
+    let main = session(&[("claude-opus-4-5", MILLION)]);
+    let agent = session(&[
+        // The same message as in the main session, and one of its own.
+        ("claude-opus-4-5", MILLION),
+        ("claude-haiku-4-5-20251001", MILLION),
+    ]);
+    assert_eq!(total(&main, &[&agent.session]), Some(6.0));
+}
+
+#[test]
+fn one_message_without_a_price_leaves_the_sum_unknown() {
+    let read = session(&[("claude-opus-4-5", MILLION), ("claude-opus-99", MILLION)]);
+    assert_eq!(total(&read, &[]), None);
+    let main = session(&[]);
+    assert_eq!(total(&main, &[&read.session]), None);
+}
+
+#[test]
+fn a_session_without_replies_costs_nothing_and_so_does_what_the_client_wrote() {
+    assert_eq!(total(&session(&[]), &[]), Some(0.0));
+    let read = session(&[("<synthetic>", r#"{"input_tokens":0,"output_tokens":0}"#)]);
+    assert_eq!(total(&read, &[]), Some(0.0));
+}
+
+#[test]
+fn the_limit_of_a_row_is_that_of_the_prices_in_use() {
+    let own = r#"{"models": {"glm-4.6": {"input": 1, "output": 2, "limit": 128000}}}"#;
+    let own = Prices::bundled().merged(Prices::parse(own).unwrap());
+    let read = session(&[("glm-4.6", r#"{"input_tokens":64000,"output_tokens":0}"#)]);
+    let row = |prices| row::row(&read.session, &[], &HashMap::new(), prices, Time(0));
+    assert_eq!(row(&own).context_limit, Some(128_000));
+    assert_eq!(row(&own).context_tokens, Some(64_000));
+    assert_eq!(row(&own).cost, Some(Cost(64_000_000_000)));
+    assert_eq!(row(Prices::bundled()).context_limit, None);
+    assert_eq!(row(Prices::bundled()).cost, None);
+}
+
+#[test]
+fn an_agent_of_which_only_the_call_is_left_has_no_cost() {
+    let sent = make::call("t1", "Task", r#"{"description":"Find it"}"#);
+    let main = make::read(&[
+        make::user("a", "", "10:00:00", r#""go""#),
+        make::reply("b", "a", "10:00:01", "m", &format!("[{sent}]")),
+    ]);
+    let found = session(&[("claude-opus-4-5", MILLION)]);
+    let file = AgentFile {
+        id: "q",
+        session: &found.session,
+        kind: None,
+        description: None,
+        call: None,
+    };
+    let files = [file];
+    let rows = agents::agents(&main.session, &main.log, &files);
+    let mut costs: Vec<Option<f64>> = rows
+        .iter()
+        .map(|row| agents::cost(&main.session, &files, row, Prices::bundled()))
+        .map(|cost| cost.map(Cost::usd))
+        .collect();
+    costs.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(costs, [None, Some(5.0)]);
+}
+
+#[test]
+fn an_agent_inside_the_file_is_paid_by_its_own_thread() {
+    let side = |line: String| line.replace("\"isSidechain\":false", "\"isSidechain\":true");
+    let text = format!("[{}]", make::text("x"));
+    let haiku = make::reply("d", "c", "10:00:03", "m2", &text)
+        .replace("claude-opus-4-5", "claude-haiku-4-5-20251001");
+    let main = make::read(&[
+        make::user("a", "", "10:00:00", r#""go""#),
+        make::reply("b", "a", "10:00:01", "m1", &text),
+        side(make::user("c", "", "10:00:02", r#""find""#)),
+        side(haiku),
+    ]);
+    let rows = agents::agents(&main.session, &main.log, &[]);
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    let cost = agents::cost(&main.session, &[], &rows[0], Prices::bundled());
+    // 10 × 1 + 5 × 5 millionths of a dollar
+    assert_eq!(cost, Some(Cost(35_000_000)));
+}
+
+/// LiteLLM's table with these fields for each model.
+fn litellm(models: &[(&str, &str)]) -> Prices {
+    let base = r#""input_cost_per_token": 3e-6, "output_cost_per_token": 15e-6, "cache_read_input_token_cost": 3e-7"#;
+    let rows: Vec<String> = models
+        .iter()
+        .map(|(name, more)| format!("\"{name}\": {{{base}{more}}}"))
+        .collect();
+    Prices::parse(&format!("{{{}}}", rows.join(","))).unwrap()
+}
+
+#[test]
+fn a_newer_table_does_not_lose_what_was_paid_before() {
+    let long = r#", "max_input_tokens": 200000, "input_cost_per_token_above_200k_tokens": 6e-6, "output_cost_per_token_above_200k_tokens": 22.5e-6"#;
+    let fast = r#", "max_input_tokens": 1000000, "provider_specific_entry": {"fast": 6.0}"#;
+    let search = r#", "search_context_cost_per_query": {"search_context_size_medium": 0.01}"#;
+    let earlier = litellm(&[("claude-a", long), ("claude-b", fast), ("claude-old", "")]);
+    let newest = litellm(&[
+        ("claude-a", r#", "max_input_tokens": 200000"#),
+        ("claude-b", r#", "max_input_tokens": 1000000"#),
+        ("claude-c", search),
+    ]);
+    let table = earlier.renewed(&newest);
+    let row = |name: &str| table.row(name).unwrap();
+    assert_eq!(row("claude-a").long.unwrap().above, 200_000);
+    assert_eq!(row("claude-b").fast.unwrap().value(), 6.0);
+    assert_eq!(row("claude-old").rates, row("claude-a").rates);
+    assert!(
+        table
+            .rows()
+            .all(|row| row.web_search == Some(10_000_000_000))
+    );
+}
+
+#[test]
+fn a_newer_table_ends_a_tier_where_long_input_still_exists() {
+    let long = r#", "max_input_tokens": 1000000, "input_cost_per_token_above_200k_tokens": 6e-6, "output_cost_per_token_above_200k_tokens": 22.5e-6"#;
+    let earlier = litellm(&[("claude-a", long)]);
+    let newest = litellm(&[("claude-a", r#", "max_input_tokens": 1000000"#)]);
+    assert_eq!(earlier.renewed(&newest).row("claude-a").unwrap().long, None);
+}
+
+#[test]
+fn rows_of_clouds_are_kept_where_they_differ() {
+    let newest = litellm(&[
+        ("claude-a", ""),
+        ("anthropic.claude-a-v1:0", ""),
+        ("vertex_ai/claude-a", ""),
+        ("deepinfra/claude-a", ""),
+        (
+            "eu.anthropic.claude-a-v1:0",
+            r#", "cache_creation_input_token_cost": 4e-6"#,
+        ),
+        ("us.anthropic.claude-never-there", ""),
+    ]);
+    let table = Prices::default().renewed(&newest);
+    let names: Vec<&str> = table.rows().map(|row| &*row.name).collect();
+    assert_eq!(names, ["claude-a", "eu.anthropic.claude-a-v1:0"]);
 }

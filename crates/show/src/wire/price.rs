@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unspool_model::price::{Long, Price, Rate, Rates};
+use unspool_model::price::{Long, Price, Prices, Rate, Rates};
 
 /// What a model costs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -35,6 +35,8 @@ pub struct PriceRow {
     pub context_limit: Option<u64>,
     /// `bundled`, `updated` or `override`.
     pub origin: String,
+    /// The day of the table.
+    pub date: String,
 }
 
 /// Prices of messages with long input.
@@ -78,8 +80,8 @@ pub struct PriceChangeRow {
 }
 
 impl PriceRow {
-    /// The row of a price, found for this model.
-    pub fn new(model: &str, price: &Price) -> PriceRow {
+    /// The row of a price of this table, found for this model.
+    pub fn new(model: &str, price: &Price, prices: &Prices) -> PriceRow {
         let rates = RatesRow::from(&price.rates);
         PriceRow {
             model: model.to_owned(),
@@ -96,6 +98,7 @@ impl PriceRow {
             us: price.us.map(|factor| factor.value()),
             context_limit: price.limit,
             origin: price.origin.name().to_owned(),
+            date: prices.date().to_owned(),
         }
     }
 }
