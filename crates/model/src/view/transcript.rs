@@ -4,7 +4,10 @@
 //! turn at a time, so the last turn of a gigabyte is there at once. Nothing here decides how
 //! things look, and nothing is cut.
 
+mod items;
 mod nested;
+mod progress;
+mod says;
 mod walk;
 
 use std::collections::HashMap;

@@ -1,6 +1,9 @@
 //! The conversation as items: everything stands once, with what belongs to it.
 
-use unspool_model::log::Log;
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use unspool_model::log::{Log, Source};
 use unspool_model::session::{Role, Session};
 use unspool_model::view::outcome::{Outcome, Question};
 use unspool_model::view::pick::Pick;
@@ -154,6 +157,57 @@ fn a_result_counts_before_the_progress_of_its_call() {
     assert_eq!(calls(&read(&lines))[0].text, "half way");
     lines.push(user("c", "x", "10:00:05", &result("t1", r#""all done""#)));
     assert_eq!(calls(&read(&lines))[0].text, "all done");
+}
+
+/// Counts how often it is asked.
+struct Counted<'a> {
+    log: &'a Log,
+    reads: Cell<usize>,
+}
+
+impl Source for Counted<'_> {
+    fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
+        self.reads.set(self.reads.get() + 1);
+        self.log.bytes(offset, len)
+    }
+}
+
+#[test]
+fn many_running_calls_do_not_read_each_line_of_progress_again_for_each() {
+    let count = 200;
+    let calls: Vec<_> = (0..count)
+        .map(|n| call(&format!("t{n}"), "Bash", r#"{"command":"make"}"#))
+        .collect();
+    let mut lines = vec![
+        user("a", "", "10:00:00", r#""go""#),
+        reply("b", "a", "10:00:01", "m", &format!("[{}]", calls.join(","))),
+    ];
+    for (round, n) in (0..2).flat_map(|round| (0..count).map(move |n| (round, n))) {
+        lines.push(format!(
+            r#"{{"type":"progress","uuid":"x{round}-{n}","parentUuid":"b","timestamp":"2026-01-03T10:00:02.000Z","parentToolUseID":"t{n}","data":{{"type":"bash_progress","output":"{round} of {n}"}}}}"#
+        ));
+    }
+    let read = read(&lines);
+    let source = Counted {
+        log: &read.log,
+        reads: Cell::new(0),
+    };
+    let items = transcript::transcript(&read.session, &source, &Agents::new(), &Pick::default());
+    let texts: Vec<_> = items
+        .iter()
+        .filter_map(|item| match &item.body {
+            Body::Call(call) => Some(call.text.clone()),
+            _ => None,
+        })
+        .collect();
+    let last: Vec<_> = (0..count).map(|n| format!("1 of {n}")).collect();
+    assert_eq!(texts, last);
+    let reads = source.reads.get();
+    assert!(
+        reads < 5 * lines.len(),
+        "{reads} reads of {} lines",
+        lines.len()
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@
 
 use serde_json::Value;
 
-use super::walk::{Walk, text_of};
+use super::says::text_of;
+use super::walk::Walk;
 use super::{Agent, AgentFile};
 use crate::input::readable;
 use crate::session::{Call, Index};

@@ -5,9 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::{Agents, Body, Call, Hook, Item, Note, Prompt, TurnHead};
+use super::items::Items;
+use super::progress::Progress;
+use super::says::{
+    api_error, attached_hook, compaction, content, machine, meta_label, stop_hook, verb,
+    without_reminders,
+};
+use super::{Agents, Body, Call, Item, Prompt, TurnHead};
 use crate::block::{Block, BlockKind};
-use crate::entry::{Boundary, Kind};
+use crate::entry::Kind;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{self, Input};
 use crate::json;
@@ -43,6 +49,7 @@ pub(super) struct Walk<'a> {
     said: Vec<bool>,
     before: Vec<Index>,
     turns: Vec<(Index, Vec<Index>)>,
+    progress: Progress,
 }
 
 fn said(session: &Session) -> Vec<bool> {
@@ -82,6 +89,7 @@ impl<'a> Walk<'a> {
             said: said(session),
             before: Vec::new(),
             turns: Vec::new(),
+            progress: Progress::default(),
         };
         walk.sort();
         walk
@@ -438,7 +446,9 @@ impl<'a> Walk<'a> {
             },
             text: match result.text {
                 Some(text) => without_reminders(&text),
-                None if status == CallStatus::Running => self.progress(call),
+                None if status == CallStatus::Running => {
+                    self.progress.of(self.session, self.source, call)
+                }
                 None => String::new(),
             },
             meta: result.meta,
@@ -480,26 +490,6 @@ impl<'a> Walk<'a> {
             meta: meta.map_or(Value::Null, |span| json::value(span.of(&bytes))),
             duration_ms: turns::call_duration(self.session, call),
         }
-    }
-
-    /// The last thing a call without a result printed.
-    fn progress(&self, call: &session::Call) -> String {
-        let later = self.session.records[call.record as usize..].iter();
-        let mut last = String::new();
-        for record in later.filter(|record| record.kind == Kind::Progress) {
-            let bytes = self.bytes(record);
-            let text = |path: &[&str]| {
-                json::find(&bytes, path).map(|span| json::string(span.of(&bytes)).into_owned())
-            };
-            if text(&["parentToolUseID"]).as_deref() != Some(&call.id) {
-                continue;
-            }
-            let output = text(&["data", "fullOutput"]).or_else(|| text(&["data", "output"]));
-            last = output
-                .filter(|output| !output.trim().is_empty())
-                .unwrap_or(last);
-        }
-        last
     }
 
     fn local_command(&self, record: &Record, items: &mut Items) {
@@ -561,270 +551,4 @@ struct ResultText {
     images: usize,
     meta: Value,
     duration_ms: Option<u64>,
-}
-
-/// Items as they are collected; bookkeeping next to bookkeeping becomes one item.
-#[derive(Default)]
-struct Items {
-    all: Vec<Item>,
-}
-
-impl Items {
-    fn push(&mut self, record: &Record, body: Body) {
-        // An empty output is no news.
-        let empty =
-            matches!(&body, Body::Command { command: None, output, .. } if output.is_empty());
-        if empty {
-            return;
-        }
-        if let (
-            Body::Command {
-                command: None,
-                output,
-                is_error,
-            },
-            Some(Item {
-                body:
-                    Body::Command {
-                        command: Some(_),
-                        output: slot,
-                        is_error: flag,
-                    },
-                ..
-            }),
-        ) = (&body, self.all.last_mut())
-            && slot.is_empty()
-        {
-            (*slot, *flag) = (output.clone(), *is_error);
-            return;
-        }
-        self.all.push(Item {
-            line: record.line,
-            at: record.at,
-            body,
-        });
-    }
-
-    fn note(&mut self, record: &Record, label: String, matters: bool) {
-        let note = Note {
-            label,
-            count: 1,
-            matters,
-        };
-        let Some(Item {
-            body: Body::Notes(notes),
-            ..
-        }) = self.all.last_mut()
-        else {
-            return self.push(record, Body::Notes(vec![note]));
-        };
-        match notes.iter_mut().find(|other| other.label == note.label) {
-            Some(other) => other.count += 1,
-            None => notes.push(note),
-        }
-    }
-
-    fn think(&mut self, record: &Record, text: String) {
-        let chars = text.chars().count();
-        if let Some(Item {
-            body:
-                Body::Thinking {
-                    text: before,
-                    chars: sum,
-                },
-            ..
-        }) = self.all.last_mut()
-        {
-            if !before.is_empty() && !text.is_empty() {
-                before.push_str("\n\n");
-            }
-            before.push_str(&text);
-            *sum += chars;
-            return;
-        }
-        self.push(record, Body::Thinking { text, chars });
-    }
-}
-
-/// The text of a user line.
-pub(super) fn text_of(session: &Session, source: &dyn Source, at: Index) -> String {
-    let record = &session.records[at as usize];
-    let bytes = session.bytes_of(source, record);
-    crate::entry::text_of(session.blocks_of(record), &bytes)
-}
-
-/// The text of a result and the number of its images: a string, or a list of blocks.
-pub(crate) fn content(raw: &[u8]) -> (String, usize) {
-    if raw.first() == Some(&b'"') {
-        return (json::string(raw).into_owned(), 0);
-    }
-    let value = match raw {
-        [] => Value::Null,
-        _ => json::value(raw),
-    };
-    let blocks = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut texts = Vec::new();
-    let mut images = 0;
-    for block in blocks {
-        match block["type"].as_str() {
-            Some("text") => texts.push(block["text"].as_str().unwrap_or_default().to_owned()),
-            Some("image" | "document") => images += 1,
-            _ => texts.push(
-                block
-                    .as_str()
-                    .map_or_else(|| block.to_string(), str::to_owned),
-            ),
-        }
-    }
-    (texts.join("\n"), images)
-}
-
-/// What the client tells the model beside a result is not part of the result.
-fn without_reminders(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("<system-reminder>") {
-        let Some((_, after)) = behind.split_once("</system-reminder>") else {
-            break;
-        };
-        out.push_str(before);
-        rest = after;
-    }
-    out.push_str(rest);
-    out.trim_end().to_owned()
-}
-
-/// Tools of MCP servers are named `mcp__server__tool`.
-fn verb(name: &str) -> String {
-    match name
-        .strip_prefix("mcp__")
-        .and_then(|rest| rest.split_once("__"))
-    {
-        Some((server, tool)) => format!("{server} {tool}"),
-        None => tool::verb(name).to_owned(),
-    }
-}
-
-fn compaction(boundary: &Boundary) -> Body {
-    Body::Compaction {
-        micro: boundary.micro,
-        trigger: boundary.trigger.as_deref().map(str::to_owned),
-        before: boundary.before,
-        after: boundary.after,
-    }
-}
-
-fn api_error(bytes: &[u8]) -> Body {
-    let text = |path: &[&str]| json::find(bytes, path).map(|span| json::string(span.of(bytes)));
-    let number =
-        |path: &[&str]| json::find(bytes, path).and_then(|span| json::count(span.of(bytes)));
-    let said = text(&["error", "formatted"])
-        .or_else(|| text(&["error", "message"]))
-        .or_else(|| text(&["content"]));
-    Body::ApiError {
-        text: said.unwrap_or_default().into_owned(),
-        attempt: number(&["retryAttempt"]).zip(number(&["maxRetries"])),
-    }
-}
-
-fn attached_hook(bytes: &[u8]) -> Hook {
-    let value =
-        json::find(bytes, &["attachment"]).map_or(Value::Null, |span| json::value(span.of(bytes)));
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    let error = &value["blockingError"];
-    let output = text(&error["blockingError"])
-        .or_else(|| text(error))
-        .or_else(|| text(&value["stderr"]))
-        .or_else(|| text(&value["content"]))
-        .or_else(|| text(&value["message"]));
-    Hook {
-        event: text(&value["hookName"])
-            .or_else(|| text(&value["hookEvent"]))
-            .unwrap_or_default(),
-        command: text(&error["command"]).or_else(|| text(&value["command"])),
-        blocked: value["type"] != "hook_non_blocking_error",
-        output: output.unwrap_or_default().trim().to_owned(),
-    }
-}
-
-fn stop_hook(bytes: &[u8]) -> Hook {
-    let value = json::value(bytes);
-    let errors = value["hookErrors"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let errors: Vec<&str> = errors.iter().filter_map(Value::as_str).collect();
-    let stopped = value["preventedContinuation"] == true;
-    let reason = value["stopReason"]
-        .as_str()
-        .filter(|reason| !reason.is_empty());
-    Hook {
-        event: "Stop".to_owned(),
-        command: value["hookInfos"][0]["command"].as_str().map(str::to_owned),
-        blocked: stopped,
-        output: match reason.filter(|_| errors.is_empty()) {
-            Some(reason) => reason.to_owned(),
-            None => errors.join("\n").trim().to_owned(),
-        },
-    }
-}
-
-/// What a line written by the program for the model is about, and whether that matters.
-fn meta_label(text: &str) -> (&'static str, bool) {
-    let known = [
-        ("Stop hook feedback", "hook feedback", true),
-        ("<local-command-caveat>", "caveat", false),
-        ("Caveat:", "caveat", false),
-        ("Base directory for this skill", "skill", true),
-        ("[Image: ", "image source", false),
-        ("Continue from where you left off", "continue", false),
-    ];
-    let found = known.iter().find(|(start, ..)| text.starts_with(start));
-    found.map_or(("note for the model", true), |(_, label, matters)| {
-        (label, *matters)
-    })
-}
-
-/// What a program wrote into a user line.
-fn machine(text: &str) -> Body {
-    let outputs = [
-        ("local-command-stdout", false),
-        ("local-command-stderr", true),
-        ("bash-stdout", false),
-        ("bash-stderr", true),
-    ];
-    let found: Vec<(&str, bool)> = outputs
-        .iter()
-        .filter_map(|&(tag, is_error)| Some((input::tagged(text, tag)?.trim(), is_error)))
-        .collect();
-    if !found.is_empty() {
-        let texts: Vec<&str> = found
-            .iter()
-            .map(|(text, _)| *text)
-            .filter(|text| !text.is_empty())
-            .collect();
-        let silent = found
-            .iter()
-            .all(|(text, is_error)| *is_error || text.is_empty());
-        return Body::Command {
-            command: None,
-            is_error: silent
-                && found
-                    .iter()
-                    .any(|(text, is_error)| *is_error && !text.is_empty()),
-            output: texts.join("\n"),
-        };
-    }
-    let summary = input::tagged(text, "summary").or_else(|| input::tagged(text, "status"));
-    let text = summary.unwrap_or(text).trim();
-    if text.is_empty() || text == "(no content)" {
-        return Body::Notes(vec![Note {
-            label: "empty line".to_owned(),
-            count: 1,
-            matters: false,
-        }]);
-    }
-    Body::Notice {
-        text: text.to_owned(),
-    }
 }

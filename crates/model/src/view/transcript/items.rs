@@ -1,0 +1,87 @@
+//! Items as they are collected.
+
+use super::{Body, Item, Note};
+use crate::session::Record;
+
+/// Items as they are collected; bookkeeping next to bookkeeping becomes one item.
+#[derive(Default)]
+pub(super) struct Items {
+    pub(super) all: Vec<Item>,
+}
+
+impl Items {
+    pub(super) fn push(&mut self, record: &Record, body: Body) {
+        // An empty output is no news.
+        let empty =
+            matches!(&body, Body::Command { command: None, output, .. } if output.is_empty());
+        if empty {
+            return;
+        }
+        if let (
+            Body::Command {
+                command: None,
+                output,
+                is_error,
+            },
+            Some(Item {
+                body:
+                    Body::Command {
+                        command: Some(_),
+                        output: slot,
+                        is_error: flag,
+                    },
+                ..
+            }),
+        ) = (&body, self.all.last_mut())
+            && slot.is_empty()
+        {
+            (*slot, *flag) = (output.clone(), *is_error);
+            return;
+        }
+        self.all.push(Item {
+            line: record.line,
+            at: record.at,
+            body,
+        });
+    }
+
+    pub(super) fn note(&mut self, record: &Record, label: String, matters: bool) {
+        let note = Note {
+            label,
+            count: 1,
+            matters,
+        };
+        let Some(Item {
+            body: Body::Notes(notes),
+            ..
+        }) = self.all.last_mut()
+        else {
+            return self.push(record, Body::Notes(vec![note]));
+        };
+        match notes.iter_mut().find(|other| other.label == note.label) {
+            Some(other) => other.count += 1,
+            None => notes.push(note),
+        }
+    }
+
+    pub(super) fn think(&mut self, record: &Record, text: String) {
+        let chars = text.chars().count();
+        if let Some(Item {
+            body:
+                Body::Thinking {
+                    text: before,
+                    chars: sum,
+                },
+            ..
+        }) = self.all.last_mut()
+        {
+            if !before.is_empty() && !text.is_empty() {
+                before.push_str("\n\n");
+            }
+            before.push_str(&text);
+            *sum += chars;
+            return;
+        }
+        self.push(record, Body::Thinking { text, chars });
+    }
+}

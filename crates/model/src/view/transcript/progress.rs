@@ -1,0 +1,58 @@
+//! What calls without a result printed last.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+use crate::entry::Kind;
+use crate::json;
+use crate::log::Source;
+use crate::session::{Call, Index, Record, Session};
+
+/// The last line of progress that printed something, of each call without a result.
+///
+/// Read when first asked for, in one pass: a session can have as many running calls as lines.
+#[derive(Default)]
+pub(super) struct Progress {
+    last: OnceCell<HashMap<String, Index>>,
+}
+
+impl Progress {
+    /// The last thing a call printed.
+    pub(super) fn of(&self, session: &Session, source: &dyn Source, call: &Call) -> String {
+        let last = self.last.get_or_init(|| last(session, source));
+        let line = last.get(&*call.id).filter(|line| **line >= call.record);
+        let line = line.map(|line| session.bytes_of(source, &session.records[*line as usize]));
+        line.and_then(|bytes| output(&bytes)).unwrap_or_default()
+    }
+}
+
+fn last(session: &Session, source: &dyn Source) -> HashMap<String, Index> {
+    let mut last: HashMap<String, Index> = HashMap::new();
+    let running = session.calls.iter().filter(|call| call.result.is_none());
+    last.extend(running.map(|call| (call.id.to_string(), 0)));
+    let is_progress = |(_, record): &(usize, &Record)| record.kind == Kind::Progress;
+    for (at, record) in session.records.iter().enumerate().filter(is_progress) {
+        let bytes = session.bytes_of(source, record);
+        let Some(call) = text(&bytes, &["parentToolUseID"]) else {
+            continue;
+        };
+        if let Some(line) = last.get_mut(&*call)
+            && output(&bytes).is_some()
+        {
+            *line = at as Index;
+        }
+    }
+    last
+}
+
+/// What a line of progress printed, if that is anything.
+fn output(bytes: &[u8]) -> Option<String> {
+    let output = text(bytes, &["data", "fullOutput"]).or_else(|| text(bytes, &["data", "output"]));
+    let output = output.filter(|output| !output.trim().is_empty());
+    output.map(Cow::into_owned)
+}
+
+fn text<'a>(bytes: &'a [u8], path: &[&str]) -> Option<Cow<'a, str>> {
+    json::find(bytes, path).map(|span| json::string(span.of(bytes)))
+}
