@@ -11,7 +11,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use unspool_model::secrets::Secrets;
 use unspool_testkit::graph;
+use unspool_testkit::random::Random;
 
 use crate::Outcome;
 
@@ -29,6 +31,10 @@ const TARGETS: &[(&str, &str)] = &[
     (
         "resume",
         "what would be sent on resume is something, and ours is valid",
+    ),
+    (
+        "secrets",
+        "in any text secrets are found in order, and none is left once masked",
     ),
 ];
 
@@ -144,12 +150,28 @@ fn prepare(target: &str) -> Outcome {
         let lines = graph::session(seed);
         let text = match target {
             "line" => lines.last().cloned().unwrap_or_default(),
+            "secrets" => dense(seed),
             _ => lines.join("\n"),
         };
         let path = folder.join(format!("seed-{seed}"));
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(())
+}
+
+/// Names of secrets, with something that could be one behind each.
+fn dense(seed: u64) -> String {
+    let names: Vec<_> = Secrets::standard().rules().collect();
+    let mut random = Random::new(seed);
+    let mut text = String::new();
+    for _ in 0..4 {
+        let (id, about) = random.pick(&names);
+        let value = format!("{:016x}{:016X}", random.next(), random.next());
+        text.push_str(&format!(
+            "{about} {id}_key = \"{value}\"\nhttps://me:{value}@x "
+        ));
+    }
+    text
 }
 
 /// Runs the fuzzer, shows what it says, and returns how often it ran the target.
@@ -270,10 +292,10 @@ mod tests {
             seconds: 60,
             crashes: 0,
         };
-        let text = document(&[run, Total::default(), Total::default(), Total::default()]);
+        let text = document(&[run; TARGETS.len()]);
         assert!(text.contains("| line | 1,234,567 | 60 | 0 |"), "{text}");
         assert_eq!(total(&text, "line").plus(run).executions, 2_469_134);
-        assert_eq!(total(&text, "fold"), Total::default());
+        assert_eq!(total(&text, "fold"), run);
         assert_eq!(total("", "line"), Total::default());
     }
 

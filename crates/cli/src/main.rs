@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod costs;
 mod demo;
 mod failure;
 mod own;

@@ -1,6 +1,8 @@
 //! Where our own files live: never inside Claude's folders.
 
 use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The folders of this program. They need not exist yet.
@@ -53,6 +55,22 @@ impl Own {
             cache: folder("XDG_CACHE_HOME", ".cache"),
         }
     }
+}
+
+/// Writes a file whole or not at all, for nobody else to read, with the folders on the way.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut folders = DirBuilder::new();
+    folders.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+    folders.create(folder)?;
+    // Temporary files are 0600 from the start.
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]

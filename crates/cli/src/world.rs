@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use unspool_model::price::Prices;
 use unspool_model::time::Time;
 use unspool_model::view::profile::Profile;
 use unspool_store::dirs;
@@ -165,11 +164,6 @@ impl World {
         let mut found = find::around(path);
         found.identify_agents();
         Ok(found)
-    }
-
-    /// What models cost.
-    pub fn prices(&self) -> Prices {
-        Prices::bundled().clone()
     }
 
     /// There is nothing to read on this machine.

@@ -18,6 +18,8 @@ use crate::keep::{self, Known, Mark};
 #[derive(Debug, Default)]
 pub struct Spendings {
     facts: Option<Facts>,
+    /// Whether files will be looked at again, so that it pays to mark how far they were read.
+    again: bool,
     known: HashMap<PathBuf, Kept>,
     /// Files in the order in which they were found.
     order: Vec<Source>,
@@ -45,9 +47,13 @@ struct Job {
 impl Spendings {
     /// Opens what was kept in a folder of ours.
     ///
-    /// If that cannot be had, works without, and says so once.
-    pub fn open(folder: Option<&Path>) -> Spendings {
-        let mut all = Spendings::default();
+    /// If that cannot be had, works without, and says so once. `again`: this one will be
+    /// updated more than once.
+    pub fn open(folder: Option<&Path>, again: bool) -> Spendings {
+        let mut all = Spendings {
+            again,
+            ..Spendings::default()
+        };
         let Some(folder) = folder else { return all };
         match Facts::open(folder, spent::FORMAT) {
             Ok((mut facts, notice)) => {
@@ -92,7 +98,7 @@ impl Spendings {
 
     /// What is to be read.
     fn jobs(&self) -> Vec<Job> {
-        let (known, keeps) = (&self.known, self.facts.is_some());
+        let (known, keeps) = (&self.known, self.again || self.facts.is_some());
         let sources: Vec<(usize, &Source)> = self.order.iter().enumerate().collect();
         let job = |&(nth, source): &(usize, &Source)| {
             let mark = known.get(&source.path).and_then(|kept| kept.mark);

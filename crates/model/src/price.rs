@@ -6,6 +6,7 @@
 
 mod name;
 mod read;
+mod renew;
 mod write;
 
 use std::collections::BTreeMap;
@@ -184,6 +185,7 @@ impl std::iter::Sum for Cost {
 pub struct Prices {
     date: String,
     source: String,
+    foreign: bool,
     rows: BTreeMap<String, Price>,
     /// Names of rows by what is left of a name without its provider's additions.
     keys: BTreeMap<String, String>,
@@ -230,6 +232,7 @@ impl Prices {
         Prices {
             date: date.to_owned(),
             source: source.to_owned(),
+            foreign: false,
             keys: name::keys(rows.keys()),
             rows,
         }
@@ -255,6 +258,13 @@ impl Prices {
         Prices::new(&date, &source, own.chain(over.rows.into_values()))
     }
 
+    /// A newer table that LiteLLM publishes, with what only this one has: models that are
+    /// retired, and terms that were withdrawn.
+    #[must_use]
+    pub fn renewed(&self, newest: &Prices) -> Prices {
+        renew::renewed(newest, self)
+    }
+
     /// The day of the table; empty if it does not say.
     pub fn date(&self) -> &str {
         &self.date
@@ -263,6 +273,11 @@ impl Prices {
     /// Where it is from; empty if it does not say.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// Whether it was read from LiteLLM's format.
+    pub fn is_litellm(&self) -> bool {
+        self.foreign
     }
 
     /// All rows by name.

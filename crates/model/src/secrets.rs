@@ -25,6 +25,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+mod anchors;
 mod judge;
 mod pattern;
 mod rule;
@@ -61,6 +62,8 @@ struct Found<'s> {
     name: &'s str,
     level: Level,
     order: usize,
+    /// How long what this rule found is, whatever it was joined with.
+    size: usize,
 }
 
 impl Secrets {
@@ -202,7 +205,7 @@ impl<'s> Found<'s> {
 
     /// More specific is more; of equals the longer, then the one listed first.
     fn rank(&self) -> (Level, usize, std::cmp::Reverse<usize>) {
-        (self.level, self.range.len(), std::cmp::Reverse(self.order))
+        (self.level, self.size, std::cmp::Reverse(self.order))
     }
 }
 

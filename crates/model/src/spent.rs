@@ -158,6 +158,7 @@ impl Spending {
     /// Adds what later lines of the same file said.
     pub fn append(&mut self, later: &Spending) {
         self.origin.or(later.origin.clone());
+        self.last = self.last.max(later.last);
         for spent in &later.messages {
             let model = spent
                 .model

@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod check;
 pub mod context;
+pub mod cost;
 pub mod files;
 pub mod info;
 pub mod messages;

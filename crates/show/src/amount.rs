@@ -61,6 +61,22 @@ fn scaled(count: u64, units: &[(&str, u64)]) -> String {
     format!("{}.{}{unit}", tenths / 10, tenths % 10)
 }
 
+/// `$0.00`, `<$0.01`, `$12.34`, `$1,234.56`.
+pub fn dollars(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.01 {
+        return "<$0.01".to_owned();
+    }
+    let text = format!("{usd:.2}");
+    let (whole, cents) = text.split_once('.').unwrap_or((&text, "00"));
+    let whole = grouped(whole.parse().unwrap_or(u64::MAX));
+    format!("${whole}.{cents}")
+}
+
+/// A cost that may not be known.
+pub fn cost(usd: Option<f64>) -> String {
+    usd.map_or_else(|| "?".to_owned(), dollars)
+}
+
 /// `1 line`, `2 lines`.
 pub fn count(number: u64, one: &str) -> String {
     let many = match one {
@@ -70,8 +86,8 @@ pub fn count(number: u64, one: &str) -> String {
     };
     match (number, many) {
         (1, _) => format!("1 {one}"),
-        (_, "") => format!("{number} {one}s"),
-        (_, many) => format!("{number} {many}"),
+        (_, "") => format!("{} {one}s", grouped(number)),
+        (_, many) => format!("{} {many}", grouped(number)),
     }
 }
 
@@ -86,15 +102,6 @@ pub fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
-}
-
-/// `$0.0042`, `$1.05`, `$1,234.50`.
-pub fn dollars(usd: f64) -> String {
-    if usd > 0.0 && usd < 0.01 {
-        return format!("${usd:.4}");
-    }
-    let cents = (usd * 100.0).round() as u64;
-    format!("${}.{:02}", grouped(cents / 100), cents % 100)
 }
 
 /// `84.1k 42%`: tokens, and how much of the limit they fill.
@@ -184,18 +191,26 @@ mod tests {
     }
 
     #[test]
-    fn money_has_two_decimals_unless_it_is_very_little() {
+    fn amounts_of_money_have_two_places_and_a_little_is_not_nothing() {
         for (usd, text) in [
             (0.0, "$0.00"),
-            (0.004_21, "$0.0042"),
-            (0.999, "$1.00"),
-            (1234.5, "$1,234.50"),
-            (1_000_000.0, "$1,000,000.00"),
+            (0.0001, "<$0.01"),
+            (0.01, "$0.01"),
+            (12.345_678, "$12.35"),
+            (999.994, "$999.99"),
+            (1_234.5, "$1,234.50"),
+            (1_234_567.0, "$1,234,567.00"),
         ] {
             assert_eq!(dollars(usd), text);
         }
-        assert_eq!(grouped(1_000), "1,000");
-        assert_eq!(grouped(999), "999");
+        assert_eq!(
+            (grouped(999), grouped(1_000)),
+            ("999".into(), "1,000".into())
+        );
+    }
+
+    #[test]
+    fn fullness_is_tokens_and_their_share_of_the_limit() {
         assert_eq!(fullness(84_100, Some(200_000)), "84.1k 42%");
         assert_eq!(fullness(84_100, None), "84.1k");
     }

@@ -22,6 +22,8 @@ pub struct Column {
     pub min: Option<usize>,
     /// Where a cell is too long: paths lose their start, other text its end.
     pub path: bool,
+    /// Left out where there is no room for it.
+    pub optional: bool,
 }
 
 impl Column {
@@ -32,6 +34,7 @@ impl Column {
             right: false,
             min: None,
             path: false,
+            optional: false,
         }
     }
 
@@ -49,6 +52,13 @@ impl Column {
             min: Some(min),
             ..Column::fixed(title)
         }
+    }
+
+    /// The same column, to be left out where there is no room for it.
+    #[must_use]
+    pub fn optional(mut self) -> Column {
+        self.optional = true;
+        self
     }
 
     /// A column of paths, which give way at their start.
@@ -90,10 +100,40 @@ impl Table {
 
     /// Writes it with its headings.
     pub fn write(&self, out: &mut dyn io::Write, style: &Style) -> io::Result<()> {
+        match self.spare(style.width) {
+            Some(column) => self.without(column).write(out, style),
+            None => self.write_all(out, style),
+        }
+    }
+
+    /// The last optional column, if not everything fits.
+    fn spare(&self, width: usize) -> Option<usize> {
+        let optional = self.columns.iter().rposition(|column| column.optional)?;
+        let gaps = GAP * self.columns.len().saturating_sub(1);
+        let least: usize = self.least(&self.titles()).iter().sum();
+        (least + gaps > width).then_some(optional)
+    }
+
+    fn without(&self, column: usize) -> Table {
+        let mut table = self.clone();
+        table.columns.remove(column);
+        for row in &mut table.rows {
+            if column < row.len() {
+                row.remove(column);
+            }
+        }
+        table
+    }
+
+    fn titles(&self) -> Vec<Line> {
         let titles = self.columns.iter();
-        let titles: Vec<Line> = titles
+        titles
             .map(|column| Line::of(Paint::DIM, &column.title))
-            .collect();
+            .collect()
+    }
+
+    fn write_all(&self, out: &mut dyn io::Write, style: &Style) -> io::Result<()> {
+        let titles = self.titles();
         let widths = self.widths(&titles, style.width);
         for row in std::iter::once(&titles).chain(&self.rows) {
             self.laid(row, &widths).write(out, style.color)?;
@@ -102,18 +142,25 @@ impl Table {
     }
 
     fn widths(&self, titles: &[Line], width: usize) -> Vec<usize> {
+        shrunk(&self.needs(titles), &self.least(titles), width)
+    }
+
+    /// What each column takes if nothing is cut.
+    fn needs(&self, titles: &[Line]) -> Vec<usize> {
         let all = || std::iter::once(titles).chain(self.rows.iter().map(Vec::as_slice));
         let need = |at: usize| all().filter_map(|row| row.get(at)).map(Line::width).max();
-        let needs: Vec<usize> = (0..self.columns.len())
+        (0..self.columns.len())
             .map(|at| need(at).unwrap_or(0))
-            .collect();
-        let mins: Vec<usize> = self
-            .columns
+            .collect()
+    }
+
+    /// What each column takes at least.
+    fn least(&self, titles: &[Line]) -> Vec<usize> {
+        self.columns
             .iter()
-            .zip(&needs)
-            .map(|(column, need)| column.min.map_or(*need, |min| min.min(*need)))
-            .collect();
-        shrunk(&needs, &mins, width)
+            .zip(self.needs(titles))
+            .map(|(column, need)| column.min.map_or(need, |min| min.min(need)))
+            .collect()
     }
 
     fn laid(&self, row: &[Line], widths: &[usize]) -> Line {

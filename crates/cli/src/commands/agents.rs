@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
+use unspool_model::price::Cost;
 use unspool_model::view::agents::{self, AgentFile};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
@@ -60,10 +61,13 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         Column::number("turns"),
         Column::number("calls"),
         Column::number("tokens"),
+        Column::number("cost").optional(),
     ]);
+    let prices = world.prices();
     for row in &rows {
+        let cost = agents::cost(&chosen.family.main.session, &files, row, &prices);
         if world.ui.json {
-            world.ui.row(&mut out, &AgentRow::from(row))?;
+            world.ui.row(&mut out, &AgentRow::new(row, cost))?;
             continue;
         }
         let name = if row.agent.is_empty() {
@@ -79,6 +83,7 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
             row.turns.to_string(),
             row.calls.to_string(),
             amount::tokens(row.usage.total()),
+            amount::cost(cost.map(Cost::usd)),
         ]);
     }
     if !world.ui.json {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clap::Args;
 use unspool_model::id::Id;
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::row;
@@ -87,9 +88,10 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     if found.sessions.is_empty() && !args.all {
         return Err(world.no_sessions());
     }
-    let mut rows = rows(world, &found, args.agents, now);
+    let prices = world.prices();
+    let mut rows = rows(world, &found, args.agents, &prices, now);
     if args.agents || args.all {
-        rows.extend(orphans(world, &found, now));
+        rows.extend(orphans(world, &found, &prices, now));
     }
     rows.retain(|row| {
         let fits = |wanted: &String| is_project(&row.project, wanted);
@@ -138,7 +140,13 @@ struct Listed {
 }
 
 /// The rows of all sessions that can be read.
-pub fn rows(world: &World, found: &Found, agents: bool, now: Time) -> Vec<SessionRow> {
+pub fn rows(
+    world: &World,
+    found: &Found,
+    agents: bool,
+    prices: &Prices,
+    now: Time,
+) -> Vec<SessionRow> {
     let mut by_session = agents_by_session(found);
     let mut jobs: Vec<(&SessionFile, Vec<&AgentFile>)> = Vec::new();
     for file in &found.sessions {
@@ -153,7 +161,7 @@ pub fn rows(world: &World, found: &Found, agents: bool, now: Time) -> Vec<Sessio
         file.bytes + agents.iter().map(|agent| agent.bytes).sum::<u64>()
     };
     let read = each::map(&jobs, each::threads(), weight, |(file, own)| {
-        list(file, own, agents, now)
+        list(file, own, agents, prices, now)
     });
     let mut titles: HashMap<u64, String> = HashMap::new();
     let mut listed = Vec::new();
@@ -190,6 +198,7 @@ fn list(
     file: &SessionFile,
     own: &[&AgentFile],
     with_agents: bool,
+    prices: &Prices,
     now: Time,
 ) -> Result<Option<Listed>, String> {
     let reader = Reader {
@@ -223,13 +232,13 @@ fn list(
     };
     let mut rows = vec![SessionRow::new(
         &session,
-        row::row(&session, &sessions, &none, now),
+        row::row(&session, &sessions, &none, prices, now),
         place,
     )];
     if with_agents {
         let own = agents
             .iter()
-            .map(|(agent, loaded)| agent_row(agent, &loaded.session, &project, now));
+            .map(|(agent, loaded)| agent_row(agent, &loaded.session, &project, prices, now));
         rows.extend(own);
     }
     let untitled = session
@@ -248,7 +257,7 @@ fn list(
 }
 
 /// Sub-agents whose session is gone.
-fn orphans(world: &World, found: &Found, now: Time) -> Vec<SessionRow> {
+fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<SessionRow> {
     let known: HashSet<(&Path, &str, &str)> = found
         .sessions
         .iter()
@@ -282,6 +291,7 @@ fn orphans(world: &World, found: &Found, now: Time) -> Vec<SessionRow> {
                 agent,
                 &session,
                 project::project(&session, &agent.folder),
+                prices,
                 now,
             ))
         },
@@ -296,7 +306,13 @@ fn orphans(world: &World, found: &Found, now: Time) -> Vec<SessionRow> {
     rows
 }
 
-fn agent_row(agent: &AgentFile, session: &Session, project: &str, now: Time) -> SessionRow {
+fn agent_row(
+    agent: &AgentFile,
+    session: &Session,
+    project: &str,
+    prices: &Prices,
+    now: Time,
+) -> SessionRow {
     let place = Place {
         id: format!("agent-{}", agent.id),
         path: agent.path.display().to_string(),
@@ -304,7 +320,8 @@ fn agent_row(agent: &AgentFile, session: &Session, project: &str, now: Time) -> 
         bytes: agent.bytes,
         parent: Some(agent.session.clone().unwrap_or_default()),
     };
-    SessionRow::new(session, row::row(session, &[], &HashMap::new(), now), place)
+    let row = row::row(session, &[], &HashMap::new(), prices, now);
+    SessionRow::new(session, row, place)
 }
 
 /// Files that are not conversations.
@@ -332,9 +349,10 @@ fn others(found: &Found) -> Vec<SessionRow> {
                 parent: None,
             };
             let session = Session::new(Role::Main);
-            let empty = row::row(&session, &[], &HashMap::new(), Time(0));
+            let empty = row::row(&session, &[], &HashMap::new(), Prices::bundled(), Time(0));
             SessionRow {
                 not_a_session: Some(other.why.to_owned()),
+                cost_usd: None,
                 ..SessionRow::new(&session, empty, place)
             }
         })
@@ -345,11 +363,12 @@ fn table(rows: &[SessionRow], now: Time) -> Table {
     let mut table = Table::new(vec![
         Column::fixed("id"),
         Column::fixed("age"),
-        Column::fixed("project"),
+        Column::flexible("project", 10),
         Column::flexible("title", 16),
         Column::number("turns"),
         Column::number("calls"),
         Column::number("context"),
+        Column::number("cost").optional(),
         Column::fixed("status"),
     ]);
     for row in rows {
@@ -361,7 +380,6 @@ fn table(rows: &[SessionRow], now: Time) -> Table {
             .or(row.title.as_ref())
             .cloned()
             .unwrap_or_default();
-        let context = row.context_tokens.map_or_else(String::new, amount::tokens);
         table.row([
             short(&row.id).to_owned(),
             age,
@@ -369,11 +387,27 @@ fn table(rows: &[SessionRow], now: Time) -> Table {
             title,
             row.turns.to_string(),
             row.calls.to_string(),
-            context,
+            fullness(row),
+            cost(row),
             status(&row.status).to_owned(),
         ]);
     }
     table
+}
+
+fn cost(row: &SessionRow) -> String {
+    match row.not_a_session {
+        Some(_) => String::new(),
+        None => amount::cost(row.cost_usd),
+    }
+}
+
+/// How full the context is: `84.1k 42%`.
+fn fullness(row: &SessionRow) -> String {
+    let tokens = row.context_tokens;
+    tokens.map_or_else(String::new, |tokens| {
+        amount::fullness(tokens, row.context_limit)
+    })
 }
 
 /// Enough of an id to name the session by.

@@ -1,15 +1,364 @@
 //! `prices`: what models cost.
 
-use clap::Args;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, Subcommand};
+use unspool_model::price::{Factor, Origin, Price, Prices, Rate, Rates};
+use unspool_show::amount;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::price::{PriceChangeRow, PriceRow};
+
+use crate::costs;
 use crate::failure::Failure;
+use crate::own;
 use crate::world::World;
 
 /// Arguments of `prices`.
 #[derive(Debug, Args)]
-pub struct PricesArgs {}
+#[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "Examples:
+  unspool prices
+  unspool prices us.anthropic.claude-opus-4-6-v1
+  unspool prices opus --json
+  unspool prices update --from model_prices_and_context_window.json
 
-/// Does it.
-pub fn run(_world: &World, _args: &PricesArgs) -> Result<(), Failure> {
-    Err(Failure::failed("under construction"))
+Prices of your own go into `prices-override.json` in the config folder of unspool
+($UNSPOOL_HOME, else ~/.config/unspool), in dollars per million tokens:
+
+  {\"models\": {\"claude-opus-4-6\": {\"input\": 4, \"output\": 20, \"cache_read\": 0.4,
+    \"cache_write_5m\": 5, \"cache_write_1h\": 8}}}
+
+`input` and `output` are needed. A model may also have `batch` and `long` (the same fields, and
+`above` for `long`: from how many tokens of input on), `web_search` (dollars each), `fast` and
+`us` (factors) and `limit` (tokens that fit into its context). A row stands in the place of the
+whole row of the same name. These prices go before those of `update`, and those before the
+bundled ones.")]
+pub struct PricesArgs {
+    /// What to do instead of listing
+    #[command(subcommand)]
+    pub command: Option<PricesCommand>,
+
+    /// Only this model as transcripts name it, or models with this in their name
+    pub model: Option<String>,
+}
+
+/// What else can be done with prices.
+#[derive(Debug, Subcommand)]
+pub enum PricesCommand {
+    /// Take in a newer table of prices
+    Update(UpdateArgs),
+}
+
+/// Arguments of `prices update`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "FILE is LiteLLM's `model_prices_and_context_window.json`, or a table in
+our own form (see `unspool prices --help`). Nothing is fetched: this program does not use the
+network. Models that the new table no longer lists keep their last price."
+)]
+pub struct UpdateArgs {
+    /// The new table
+    #[arg(long, value_name = "FILE")]
+    pub from: PathBuf,
+}
+
+/// Lists prices, or takes in new ones.
+pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
+    if let Some(PricesCommand::Update(args)) = &args.command {
+        return update(world, &args.from);
+    }
+    let prices = world.checked_prices()?;
+    let mut out = world.ui.out();
+    match &args.model {
+        None => list(world, &mut out, &ordered(prices.rows()))?,
+        Some(model) => match prices.find(model) {
+            Some(price) => one(world, &mut out, model, price)?,
+            None => {
+                let named = prices.rows().filter(|price| price.name.contains(model));
+                let named = ordered(named);
+                if named.is_empty() || model.is_empty() {
+                    let file = costs::overrides(&world.own);
+                    return Err(
+                        Failure::nothing(format!("no price for `{model}`")).hint(format!(
+                            "list models with `unspool prices`, or add it to {}",
+                            file.display()
+                        )),
+                    );
+                }
+                list(world, &mut out, &named)?;
+            }
+        },
+    }
+    out.flush()?;
+    world.ui.note(&origin(world, &prices));
+    Ok(())
+}
+
+/// The maker's own names before those of clouds, which repeat them.
+fn ordered<'a>(rows: impl Iterator<Item = &'a Price>) -> Vec<&'a Price> {
+    let mut rows: Vec<&Price> = rows.collect();
+    let cloud = |name: &str| name.contains(['/', '.']);
+    rows.sort_by_key(|price| cloud(&price.name));
+    rows
+}
+
+fn list(world: &World, out: &mut dyn Write, rows: &[&Price]) -> Result<(), Failure> {
+    if world.ui.json {
+        for price in rows {
+            world.ui.row(out, &PriceRow::new(&price.name, price))?;
+        }
+        return Ok(());
+    }
+    let mut table = table();
+    for price in rows {
+        standard(&mut table, price);
+    }
+    Ok(table.write(out, &world.ui.style())?)
+}
+
+/// One model, with everything that is known about it.
+fn one(world: &World, out: &mut dyn Write, model: &str, price: &Price) -> Result<(), Failure> {
+    if world.ui.json {
+        return world.ui.row(out, &PriceRow::new(model, price));
+    }
+    let mut table = table();
+    standard(&mut table, price);
+    let mut line = |title: &str, rates: &Rates| rate_row(&mut table, title, rates, String::new());
+    if let Some(batch) = &price.batch {
+        line("  in batches", batch);
+    }
+    if let Some(fast) = price.fast {
+        line("  in the fast mode", &times(&price.rates, fast));
+    }
+    if let Some(us) = price.us {
+        line("  from the US only", &times(&price.rates, us));
+    }
+    table.write(out, &world.ui.style())?;
+    if let Some(search) = price.web_search {
+        writeln!(out, "  ${} for each web search", dollars(search, 12))?;
+    }
+    if model != price.name {
+        let note = format!("`{model}` is priced as `{}`.", price.name);
+        world.ui.note(&note);
+    }
+    Ok(())
+}
+
+fn table() -> Table {
+    Table::new(vec![
+        Column::flexible("model", 20),
+        Column::number("input"),
+        Column::number("output"),
+        Column::number("read"),
+        Column::number("5m"),
+        Column::number("1h"),
+        Column::number("context").optional(),
+    ])
+}
+
+/// The row of a model, and a second one if long input costs more.
+fn standard(table: &mut Table, price: &Price) {
+    let limit = price.limit.map_or_else(String::new, whole);
+    rate_row(table, &price.name, &price.rates, limit);
+    if let Some(long) = &price.long {
+        let title = format!("  above {} tokens", whole(long.above));
+        rate_row(table, &title, &long.rates, String::new());
+    }
+}
+
+fn rate_row(table: &mut Table, title: &str, rates: &Rates, limit: String) {
+    let cell = |rate: Option<Rate>| rate.map_or_else(|| "–".to_owned(), |rate| dollars(rate.0, 6));
+    table.row([
+        title.to_owned(),
+        cell(rates.input),
+        cell(rates.output),
+        cell(rates.cache_read),
+        cell(rates.cache_write_5m),
+        cell(rates.cache_write_1h),
+        limit,
+    ]);
+}
+
+/// `200k`, `1M`: limits are round numbers.
+fn whole(tokens: u64) -> String {
+    amount::tokens(tokens).replacen(".0", "", 1)
+}
+
+/// Units of 10^-`places` as dollars: two places, more where it takes more to be exact.
+fn dollars(units: u64, places: usize) -> String {
+    let digits = format!("{units:0>width$}", width = places + 1);
+    let (whole, part) = digits.split_at(digits.len() - places);
+    format!("{whole}.{:0<2}", part.trim_end_matches('0'))
+}
+
+fn times(rates: &Rates, factor: Factor) -> Rates {
+    let by =
+        |rate: Option<Rate>| rate.map(|rate| Rate(rate.0.saturating_mul(factor.0) / Factor::ONE.0));
+    Rates {
+        input: by(rates.input),
+        output: by(rates.output),
+        cache_read: by(rates.cache_read),
+        cache_write_5m: by(rates.cache_write_5m),
+        cache_write_1h: by(rates.cache_write_1h),
+    }
+}
+
+/// Where the prices are from.
+fn origin(world: &World, prices: &Prices) -> String {
+    let own = prices
+        .rows()
+        .filter(|price| price.origin == Origin::Override)
+        .count();
+    let own = match own {
+        0 => String::new(),
+        own => {
+            let file = costs::overrides(&world.own);
+            let models = amount::count(own as u64, "model");
+            format!("; {models} as {} says", file.display())
+        }
+    };
+    format!(
+        "Dollars per million tokens (read: from the cache; 5m, 1h: written to it), as of {}, from {}{own}.",
+        prices.date(),
+        prices.source()
+    )
+}
+
+/// Takes in a table from a file and says what is different.
+fn update(world: &World, from: &Path) -> Result<(), Failure> {
+    let name = from.display();
+    let text = std::fs::read_to_string(from)
+        .map_err(|error| Failure::failed(format!("{name}: {error}")))?;
+    let read = Prices::parse(&text).map_err(|error| {
+        Failure::failed(format!("{name}: {error}"))
+            .hint("FILE is LiteLLM's table of prices or one of ours; see `unspool prices --help`")
+    })?;
+    if read.rows().len() == 0 {
+        return Err(Failure::failed(format!("{name}: it has no models")));
+    }
+    let before = costs::table(&world.own);
+    let table = dated(world, &read, from);
+    let table = if read.is_litellm() {
+        before.renewed(&table)
+    } else {
+        table
+    };
+    let path = costs::updated(&world.own);
+    own::write(&path, table.to_json().as_bytes())
+        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    let changes = changes(&before, &table);
+    say(world, &changes)?;
+    let count = |change: &str| changes.iter().filter(|row| row.change == change).count();
+    world.ui.note(&format!(
+        "{}: {}, {} new, {} changed, {} gone (they keep their last price).",
+        path.display(),
+        amount::count(table.rows().len() as u64, "model"),
+        count("new"),
+        count("changed"),
+        count("gone"),
+    ));
+    Ok(())
+}
+
+/// The table with a day and a source, where it says neither.
+fn dated(world: &World, table: &Prices, from: &Path) -> Prices {
+    let either = |own: &str, other: String| match own {
+        "" => other,
+        own => own.to_owned(),
+    };
+    let name = from.file_name().unwrap_or_default().to_string_lossy();
+    let date = either(table.date(), amount::day(world.now(), world.ui.zone()));
+    let source = either(table.source(), name.into_owned());
+    Prices::new(&date, &source, table.rows().cloned())
+}
+
+fn changes(before: &Prices, after: &Prices) -> Vec<PriceChangeRow> {
+    let row = |change: &str, old: Option<&Price>, new: Option<&Price>| {
+        let name = new.or(old).map(|price| price.name.clone());
+        let row = |price: &Price| PriceRow::new(&price.name, price);
+        PriceChangeRow {
+            change: change.to_owned(),
+            model: name.unwrap_or_default(),
+            before: old.map(row),
+            after: new.map(row),
+        }
+    };
+    let same = |a: &Price, b: &Price| {
+        let b = Price {
+            origin: a.origin,
+            ..b.clone()
+        };
+        *a == b
+    };
+    let mut rows = Vec::new();
+    for new in after.rows() {
+        match before.row(&new.name) {
+            None => rows.push(row("new", None, Some(new))),
+            Some(old) if !same(old, new) => rows.push(row("changed", Some(old), Some(new))),
+            Some(_) => {}
+        }
+    }
+    let gone = before.rows().filter(|old| after.row(&old.name).is_none());
+    rows.extend(gone.map(|old| row("gone", Some(old), None)));
+    rows
+}
+
+fn say(world: &World, changes: &[PriceChangeRow]) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    if world.ui.json {
+        for row in changes {
+            world.ui.row(&mut out, row)?;
+        }
+        return Ok(out.flush()?);
+    }
+    let mut table = Table::new(vec![
+        Column::fixed("change"),
+        Column::flexible("model", 20),
+        Column::number("input"),
+        Column::number("output"),
+        Column::flexible("before", 10),
+    ]);
+    let cell = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
+    for row in changes {
+        let now = row.after.as_ref().or(row.before.as_ref());
+        let old = row.before.as_ref().filter(|_| row.after.is_some());
+        table.row([
+            row.change.clone(),
+            row.model.clone(),
+            cell(now.and_then(|price| price.input)),
+            cell(now.and_then(|price| price.output)),
+            old.zip(row.after.as_ref())
+                .map_or_else(String::new, |(old, new)| difference(old, new)),
+        ]);
+    }
+    if !changes.is_empty() {
+        table.write(&mut out, &world.ui.style())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// What of a price was different, in words.
+fn difference(old: &PriceRow, new: &PriceRow) -> String {
+    let mut parts = Vec::new();
+    let mut part = |name: &str, old: Option<f64>, new: Option<f64>| {
+        if old != new {
+            let old = old.map_or_else(|| "unknown".to_owned(), |old| old.to_string());
+            parts.push(format!("{name} {old}"));
+        }
+    };
+    part("input", old.input, new.input);
+    part("output", old.output, new.output);
+    part("read", old.cache_read, new.cache_read);
+    part("5m write", old.cache_write_5m, new.cache_write_5m);
+    part("1h write", old.cache_write_1h, new.cache_write_1h);
+    part("search", old.web_search, new.web_search);
+    part("fast", old.fast, new.fast);
+    part("US", old.us, new.us);
+    let limit = |row: &PriceRow| row.context_limit.map(|limit| limit as f64);
+    part("context", limit(old), limit(new));
+    if parts.is_empty() {
+        parts.push("batches or long input".to_owned());
+    }
+    parts.join(", ")
 }

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
+use unspool_model::price::Cost;
+use unspool_model::view::cost;
 use unspool_model::view::turns::{self, Course, Options};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
@@ -84,13 +86,17 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
         Column::number("calls"),
         Column::number("time"),
         Column::number("out"),
+        Column::number("cost").optional(),
         Column::flexible("reply", 16),
     ]);
+    let prices = world.prices();
     for row in &rows {
+        let messages = row.messages.iter();
+        let messages = messages.map(|&at| &session.messages[at as usize]);
+        let cost = cost::cost(session, messages, &prices);
         if world.ui.json {
-            world
-                .ui
-                .row(&mut out, &TurnRow::new(session, &course, row))?;
+            let row = TurnRow::new(session, &course, row, cost);
+            world.ui.row(&mut out, &row)?;
             continue;
         }
         let at = row
@@ -109,6 +115,7 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
             row.calls.len().to_string(),
             row.duration_ms.map_or_else(String::new, amount::duration),
             amount::tokens(row.usage.output),
+            amount::cost(cost.map(Cost::usd)),
             format!("{stop}{}", row.reply.clone().unwrap_or_default()),
         ]);
     }

@@ -209,7 +209,7 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
     let filter = Filter::new(world, args)?;
     let prices = world.prices();
     let cache = (!args.no_cache && world.demo.is_none()).then_some(world.own.cache.as_path());
-    let mut spendings = Spendings::open(cache);
+    let mut spendings = Spendings::open(cache, args.live);
     let mut shown = Vec::new();
     loop {
         let found = world.walk()?;

@@ -8,6 +8,7 @@ mod pipe;
 mod rows;
 mod sql;
 mod terminal;
+mod usage;
 
 use unspool_testkit::home::Home;
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use rusqlite::types::Value;
 use unspool_model::entry::{self, Kind};
 use unspool_model::input::Input;
+use unspool_model::price::Prices;
 use unspool_model::secrets::Secrets;
 use unspool_model::session::{Call, Index, Message, Record, Session};
 use unspool_model::time::Time;
@@ -50,7 +51,8 @@ pub fn short(text: &str) -> String {
 pub fn session(path: &Path, bytes: u64, session: &Session, agents: &[&Session]) -> Cells {
     // The time only decides the status, which is not among the columns: it would be old
     // before anybody asks.
-    let row = row::row(session, agents, &HashMap::new(), Time(0));
+    // Nor is the cost: what counts once is in `usage`.
+    let row = row::row(session, agents, &HashMap::new(), Prices::bundled(), Time(0));
     let first = |tally: &unspool_model::tally::Tally| {
         let first = tally.iter().next();
         first.map(|(text, _)| text.to_owned())

@@ -5,4 +5,5 @@
 mod db;
 mod facts;
 mod keep;
+mod spending;
 mod tables;

@@ -215,7 +215,10 @@ fn litellm(json: &str) -> Result<Prices, BadPrices> {
     if rows.is_empty() {
         return Err(bad("it has no price of a Claude model".to_owned()));
     }
-    Ok(Prices::new("", "", rows))
+    Ok(Prices {
+        foreign: true,
+        ..Prices::new("", "", rows)
+    })
 }
 
 /// The rows of a LiteLLM table whose names are those of Claude models.

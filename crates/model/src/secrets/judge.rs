@@ -96,6 +96,11 @@ impl Doubts {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.allow.iter()
+    }
+
     fn is_allowed(&self, secret: &str) -> bool {
         let has_word = |word: &String| secret.contains(word.as_str());
         self.allow_words.iter().any(has_word)
@@ -125,12 +130,22 @@ pub(super) fn is_secret(
     let secret = &text[range.clone()];
     let is_secret = !secret.is_empty()
         && (!rule.digit || secret.bytes().any(|byte| byte.is_ascii_digit()))
-        && (rule.entropy == 0.0 || entropy(secret) > rule.entropy)
+        && (rule.entropy == 0.0 || entropy(secret) > enough(rule, secret))
         && !doubts.is_allowed(secret)
         && !rule.not.iter().any(|pattern| pattern.is_in(secret))
         && is_secret_here(rule, text, hit, secret)
         && !(rule.stopwords && doubts.has_stopword(secret));
     is_secret.then_some(range)
+}
+
+/// The entropy that a secret must exceed. Digits of hexadecimal have four bits at most, and
+/// thirty-two of them rarely much more than three and a half.
+fn enough(rule: &Rule, secret: &str) -> f64 {
+    if rule.level == Level::Generic && is_number(secret) {
+        rule.entropy.min(3.0)
+    } else {
+        rule.entropy
+    }
 }
 
 /// Whether what stands around it speaks for a secret.
@@ -147,13 +162,40 @@ fn is_secret_here(rule: &Rule, text: &str, hit: &Hit, secret: &str) -> bool {
         && !rule.not_line.iter().any(|pattern| pattern.is_in(line))
 }
 
-/// Whether a value is an id or a hash, and not called a secret outright.
+/// Whether a value is an id, a hash or a name in code, and not called a secret outright.
 fn is_name(secret: &str, name: &str) -> bool {
     if NAMES.iter().any(|start| secret.starts_with(start)) {
         return true;
     }
+    // What follows a comma is the next thing in a list.
     let name = name.to_ascii_lowercase();
-    is_number(secret) && !STRONG.iter().any(|strong| name.contains(strong))
+    let is_strong = !name.contains(',') && STRONG.iter().any(|strong| name.contains(strong));
+    !is_strong && (is_number(secret) || is_identifier(secret))
+}
+
+/// Whether a value is made of words, as `win32api.RegEnumKey` is: few digits, and long runs
+/// of letters of one case.
+fn is_identifier(secret: &str) -> bool {
+    let bytes = secret.as_bytes();
+    let is_digit = |byte: &u8| byte.is_ascii_digit();
+    let starts_word = |pair: &[u8]| {
+        let is_letter = pair[1].is_ascii_alphabetic();
+        is_letter && (!pair[0].is_ascii_alphabetic() || is_hump(pair))
+    };
+    let starts_digits = |pair: &[u8]| is_digit(&pair[1]) && !is_digit(&pair[0]);
+    let letters = bytes
+        .iter()
+        .filter(|byte| byte.is_ascii_alphabetic())
+        .count();
+    let words = 1 + bytes.windows(2).filter(|pair| starts_word(pair)).count();
+    let numbers = bytes.windows(2).filter(|pair| starts_digits(pair)).count();
+    // Random letters of both cases have words of less than three.
+    let length = if secret.contains('.') { 6 } else { 7 };
+    numbers <= 2 && letters * 2 >= words * length
+}
+
+fn is_hump(pair: &[u8]) -> bool {
+    pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()
 }
 
 /// Whether a value is a UUID, a hash in hexadecimal, or a plain number.

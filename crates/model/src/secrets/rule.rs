@@ -2,12 +2,10 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::automaton::Automaton;
-use aho_corasick::dfa::DFA;
-use aho_corasick::{Anchored, MatchKind};
 use serde::Deserialize;
 
 use super::Found;
+use super::anchors::Anchors;
 use super::judge::{self, Doubts};
 use super::pattern::Pattern;
 
@@ -89,7 +87,7 @@ pub(super) struct Rules {
     pub(super) list: Vec<Rule>,
     pub(super) doubts: Doubts,
     /// Finds the anchors of all rules in one pass.
-    search: Option<DFA>,
+    anchors: Anchors,
     /// The rules of each anchor, and what saves trying them.
     trials: Vec<Vec<Trial>>,
 }
@@ -119,7 +117,7 @@ impl Rules {
         });
         let (anchors, trials) = trials(&list);
         Rules {
-            search: search(&anchors),
+            anchors: Anchors::new(anchors.into_iter()),
             list,
             doubts,
             trials,
@@ -129,28 +127,13 @@ impl Rules {
     /// What all rules find, overlaps and all.
     pub(super) fn find<'s>(&'s self, text: &str) -> Vec<Found<'s>> {
         let mut found = Vec::new();
-        let Some(search) = &self.search else {
-            return found;
-        };
         let bytes = text.as_bytes();
-        let Ok(mut state) = search.start_state(Anchored::No) else {
-            return found;
-        };
-        for (place, byte) in bytes.iter().enumerate() {
-            state = search.next_state(Anchored::No, state, *byte);
-            if search.is_special(state) && search.is_match(state) {
-                for nth in 0..search.match_len(state) {
-                    let anchor = search.match_pattern(state, nth);
-                    let end = place + 1;
-                    let start = end - search.pattern_len(anchor);
-                    for trial in &self.trials[anchor.as_usize()] {
-                        if trial.is_worth_it(bytes, start, end) {
-                            self.attempt(trial.rule, text, start, &mut found);
-                        }
-                    }
-                }
+        self.anchors.each(bytes, |anchor, start, end| {
+            let trials = self.trials[anchor].iter();
+            for trial in trials.filter(|trial| trial.is_worth_it(bytes, start, end)) {
+                self.attempt(trial.rule, text, start, &mut found);
             }
-        }
+        });
         found
     }
 
@@ -170,6 +153,7 @@ impl Rules {
         let hit = rule.regex.at(text, start..end)?;
         let range = judge::is_secret(rule, &self.doubts, text, &hit)?;
         Some(Found {
+            size: range.len(),
             range,
             name: &rule.id,
             level: rule.level,
@@ -227,13 +211,4 @@ fn trials(list: &[Rule]) -> (Vec<&str>, Vec<Vec<Trial>>) {
         }
     }
     (anchors, trials)
-}
-
-fn search(anchors: &[&str]) -> Option<DFA> {
-    let mut builder = DFA::builder();
-    let search = builder
-        .match_kind(MatchKind::Standard)
-        .ascii_case_insensitive(true)
-        .build(anchors);
-    search.ok()
 }

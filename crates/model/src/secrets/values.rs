@@ -37,6 +37,7 @@ impl Values {
             let order = hit.pattern().as_usize();
             found.push(Found {
                 range: hit.range(),
+                size: hit.len(),
                 name: &self.pairs[order].0,
                 level: Level::Value,
                 order,

@@ -29,6 +29,8 @@ impl Spending {
             number(&mut out, names.len() as u64);
             names.iter().for_each(|(name, _)| words(&mut out, name));
         }
+        number(&mut out, u64::from(self.last.is_some()));
+        number(&mut out, self.last.map_or(0, |last| zigzag(last.0)));
         number(&mut out, self.messages.len() as u64);
         for spent in &self.messages {
             self.pack_one(spent, &mut out);
@@ -102,9 +104,11 @@ impl Spending {
                 names.add(input.words()?);
             }
         }
+        let has_last = input.number()? == 1;
+        let last = unzigzag(input.number()?);
+        spending.last = has_last.then_some(Time(last));
         for _ in 0..input.number()? {
             let (spent, id) = input.spent(&spending)?;
-            spending.last = spending.last.max(spent.at);
             let start = u32::try_from(spending.ids.len()).ok()?;
             spending.ids.push_str(id);
             spending.messages.push(Spent {
@@ -132,6 +136,10 @@ fn words(out: &mut Vec<u8>, text: &str) {
 /// Small numbers stay small, also negative ones.
 fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 struct Input<'a>(&'a [u8]);
@@ -200,7 +208,7 @@ impl<'a> Input<'a> {
                 fast: flag(6),
                 us: flag(7),
             },
-            at: flag(8).then(|| Time((at >> 1) as i64 ^ -((at & 1) as i64))),
+            at: flag(8).then(|| Time(unzigzag(at))),
             offset,
             lines: u32::try_from(lines).ok()?,
             model: index(model, &spending.models)?,

@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use crate::block::BlockKind;
 use crate::entry::{self, Kind};
 use crate::log::Source;
-use crate::session::{Call, Index, Session, Thread};
+use crate::price::{Cost, Prices};
+use crate::session::{Call, Index, Message, Session, Thread};
 use crate::tool;
 use crate::usage::Usage;
-use crate::view::files;
 use crate::view::turns::{self, CallStatus, Course};
+use crate::view::{cost, files};
 
 /// A sub-agent's own file, as the store found it.
 #[derive(Clone, Debug)]
@@ -53,6 +54,8 @@ pub struct AgentRow {
     pub recent_output: Option<String>,
     /// Its place in the list of files; `None` for those inside the session's file.
     pub file: Option<usize>,
+    /// Its thread, for those inside the session's file.
+    pub thread: Option<Index>,
 }
 
 /// The sub-agents of a session, each below the one that started it.
@@ -68,6 +71,21 @@ pub fn agents(session: &Session, source: &dyn Source, files: &[AgentFile<'_>]) -
     );
     rows.extend(gone(session, source, &rows));
     nest(rows)
+}
+
+/// What a sub-agent cost; `None` where only its call is left, or a model has no price.
+pub fn cost(
+    session: &Session,
+    files: &[AgentFile<'_>],
+    row: &AgentRow,
+    prices: &Prices,
+) -> Option<Cost> {
+    if let Some(file) = row.file.and_then(|at| files.get(at)) {
+        return cost::cost(file.session, &file.session.messages, prices);
+    }
+    let thread = row.thread?;
+    let own = |message: &&Message| message.thread == thread;
+    cost::cost(session, session.messages.iter().filter(own), prices)
 }
 
 /// Sub-agents of which only the call is left: their files were purged, or never written.
@@ -90,6 +108,7 @@ fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentR
         usage: Usage::default(),
         recent_output: None,
         file: None,
+        thread: None,
     })
     .collect()
 }
@@ -140,6 +159,7 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
                 .filter(|said| !said.is_empty())
                 .map(|said| entry::clip(&said, entry::HEAD)),
             file: None,
+            thread: Some(index as Index),
         });
     }
     rows
@@ -288,6 +308,7 @@ fn beside(
         usage: file.session.usage(),
         recent_output: file.session.recent_output.clone(),
         file: Some(index),
+        thread: None,
     }
 }
 

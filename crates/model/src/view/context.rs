@@ -13,6 +13,7 @@ use crate::log::Source;
 use crate::session::{Index, Session};
 use crate::view::messages::{self, Piece, PieceKind, Resume};
 use crate::view::profile::Profile;
+use crate::view::row;
 
 /// A kind of content and its part of the context.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,8 +72,7 @@ pub fn context(session: &Session, source: &dyn Source, most: usize) -> Context {
     let mut items = said(session, source);
     items.extend(attached(session, source));
     let estimated: u64 = items.iter().map(|item| item.tokens).sum();
-    let last = crate::view::row::row(session, &[], &Default::default(), crate::time::Time(0));
-    let measured = last.context_tokens.filter(|&tokens| tokens > 0);
+    let measured = row::context_tokens(session);
     let total = measured.unwrap_or(estimated).max(1);
     // Never claim more than there is: an estimate that overshoots is scaled down.
     let scale = if estimated > total {

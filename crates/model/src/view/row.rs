@@ -4,9 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::entry;
 use crate::id::Id;
+use crate::price::{Cost, Prices};
 use crate::session::{Message, Session};
 use crate::time::Time;
-use crate::usage::{self, Usage};
+use crate::usage::Usage;
+use crate::view::cost::Bill;
 use crate::view::status::{self, Status};
 
 /// Most characters of a goal.
@@ -35,6 +37,8 @@ pub struct SessionRow {
     pub compactions: usize,
     /// Tokens, those of sub-agents included.
     pub usage: Usage,
+    /// What they cost; `None` if a model has no price.
+    pub cost: Option<Cost>,
     /// Tokens in the context of the last reply.
     pub context_tokens: Option<u64>,
     /// Tokens that fit.
@@ -49,16 +53,16 @@ pub fn row(
     session: &Session,
     agents: &[&Session],
     foreign: &HashMap<Id, String>,
+    prices: &Prices,
     now: Time,
 ) -> SessionRow {
     let last = last_reply(session);
-    let context_tokens = last
-        .map(|message| message.usage.context())
-        .filter(|&tokens| tokens > 0);
+    let context_tokens = context_tokens(session);
     let model = last
         .and_then(|message| message.model)
         .map(|model| session.text(model).to_owned());
     let real = |message: &&Message| !message.synthetic && message.thread == 0;
+    let (usage, cost) = totals(session, agents, prices);
     SessionRow {
         title: session
             .title(foreign)
@@ -75,13 +79,20 @@ pub fn row(
             .count(),
         agents: session.threads.len() - 1 + agents.len(),
         compactions: compactions(session),
-        usage: usage(session, agents),
+        usage,
+        cost,
         context_tokens,
         context_limit: model
             .as_deref()
-            .and_then(|model| usage::context_limit(model, context_tokens.unwrap_or(0))),
+            .and_then(|model| prices.limit(model, context_tokens.unwrap_or(0))),
         model,
     }
+}
+
+/// Tokens in the context of the last reply that says so.
+pub fn context_tokens(session: &Session) -> Option<u64> {
+    let tokens = last_reply(session)?.usage.context();
+    Some(tokens).filter(|&tokens| tokens > 0)
 }
 
 /// How often the context was compacted.
@@ -107,24 +118,23 @@ fn last_reply(session: &Session) -> Option<&Message> {
     counted.or_else(|| session.messages.iter().rev().find(real))
 }
 
-/// Tokens of a session and its sub-agents, each message once.
+/// Tokens of a session and its sub-agents and what they cost, each message once.
 ///
 /// A sub-agent's own file counts before the copy of its messages in the parent's progress
 /// lines, which may be a placeholder.
-pub fn usage(session: &Session, agents: &[&Session]) -> Usage {
+pub fn totals(session: &Session, agents: &[&Session], prices: &Prices) -> (Usage, Option<Cost>) {
     let mut seen: HashSet<&str> = HashSet::new();
-    let mut total = Usage::default();
+    let mut usage = Usage::default();
+    let mut bill = Bill::new(prices);
     let all = std::iter::once(session).chain(agents.iter().copied());
-    for message in all.flat_map(|session| &session.messages) {
+    let files = all.flat_map(|session| session.messages.iter().map(move |one| (session, one)));
+    let copies = session.copies.iter().map(|copy| (session, copy));
+    for (session, message) in files.chain(copies) {
         let first = message.id.as_deref().is_none_or(|id| seen.insert(id));
         if first && !message.synthetic {
-            total += message.usage;
+            usage += message.usage;
+            bill.add(session, message);
         }
     }
-    for copy in &session.copies {
-        if copy.id.as_deref().is_none_or(|id| seen.insert(id)) {
-            total += copy.usage;
-        }
-    }
-    total
+    (usage, bill.total())
 }

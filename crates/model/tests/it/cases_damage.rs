@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use unspool_model::fault::{Fault, FaultKind};
 use unspool_model::input::Input;
 use unspool_model::log::Log;
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::pick::Pick;
@@ -70,7 +71,7 @@ fn ask_everything(session: &Session, log: &Log) {
     let now = Time::parse("2026-06-01T00:00:00.000Z").unwrap();
     let rows = turns::turns(session, log, turns::Options::default());
     status::status(session, now);
-    row::row(session, &[], &HashMap::new(), now);
+    row::row(session, &[], &HashMap::new(), Prices::bundled(), now);
     agents::agents(session, &unspool_model::log::Log::default(), &[]);
     files::files(session, log);
     context::context(session, log, 5);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use unspool_model::log::Log;
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::agents::{self, AgentFile};
@@ -18,7 +19,7 @@ fn rows(read: &Read) -> Vec<TurnRow> {
 
 fn summed(read: &Read) -> SessionRow {
     let now = Time::parse(&time("23:00:00")).unwrap();
-    row::row(&read.session, &[], &HashMap::new(), now)
+    row::row(&read.session, &[], &HashMap::new(), Prices::bundled(), now)
 }
 
 fn says(uuid: &str, parent: &str, clock: &str, words: &str) -> String {
@@ -349,11 +350,21 @@ fn a_sub_agents_file_counts_before_the_copies_in_progress_lines() {
         copy(1),
         copy(2),
     ]);
-    assert_eq!(row::usage(&parent.session, &[]).output, 5 + 2);
+    assert_eq!(
+        row::totals(&parent.session, &[], Prices::bundled())
+            .0
+            .output,
+        5 + 2
+    );
     let own = r#"{"type":"assistant","uuid":"s","isSidechain":true,"agentId":"ab97f57","message":{"id":"sub","role":"assistant","content":"x","usage":{"input_tokens":1,"output_tokens":300}}}"#;
     let log = Log::new(format!("{own}\n"));
     let agent = Session::from_log(&log, Role::Agent);
-    assert_eq!(row::usage(&parent.session, &[&agent]).output, 5 + 300);
+    assert_eq!(
+        row::totals(&parent.session, &[&agent], Prices::bundled())
+            .0
+            .output,
+        5 + 300
+    );
 }
 
 #[test]

@@ -25,4 +25,5 @@ mod resume_rules;
 mod rules_graph;
 mod rules_send;
 mod seeds;
+mod usage;
 mod validity;

@@ -2,6 +2,7 @@
 
 use unspool_model::graph;
 use unspool_model::log::Log;
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::messages::{self, Outcome};
 use unspool_model::view::profile::Profile;
@@ -186,5 +187,8 @@ fn a_message_in_two_files_counts_once() {
         Session::from_log(&log, Role::Agent),
     );
     assert!(main.usage().output > 0);
-    assert_eq!(row::usage(&main, &[&agent]), main.usage());
+    assert_eq!(
+        row::totals(&main, &[&agent], Prices::bundled()).0,
+        main.usage()
+    );
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use unspool_model::price::Cost;
 use unspool_model::view::agents::AgentRow as Agent;
 use unspool_model::view::tree::TreeRow as Node;
 
@@ -66,12 +67,15 @@ pub struct AgentRow {
     pub calls: usize,
     /// Its tokens.
     pub usage: UsageRow,
+    /// What it cost; null where prices are not known.
+    pub cost_usd: Option<f64>,
     /// The last thing it said.
     pub recent_output: Option<String>,
 }
 
-impl From<&Agent> for AgentRow {
-    fn from(agent: &Agent) -> AgentRow {
+impl AgentRow {
+    /// The row of a sub-agent.
+    pub fn new(agent: &Agent, cost: Option<Cost>) -> AgentRow {
         AgentRow {
             agent: agent.agent.clone(),
             r#type: agent.kind.clone(),
@@ -83,6 +87,7 @@ impl From<&Agent> for AgentRow {
             turns: agent.turns,
             calls: agent.calls,
             usage: agent.usage.into(),
+            cost_usd: cost.map(Cost::usd),
             recent_output: agent.recent_output.clone(),
         }
     }

@@ -9,6 +9,7 @@ pub mod call;
 pub mod check;
 pub mod file;
 pub mod graph;
+pub mod price;
 pub mod session;
 pub mod turn;
 pub mod usage;
@@ -32,6 +33,10 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("verdict", || schemars::schema_for!(check::VerdictRow)),
     ("usage", || schemars::schema_for!(usage::UsageSum)),
     ("usage_trace", || schemars::schema_for!(usage::UsageTrace)),
+    ("price", || schemars::schema_for!(price::PriceRow)),
+    ("price_change", || {
+        schemars::schema_for!(price::PriceChangeRow)
+    }),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::usage::Usage;
 use unspool_model::view::row::SessionRow as Row;
@@ -181,7 +182,7 @@ impl SessionRow {
             compactions: row.compactions,
             bytes: place.bytes,
             usage: row.usage.into(),
-            cost_usd: None,
+            cost_usd: row.cost.map(Cost::usd),
             context_tokens: row.context_tokens,
             context_limit: row.context_limit,
             parent: place.parent,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::view::turns::{self, Course, TurnRow as Row};
 
@@ -59,7 +60,7 @@ pub struct TurnRow {
 
 impl TurnRow {
     /// The row of a turn.
-    pub fn new(session: &Session, course: &Course, row: &Row) -> TurnRow {
+    pub fn new(session: &Session, course: &Course, row: &Row, cost: Option<Cost>) -> TurnRow {
         let opener = &session.records[row.record as usize];
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
         let ids = row.messages.iter().map(|&at| {
@@ -100,7 +101,7 @@ impl TurnRow {
             queued: row.queued.clone(),
             live: row.live,
             usage: row.usage.into(),
-            cost_usd: None,
+            cost_usd: cost.map(Cost::usd),
             line: opener.line,
         }
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use unspool_model::price::Prices;
+use unspool_model::price::{Cost, Prices, Rate};
 use unspool_model::view::usage::group::{Per, Row};
 use unspool_model::view::usage::{self, Counted, Fate};
 use unspool_show::amount;
@@ -13,7 +13,7 @@ use unspool_show::table::{Column, Table};
 use unspool_show::wire::usage::UsageTrace;
 use unspool_store::open::line_numbers;
 
-use super::report::{keys, name};
+use super::report::{keys, name, short_model};
 use super::{Account, Filter, UsageArgs};
 use crate::failure::Failure;
 use crate::when;
@@ -283,15 +283,15 @@ fn priced(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> Table
             .iter()
             .map(|one| one.cost(&account.files, prices))
             .collect();
-        let cost = costs.map(|costs| costs.into_iter().sum::<unspool_model::price::Cost>());
-        let cost = cost.map_or_else(|| "?".to_owned(), |cost| amount::dollars(cost.usd()));
+        let cost = costs.map(|costs| costs.into_iter().sum::<Cost>());
+        let cost = amount::cost(cost.map(Cost::usd));
         let price = prices.find(model);
         let rates = price.map(|price| &price.rates);
-        let rate = |rate: Option<unspool_model::price::Rate>| {
+        let rate = |rate: Option<Rate>| {
             rate.map_or_else(|| "?".to_owned(), |rate| format!("{}", rate.per_million()))
         };
         table.row([
-            model.to_owned(),
+            short_model(model).to_owned(),
             amount::grouped(ones.len() as u64),
             price.map_or_else(|| "none known".to_owned(), |price| price.name.clone()),
             rate(rates.and_then(|rates| rates.input)),
@@ -323,21 +323,26 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
     let reasons = [
         (
             Fate::Elsewhere,
+            "in resumed or forked sessions repeats a message that counts in an older file",
             "in resumed or forked sessions repeat messages that count in an older file",
         ),
         (
             Fate::Copy,
+            "in progress lines repeats a message of a sub-agent's own file",
             "in progress lines repeat messages of a sub-agent's own file",
         ),
         (
             Fate::Synthetic,
+            "was written by the client itself and costs nothing",
             "were written by the client itself and cost nothing",
         ),
     ];
     let mut all = vec![once];
-    for (fate, why) in reasons {
-        if many(fate) > 0 {
-            all.push(format!("{} {why}.", amount::grouped(many(fate))));
+    for (fate, one, several) in reasons {
+        match many(fate) {
+            0 => {}
+            1 => all.push(format!("1 {one}.")),
+            count => all.push(format!("{} {several}.", amount::grouped(count))),
         }
     }
     if floors > 0 {

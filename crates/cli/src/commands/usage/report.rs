@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use jiff::civil::Date;
-use unspool_model::price::Prices;
+use unspool_model::price::{Cost, Prices};
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Key, Per, Row, Sum};
 use unspool_model::view::usage::period::WINDOW;
@@ -47,7 +47,7 @@ pub fn write(
     }
     let total = books.total(wanted);
     table(world, account, &per, &rows, &total).write(out, &world.ui.style())?;
-    remarks(world, account, &total);
+    remarks(world, account, prices, &total);
     Ok(())
 }
 
@@ -113,6 +113,10 @@ fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row) ->
             (Per::Agent, Key::Text(agent)) => {
                 row.is_subagent = Some(agent.is_some());
                 row.agent = agent.clone().filter(|_| by_session);
+                if agent.is_some() {
+                    // The context is that of the session itself.
+                    (row.context_tokens, row.context_limit) = (None, None);
+                }
             }
             _ => {}
         }
@@ -163,9 +167,17 @@ fn heading(per: Per) -> &'static str {
     }
 }
 
+/// From how many columns on there is room for the names of models.
+const WIDE: usize = 110;
+
+/// From how many columns on there is room for bars beside a session's context.
+const BARS: usize = 96;
+
 fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total: &Sum) -> Table {
     let session = per.contains(&Per::Session);
-    let with_models = !per.contains(&Per::Model);
+    let width = world.ui.style().width;
+    // The numbers come first; names of models take what a wide terminal has left.
+    let with_models = !per.contains(&Per::Model) && width >= WIDE;
     let mut columns: Vec<Column> = per
         .iter()
         .map(|per| match per {
@@ -181,17 +193,13 @@ fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total:
     if with_models {
         columns.push(Column::flexible("models", 8));
     }
-    for title in [
-        "messages",
-        "input",
-        "output",
-        "cache read",
-        "cache write",
-        "cost",
-    ] {
+    for title in ["msgs", "input", "output", "cached", "to cache", "cost"] {
         columns.push(Column::number(title));
     }
-    columns.push(Column::flexible("", 6));
+    let bars = !session || width >= BARS;
+    if bars {
+        columns.push(Column::fixed(""));
+    }
     let mut table = Table::new(columns);
     for (keys, sum) in rows {
         let names = per.iter().zip(keys);
@@ -210,7 +218,9 @@ fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total:
             cells.push(Line::of(Paint::DIM, &models(sum)));
         }
         cells.extend(numbers(sum).map(|cell| plain(&cell)));
-        cells.push(Line::of(Paint::DIM, &spark(&sum.shape)));
+        if bars {
+            cells.push(Line::of(Paint::DIM, &spark(&sum.shape)));
+        }
         table.rows.push(cells);
     }
     let names = per.iter().enumerate();
@@ -258,7 +268,7 @@ fn session_cells(account: &Account<'_>, session: Option<&str>) -> [Line; 2] {
 }
 
 /// `claude-opus-4-5-20251101` is known as `opus-4-5`.
-fn short_model(model: &str) -> &str {
+pub fn short_model(model: &str) -> &str {
     let name = model.strip_prefix("claude-").unwrap_or(model);
     match name.rsplit_once('-') {
         Some((start, date))
@@ -284,13 +294,12 @@ fn numbers(sum: &Sum) -> [String; 6] {
         amount::tokens(usage.output),
         amount::tokens(usage.cache_read),
         amount::tokens(writes),
-        sum.cost()
-            .map_or_else(|| "?".to_owned(), |cost| amount::dollars(cost.usd())),
+        amount::cost(sum.cost().map(Cost::usd)),
     ]
 }
 
 /// What to know about the numbers.
-fn remarks(world: &World, account: &Account<'_>, total: &Sum) {
+fn remarks(world: &World, account: &Account<'_>, prices: &Prices, total: &Sum) {
     let members = || {
         total
             .members
@@ -298,9 +307,8 @@ fn remarks(world: &World, account: &Account<'_>, total: &Sum) {
             .map(|&at| &account.counted[at as usize])
     };
     if total.unpriced > 0 {
-        let prices = world.prices();
         let mut unknown: Vec<&str> = members()
-            .filter(|one| one.cost(&account.files, &prices).is_none())
+            .filter(|one| one.cost(&account.files, prices).is_none())
             .map(|one| one.model(&account.files).unwrap_or("no model named"))
             .collect();
         unknown.sort_unstable();
@@ -325,8 +333,8 @@ fn remarks(world: &World, account: &Account<'_>, total: &Sum) {
             _ => String::new(),
         };
         world.ui.note(&format!(
-            "output of {} messages is a floor: written by {range}",
-            amount::grouped(total.floors),
+            "output of {} is a floor: written by {range}",
+            amount::count(total.floors, "message"),
         ));
     }
 }

@@ -1,0 +1,96 @@
+//! The prices that hold on this machine: the bundled table, a newer one that was taken in,
+//! and what the person wrote.
+
+use std::borrow::Cow;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use unspool_model::price::{Origin, Prices};
+
+use crate::failure::Failure;
+use crate::own::Own;
+use crate::world::World;
+
+/// The table that `prices update` wrote.
+pub fn updated(own: &Own) -> PathBuf {
+    own.data.join("prices.json")
+}
+
+/// What the person wrote.
+pub fn overrides(own: &Own) -> PathBuf {
+    own.config.join("prices-override.json")
+}
+
+/// The table without what the person wrote; a broken update is about to be replaced.
+pub fn table(own: &Own) -> Prices {
+    match load(&updated(own), Origin::Updated) {
+        Ok(Some(over)) => Prices::bundled().merged(over),
+        Ok(None) | Err(_) => Prices::bundled().clone(),
+    }
+}
+
+impl World {
+    /// The prices that hold. A file that cannot be used is one warning, and prices are then
+    /// those of the next source.
+    pub fn prices(&self) -> Cow<'static, Prices> {
+        let mut prices = Cow::Borrowed(Prices::bundled());
+        for (origin, path) in sources(&self.own) {
+            match load(&path, origin) {
+                Ok(Some(over)) => prices = Cow::Owned(prices.merged(over)),
+                Ok(None) => {}
+                Err(failure) => self.ui.warn(&told(&failure)),
+            }
+        }
+        prices
+    }
+
+    /// The prices that hold, for those who ask about prices: a broken file is an error.
+    pub fn checked_prices(&self) -> Result<Cow<'static, Prices>, Failure> {
+        let mut prices = Cow::Borrowed(Prices::bundled());
+        for (origin, path) in sources(&self.own) {
+            if let Some(over) = load(&path, origin)? {
+                prices = Cow::Owned(prices.merged(over));
+            }
+        }
+        Ok(prices)
+    }
+}
+
+/// The files beside the bundled table; later ones go before earlier ones.
+fn sources(own: &Own) -> [(Origin, PathBuf); 2] {
+    [
+        (Origin::Updated, updated(own)),
+        (Origin::Override, overrides(own)),
+    ]
+}
+
+/// A table from a file; `None` if there is no such file.
+fn load(path: &Path, origin: Origin) -> Result<Option<Prices>, Failure> {
+    let name = path.display();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::failed(format!("{name}: {error}")).hint(hint(origin))),
+    };
+    let prices = Prices::parse(&text)
+        .map_err(|error| Failure::failed(format!("{name}: {error}")).hint(hint(origin)))?;
+    Ok(Some(prices.marked(origin)))
+}
+
+fn hint(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Override => "mend the file or move it away; `unspool prices --help` shows its form",
+        Origin::Bundled | Origin::Updated => {
+            "make the file again with `unspool prices update --from FILE`, or remove it"
+        }
+    }
+}
+
+fn told(failure: &Failure) -> String {
+    match failure {
+        Failure::Nothing(told) | Failure::Failed(told) => {
+            format!("{}; other prices are used", told.message)
+        }
+        Failure::Found | Failure::Closed => String::new(),
+    }
+}

@@ -1,0 +1,106 @@
+//! Takes in a newer table that LiteLLM publishes, without losing what it no longer lists.
+//!
+//! That table has what can be bought today. Sessions of models that are retired, and of
+//! terms that were withdrawn, are still there, and cost what they cost.
+
+use super::{Price, Prices, Rate, Rates};
+
+/// The rows of the newer table that are of use, with what only the earlier one has.
+pub fn renewed(newest: &Prices, earlier: &Prices) -> Prices {
+    let wanted = newest.rows().filter(|row| is_wanted(row));
+    let mut rows: Vec<Price> = wanted.cloned().collect();
+    for old in earlier.rows().filter(|row| is_own(&row.name)) {
+        match rows.iter_mut().find(|row| row.name == old.name) {
+            Some(row) => withdrawn(row, old),
+            None if is_alias(&old.name) => {}
+            None => rows.push(retired(old, newest)),
+        }
+    }
+    let search = rows
+        .iter()
+        .filter(|row| is_own(&row.name))
+        .find_map(|row| row.web_search);
+    for row in rows.iter_mut().filter(|row| is_own(&row.name)) {
+        // The search is a tool with one price; the table says it for most models only.
+        row.web_search = row.web_search.or(search);
+    }
+    trimmed(Prices::new(newest.date(), newest.source(), rows))
+}
+
+/// Without rows of clouds that say the same as the maker's, or are of models the maker
+/// never had.
+fn trimmed(all: Prices) -> Prices {
+    let own = all.rows().filter(|row| is_own(&row.name)).cloned();
+    let own = Prices::new("", "", own);
+    let adds = |row: &&Price| own.find(&row.name).is_some_and(|own| !is_covered(row, own));
+    let kept = all
+        .rows()
+        .filter(|row| is_own(&row.name) || adds(row))
+        .cloned();
+    Prices::new(all.date(), all.source(), kept)
+}
+
+/// The maker's own name of a model.
+fn is_own(name: &str) -> bool {
+    name.starts_with("claude-") && !name.contains([':', '/'])
+}
+
+/// Names of the maker and of the clouds that clients know. A row without a price of the
+/// cache is from before clients used it.
+fn is_wanted(row: &Price) -> bool {
+    let cloud = ["vertex_ai/", "azure_ai/"];
+    let named = !row.name.contains('/') || cloud.iter().any(|cloud| row.name.starts_with(cloud));
+    named && !is_alias(&row.name) && row.rates.cache_read.is_some()
+}
+
+/// Second names, which finding a price sees through; some had a wrong price.
+fn is_alias(name: &str) -> bool {
+    name.ends_with("-latest") || name.starts_with("claude-4-")
+}
+
+/// Adds terms that the newer table has dropped for a model it still lists.
+fn withdrawn(row: &mut Price, old: &Price) {
+    row.fast = row.fast.or(old.fast);
+    // No long input any more; a session that has it was charged by the old tier.
+    let short = |above: u64| row.limit.is_some_and(|limit| limit <= above);
+    if row.long.is_none() && old.long.is_some_and(|long| short(long.above)) {
+        row.long = old.long;
+    }
+}
+
+/// A row for a model that the newer table lists for other providers, or not at all.
+fn retired(old: &Price, newest: &Prices) -> Price {
+    let mut row = old.clone();
+    // Some had the price of another model for one-hour writes, which are twice the input.
+    let twice = |input: Rate| Rate(input.0.saturating_mul(2));
+    row.rates.cache_write_1h = row
+        .rates
+        .cache_write_1h
+        .filter(|&rate| row.rates.input.map(twice) == Some(rate));
+    if let (Some(long), Some(_)) = (&mut row.long, row.rates.cache_write_1h) {
+        let input = long.rates.input;
+        long.rates.cache_write_1h = long.rates.cache_write_1h.or(input.map(twice));
+    }
+    let limit = newest.find(&row.name).and_then(|other| other.limit);
+    row.limit = limit.or(row.limit);
+    row
+}
+
+/// Whether the maker's row says everything that a cloud's row says.
+fn is_covered(row: &Price, own: &Price) -> bool {
+    let says = |row: Option<Rate>, own: Option<Rate>| row.is_none() || row == own;
+    let same = |row: &Rates, own: &Rates| {
+        says(row.input, own.input)
+            && says(row.output, own.output)
+            && says(row.cache_read, own.cache_read)
+            && says(row.cache_write_5m, own.cache_write_5m)
+            && says(row.cache_write_1h, own.cache_write_1h)
+    };
+    let long = match (&row.long, &own.long) {
+        (None, None) => true,
+        (None, Some(long)) => row.limit.is_some_and(|limit| limit <= long.above),
+        (Some(row), Some(own)) => row.above == own.above && same(&row.rates, &own.rates),
+        (Some(_), None) => false,
+    };
+    long && same(&row.rates, &own.rates) && row.limit == own.limit
+}

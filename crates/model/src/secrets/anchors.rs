@@ -1,0 +1,165 @@
+//! One pass over a text that finds the anchors of all rules.
+//!
+//! Each anchor is represented by its rarest three bytes. Three bytes in a row are a number;
+//! whether that number belongs to any anchor is one look into a small table, and no look
+//! depends on the one before, which is what makes it faster than an automaton. Only where
+//! the table says yes are anchors compared in full.
+
+/// The size of the table, as a power of two: a byte for each number.
+const BITS: u32 = 15;
+
+/// Anchors, without regard to ASCII case.
+#[derive(Debug)]
+pub(super) struct Anchors {
+    list: Vec<Box<[u8]>>,
+    /// For each number 1 if an anchor may be there. Small enough to stay in the cache.
+    table: Box<[u8; 1 << BITS]>,
+    /// The anchors of each number that is set, by number: which, and how far behind the
+    /// anchor's start the three bytes are.
+    places: Vec<(u16, usize, usize)>,
+}
+
+impl Anchors {
+    /// Anchors of three bytes or more, in lower case. Shorter ones would be everywhere;
+    /// they are never found.
+    pub(super) fn new<'a>(anchors: impl Iterator<Item = &'a str>) -> Anchors {
+        let list: Vec<Box<[u8]>> = anchors.map(|anchor| anchor.as_bytes().into()).collect();
+        let mut table = Box::new([0; 1 << BITS]);
+        let mut places = Vec::with_capacity(list.len());
+        for (which, anchor) in list.iter().enumerate() {
+            let Some((offset, number)) = rarest(anchor) else {
+                continue;
+            };
+            table[usize::from(number)] = 1;
+            places.push((number, which, offset));
+        }
+        places.sort_unstable();
+        Anchors {
+            list,
+            table,
+            places,
+        }
+    }
+
+    /// Calls with the number, the start and the end of each anchor in the text.
+    pub(super) fn each(&self, bytes: &[u8], mut call: impl FnMut(usize, usize, usize)) {
+        let mut at = 0;
+        // Eight bytes hold six times three bytes in a row.
+        while let Some(word) = bytes[at..].first_chunk::<8>() {
+            let word = u64::from_le_bytes(*word);
+            let looks = [0, 8, 16, 24, 32, 40].map(|shift| self.look((word >> shift) as u32));
+            let any = looks.iter().fold(0, |any, look| any | look);
+            if any != 0 {
+                for (step, look) in looks.iter().enumerate() {
+                    if *look != 0 {
+                        self.compare(bytes, at + step, &mut call);
+                    }
+                }
+            }
+            at += 6;
+        }
+        for at in at..bytes.len().saturating_sub(2) {
+            self.compare(bytes, at, &mut call);
+        }
+    }
+
+    fn look(&self, bytes: u32) -> u8 {
+        self.table[usize::from(number(bytes)) & ((1 << BITS) - 1)]
+    }
+
+    /// Compares the anchors whose three bytes may be here.
+    fn compare(&self, bytes: &[u8], at: usize, call: &mut impl FnMut(usize, usize, usize)) {
+        let Some(three) = bytes[at..].first_chunk::<3>() else {
+            return;
+        };
+        let number = number(u32::from_le_bytes([three[0], three[1], three[2], 0]));
+        let first = self.places.partition_point(|place| place.0 < number);
+        for (_, which, offset) in self.places[first..]
+            .iter()
+            .take_while(|place| place.0 == number)
+        {
+            let anchor = &self.list[*which];
+            let Some(start) = at.checked_sub(*offset) else {
+                continue;
+            };
+            let end = start + anchor.len();
+            if bytes
+                .get(start..end)
+                .is_some_and(|here| here.eq_ignore_ascii_case(anchor))
+            {
+                call(*which, start, end);
+            }
+        }
+    }
+}
+
+/// A number for the lowest three bytes, the same for both cases of a letter.
+fn number(bytes: u32) -> u16 {
+    let three = (bytes | 0x0020_2020) & 0x00ff_ffff;
+    (three.wrapping_mul(0x9e37_79b1) >> (32 - BITS)) as u16
+}
+
+/// The three bytes of an anchor that are rarest in texts: where they are, and their number.
+fn rarest(anchor: &[u8]) -> Option<(usize, u16)> {
+    let cost = |three: &[u8]| three.iter().map(|byte| commonness(*byte)).product::<u32>();
+    let threes = anchor.windows(3).enumerate();
+    let (offset, three) = threes.min_by_key(|(_, three)| cost(three))?;
+    let three = u32::from_le_bytes([three[0], three[1], three[2], 0]);
+    Some((offset, number(three)))
+}
+
+/// How common a byte is in code and prose, roughly, from 1 to 26.
+fn commonness(byte: u8) -> u32 {
+    const LETTERS: &[u8] = b"zqjxkvbywgpfmucdlhrsnioate";
+    let place = LETTERS.iter().position(|letter| *letter == byte);
+    match place {
+        Some(place) => place as u32 + 1,
+        None if byte.is_ascii_digit() => 6,
+        None => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(anchors: &[&str], text: &str) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        let all = Anchors::new(anchors.iter().copied());
+        all.each(text.as_bytes(), |which, start, end| {
+            assert_eq!(end - start, anchors[which].len());
+            found.push((start, which));
+        });
+        found.sort_unstable();
+        found
+    }
+
+    fn searched(anchors: &[&str], text: &str) -> Vec<(usize, usize)> {
+        let text = text.to_ascii_lowercase();
+        let starts =
+            (0..text.len()).flat_map(|start| (0..anchors.len()).map(move |which| (start, which)));
+        starts
+            .filter(|(start, which)| {
+                text.as_bytes()[*start..].starts_with(anchors[*which].as_bytes())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn anchors_that_overlap_are_all_found_at_both_ends_of_a_text() {
+        let anchors = ["key", "monkey", "apikey", "key_", "eye"];
+        let text = "KEYmonKeyApikey_eyekey";
+        assert_eq!(found(&anchors, text), searched(&anchors, text));
+        assert_eq!(found(&anchors, "ke"), []);
+        assert_eq!(found(&anchors, ""), []);
+    }
+
+    proptest! {
+        #[test]
+        fn anchors_are_found_where_a_plain_search_finds_them(text in "[abAB:_/é]{0,40}") {
+            let anchors = ["aba", "bab", "://", "ab_a", "abab", "a:b", "b/a", "__a"];
+            prop_assert_eq!(found(&anchors, &text), searched(&anchors, &text));
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! Tokens over many files: what counts, how often, and on which day.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+use unspool_model::log::Log;
+use unspool_model::price::Prices;
+use unspool_model::session::{Message, Role, Session};
+use unspool_model::spent::Spending;
+use unspool_model::time::Time;
+use unspool_model::usage::{Terms, Usage};
+use unspool_model::view::usage::group::{Books, Key, Per, Place};
+use unspool_model::view::usage::period;
+use unspool_model::view::usage::{self, Counted, Fate};
+use unspool_testkit::random::Random;
+use unspool_testkit::{corpus, graph, script};
+
+fn spending(bytes: &[u8]) -> Spending {
+    let mut spending = Spending::default();
+    spending.feed(0, bytes);
+    spending
+}
+
+fn scripted(text: &str) -> Spending {
+    spending(&script::jsonl(text))
+}
+
+/// A reply as a bare line, for cases that no script can write.
+fn reply(id: &str, output: u64, rest: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"u-{id}-{output}","timestamp":"2026-01-05T10:00:00.000Z","version":"2.1.100","message":{{"id":"{id}","role":"assistant","model":"claude-opus-4-5-20251101","content":[],"stop_reason":"end_turn","usage":{{"input_tokens":1,"output_tokens":{output}}}}}{rest}}}"#
+    )
+}
+
+/// A copy of a reply in a parent's progress.
+fn copied(id: &str, output: u64) -> String {
+    let inner = reply(id, output, "");
+    format!(
+        r#"{{"type":"progress","uuid":"p-{id}-{output}","timestamp":"2026-01-05T09:00:00.000Z","data":{{"type":"agent_progress","message":{inner}}}}}"#
+    )
+}
+
+fn file(lines: &[String]) -> Spending {
+    spending((lines.join("\n") + "\n").as_bytes())
+}
+
+type Told = (Usage, Terms, Option<Time>, Option<String>);
+
+/// What the fold says about every message with tokens that the client did not write itself.
+fn folded(session: &Session, messages: &[Message]) -> BTreeMap<String, Told> {
+    let told = messages
+        .iter()
+        .filter(|message| message.has_usage && !message.synthetic);
+    let one = |message: &Message| {
+        let model = message.model.map(|model| session.text(model).to_owned());
+        let id = message.id.as_deref().unwrap_or_default().to_owned();
+        (id, (message.usage, message.terms, message.first, model))
+    };
+    told.map(one).filter(|(id, _)| !id.is_empty()).collect()
+}
+
+fn scanned(spending: &Spending, copies: bool) -> BTreeMap<String, Told> {
+    let wanted = spending
+        .messages
+        .iter()
+        .filter(|spent| spent.marks.copy == copies && (copies || !spent.marks.synthetic));
+    let one = |spent: &_| {
+        let model = spending.model(spent).map(str::to_owned);
+        (
+            spending.id(spent).to_owned(),
+            (spent.usage, spent.terms, spent.at, model),
+        )
+    };
+    wanted.map(one).collect()
+}
+
+fn agree(name: &str, bytes: &[u8]) {
+    let log = Log::new(bytes.to_vec());
+    let session = Session::from_log(&log, Role::Main);
+    let spending = spending(bytes);
+    let own: BTreeMap<_, _> = scanned(&spending, false).into_iter().collect();
+    let fold = folded(&session, &session.messages);
+    for (id, told) in &fold {
+        assert_eq!(own.get(id), Some(told), "{name}: {id}");
+    }
+    // Messages without an id go by their line's; the fold keeps each apart.
+    let nameless = session
+        .messages
+        .iter()
+        .filter(|message| message.id.is_none() && message.has_usage && !message.synthetic);
+    assert_eq!(own.len(), fold.len() + nameless.count(), "{name}");
+    assert_eq!(
+        scanned(&spending, true),
+        folded(&session, &session.copies),
+        "{name}: copies"
+    );
+}
+
+#[test]
+fn the_scan_says_what_the_fold_says_of_every_recording() {
+    let mut messages = 0;
+    for file in corpus::files() {
+        agree(&file.name(), &file.bytes());
+        messages += spending(&file.bytes()).messages.len();
+    }
+    assert!(messages > 300, "{messages}");
+}
+
+#[test]
+fn the_scan_says_what_the_fold_says_of_strange_sessions() {
+    for seed in 0..300 {
+        let text = graph::session(seed).join("\n") + "\n";
+        agree(&format!("seed {seed}"), text.as_bytes());
+    }
+}
+
+#[test]
+fn however_the_lines_arrive_the_spending_is_the_same() {
+    let mut random = Random::new(5);
+    for file in corpus::files().iter().step_by(7) {
+        let bytes = file.bytes();
+        let whole = spending(&bytes);
+        let mut pieces = Spending::default();
+        let mut at = 0;
+        while at < bytes.len() {
+            let want = (at + 1 + random.below(9_000) as usize).min(bytes.len());
+            let end = bytes[want..].iter().position(|byte| *byte == b'\n');
+            let end = end.map_or(bytes.len(), |end| want + end + 1);
+            let mut piece = Spending::default();
+            piece.feed(at as u64, &bytes[at..end]);
+            if random.chance(50) {
+                piece = Spending::unpack(&piece.pack()).unwrap();
+            }
+            pieces.reopen();
+            pieces.append(&piece);
+            at = end;
+        }
+        assert_eq!(pieces, whole, "{}", file.name());
+    }
+}
+
+#[test]
+fn what_was_written_down_is_read_back() {
+    for file in corpus::files() {
+        let whole = spending(&file.bytes());
+        let packed = whole.pack();
+        let back = Spending::unpack(&packed).unwrap();
+        assert_eq!(back.messages, whole.messages, "{}", file.name());
+        assert_eq!(back.origin, whole.origin);
+        assert_eq!(back.last, whole.last);
+        assert!(Spending::unpack(&packed[..packed.len() - 1]).is_none());
+    }
+}
+
+proptest! {
+    #[test]
+    fn damaged_bytes_are_no_spending_and_no_crash(
+        at in 0..2000usize, byte in any::<u8>(), cut in 0..2000usize,
+    ) {
+        let mut packed = scripted("you: a\nclaude: b [Read x]\nresult: Read x ok\nclaude: c\n").pack();
+        let len = packed.len();
+        packed[at % len] = byte;
+        packed.truncate(len - cut % len);
+        let _ = Spending::unpack(&packed);
+    }
+
+    #[test]
+    fn any_line_may_be_asked_for_its_tokens(line in "\\PC{0,200}") {
+        spending(format!("{{\"usage\":{line}}}\n\"usage\"{line}").as_bytes());
+    }
+}
+
+#[test]
+fn lines_of_one_message_repeat_its_tokens_and_the_most_is_true() {
+    let one = file(&[reply("m", 1, ""), reply("m", 7, ""), reply("m", 3, "")]);
+    let counted = usage::count(&[&one]);
+    assert_eq!(counted.len(), 1);
+    assert_eq!((counted[0].usage.input, counted[0].usage.output), (1, 7));
+    assert_eq!(counted[0].lines, 3);
+}
+
+#[test]
+fn a_message_counts_once_over_all_files_and_in_the_oldest() {
+    let late = r#","x":1"#;
+    let first = file(&[reply("a", 5, ""), reply("b", 6, "")]);
+    let more = reply("c", 7, late).replace("2026-01-05", "2026-01-06");
+    let resumed = file(&[reply("a", 5, ""), reply("b", 9, ""), more]);
+    for files in [[&first, &resumed], [&resumed, &first]] {
+        let counted = usage::count(&files);
+        let output: u64 = counted.iter().map(|one| one.usage.output).sum();
+        assert_eq!((counted.len(), output), (3, 5 + 9 + 7));
+        let oldest = files.iter().position(|file| file.messages.len() == 2);
+        let in_oldest = counted
+            .iter()
+            .filter(|one| Some(one.file as usize) == oldest);
+        assert_eq!(in_oldest.count(), 2);
+    }
+}
+
+#[test]
+fn a_copy_that_says_it_was_forked_is_never_the_original() {
+    let fork = r#","forkedFrom":{"sessionId":"s","messageUuid":"u"}"#;
+    let forked = file(&[reply("a", 5, fork)]);
+    let later = reply("z", 1, "").replace("2026-01-05", "2026-02-05");
+    let original = file(&[reply("a", 5, ""), later]);
+    let counted = usage::count(&[&forked, &original]);
+    let one = counted.iter().find(|one| one.usage.output == 5).unwrap();
+    assert_eq!((one.file, one.files), (1, 2));
+}
+
+#[test]
+fn a_sub_agents_own_file_comes_before_the_copy_in_its_parent() {
+    let parent = file(&[copied("m", 8), copied("lost", 4)]);
+    let agent = file(&[reply("m", 2, "")]);
+    for files in [[&parent, &agent], [&agent, &parent]] {
+        let counted = usage::count(&files);
+        let mut outputs: Vec<u64> = counted.iter().map(|one| one.usage.output).collect();
+        outputs.sort_unstable();
+        // What is only left as a copy was spent all the same.
+        assert_eq!(outputs, [2, 4]);
+    }
+}
+
+#[test]
+fn messages_without_an_id_go_by_their_line() {
+    let line = |uuid: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"{uuid}","message":{{"role":"assistant","model":"m","usage":{{"output_tokens":3}}}}}}"#
+        )
+    };
+    let first = file(&[line("u1"), line("u2")]);
+    let copy = file(&[line("u1")]);
+    assert_eq!(usage::count(&[&first, &copy]).len(), 2);
+    // Without even that, each line stands for itself.
+    let bare = r#"{"type":"assistant","message":{"usage":{"output_tokens":3}}}"#.to_owned();
+    assert_eq!(usage::count(&[&file(&[bare.clone(), bare])]).len(), 2);
+}
+
+#[test]
+fn what_the_client_wrote_itself_counts_nothing() {
+    let own = reply("e", 5, "").replace("claude-opus-4-5-20251101", "<synthetic>");
+    let files = [&file(&[own, reply("m", 2, "")])];
+    let counted = usage::count(&files);
+    assert_eq!(counted.len(), 1);
+    let fates = usage::fates(&files, &counted);
+    assert_eq!(
+        fates.iter().map(|fate| fate.2).collect::<Vec<_>>(),
+        [Fate::Synthetic, Fate::Counted]
+    );
+}
+
+#[test]
+fn every_message_of_every_file_has_one_fate() {
+    let first = file(&[reply("a", 5, ""), copied("s", 1)]);
+    let later = reply("b", 1, "").replace("2026-01-05", "2026-02-05");
+    let resumed = file(&[reply("a", 5, ""), later]);
+    let agent = file(&[reply("s", 9, "")]);
+    let files = [&first, &resumed, &agent];
+    let counted = usage::count(&files);
+    let fates: Vec<_> = usage::fates(&files, &counted)
+        .iter()
+        .map(|fate| fate.2)
+        .collect();
+    assert_eq!(
+        fates,
+        [
+            Fate::Counted,
+            Fate::Copy,
+            Fate::Elsewhere,
+            Fate::Counted,
+            Fate::Counted
+        ]
+    );
+}
+
+#[test]
+fn output_that_was_never_written_to_the_end_is_a_floor() {
+    let by = |version: &str, stop: &str| {
+        let line = reply("m", 1, "").replace("2.1.100", version);
+        file(&[line.replace(r#""end_turn""#, stop)])
+    };
+    let is_floor = |spending: &Spending| {
+        let counted = usage::count(&[spending]);
+        counted[0].floor(&[spending]).is_some()
+    };
+    for version in ["1.0.11", "2.0.50", "2.1.11", "2.1.58"] {
+        assert!(is_floor(&by(version, "null")), "{version}");
+        assert!(!is_floor(&by(version, r#""tool_use""#)), "{version}");
+    }
+    for version in ["2.0.36", "2.0.42", "2.1.59", "2.1.325", "unknown"] {
+        assert!(!is_floor(&by(version, "null")), "{version}");
+    }
+}
+
+#[test]
+fn a_session_is_as_full_as_its_last_own_reply_was_given() {
+    let script = "you: a\n(usage=10/20/1000/50/5) claude: b\n(agent=a1) agent: look\n(agent=a1 usage=9/9/9/9/9) claude: c\n";
+    let (tokens, limit) = usage::context(&scripted(script)).unwrap();
+    assert_eq!(tokens, 10 + 1000 + 50 + 5);
+    assert!(limit.is_some());
+    assert_eq!(usage::context(&Spending::default()), None);
+}
+
+fn times(texts: &[&str]) -> Vec<Time> {
+    texts
+        .iter()
+        .map(|text| Time::parse(&format!("{text}.000Z")).unwrap())
+        .collect()
+}
+
+#[test]
+fn a_window_begins_at_the_full_hour_of_its_first_message_and_lasts_five_hours() {
+    let moments = times(&[
+        "2026-01-05T10:40:00",
+        "2026-01-05T15:00:00",
+        "2026-01-05T15:00:01",
+        "2026-01-05T21:30:00",
+        // Out of order: a clock was wrong, or files were read side by side.
+        "2026-01-05T12:00:00",
+    ]);
+    let starts: Vec<String> = period::windows(&moments)
+        .iter()
+        .map(|start| start.to_string()[11..16].to_owned())
+        .collect();
+    assert_eq!(starts, ["10:00", "10:00", "15:00", "21:00", "10:00"]);
+}
+
+#[test]
+fn a_day_is_that_of_the_zone_also_when_clocks_change() {
+    let day = |text: &str, zone: &str| {
+        let zone = TimeZone::get(zone).unwrap();
+        period::day(times(&[text])[0], &zone).to_string()
+    };
+    // In Berlin, 2026-03-29 has 23 hours and 2026-10-25 has 25.
+    assert_eq!(day("2026-03-28T22:59:59", "Europe/Berlin"), "2026-03-28");
+    assert_eq!(day("2026-03-28T23:00:00", "Europe/Berlin"), "2026-03-29");
+    assert_eq!(day("2026-03-29T21:59:59", "Europe/Berlin"), "2026-03-29");
+    assert_eq!(day("2026-03-29T22:00:00", "Europe/Berlin"), "2026-03-30");
+    assert_eq!(day("2026-10-25T22:59:59", "Europe/Berlin"), "2026-10-25");
+    assert_eq!(day("2026-10-25T23:00:00", "Europe/Berlin"), "2026-10-26");
+    assert_eq!(
+        day("2026-01-05T10:00:00", "Pacific/Kiritimati"),
+        "2026-01-06"
+    );
+    assert_eq!(day("2026-01-05T10:00:00", "Pacific/Niue"), "2026-01-04");
+    assert_eq!(day("2026-01-05T18:29:59", "Asia/Kolkata"), "2026-01-05");
+    assert_eq!(day("2026-01-05T18:30:00", "Asia/Kolkata"), "2026-01-06");
+}
+
+#[test]
+fn a_week_begins_on_monday() {
+    let week = |text: &str| period::week(text.parse().unwrap()).to_string();
+    assert_eq!(week("2026-01-05"), "2026-01-05");
+    assert_eq!(week("2026-01-11"), "2026-01-05");
+    assert_eq!(week("2026-01-01"), "2025-12-29");
+}
+
+#[test]
+fn groups_add_up_to_the_total_whatever_they_go_by() {
+    let spendings: Vec<Spending> = corpus::files()
+        .iter()
+        .map(|file| spending(&file.bytes()))
+        .collect();
+    let files: Vec<&Spending> = spendings.iter().collect();
+    let places: Vec<Place> = (0..files.len())
+        .map(|nth| Place {
+            session: Some(format!("s{nth}")),
+            agent: None,
+            project: format!("p{}", nth % 3),
+        })
+        .collect();
+    let counted = usage::count(&files);
+    let books = Books {
+        files: &files,
+        places: &places,
+        counted: &counted,
+        prices: Prices::bundled(),
+        zone: &TimeZone::UTC,
+    };
+    let all = |_: &Counted| true;
+    let total = books.total(all);
+    assert_eq!(total.messages as usize, counted.len());
+    for per in [
+        Per::Day,
+        Per::Week,
+        Per::Month,
+        Per::Session,
+        Per::Project,
+        Per::Model,
+        Per::Block,
+    ] {
+        let rows = books.group(&[per, Per::Model], all);
+        let usage: Usage = rows.iter().map(|(_, sum)| sum.usage).sum();
+        assert_eq!(usage, total.usage, "{per:?}");
+        let shaped: u64 = rows.iter().flat_map(|(_, sum)| &sum.shape).sum();
+        let timed = counted.iter().filter(|one| one.at.is_some());
+        assert_eq!(
+            shaped,
+            timed.map(|one| one.usage.total()).sum::<u64>(),
+            "{per:?}"
+        );
+    }
+}
+
+#[test]
+fn a_cost_is_unknown_if_that_of_one_message_is() {
+    let strange = reply("b", 6, "").replace("claude-opus-4-5-20251101", "some-other-model");
+    let spending = file(&[reply("a", 5, ""), strange]);
+    let files = [&spending];
+    let counted = usage::count(&files);
+    let places = [Place::default()];
+    let books = Books {
+        files: &files,
+        places: &places,
+        counted: &counted,
+        prices: Prices::bundled(),
+        zone: &TimeZone::UTC,
+    };
+    let rows = books.group(&[Per::Model], |_| true);
+    let cost = |name: &str| {
+        let row = rows
+            .iter()
+            .find(|(keys, _)| keys[0] == Key::Text(Some(name.to_owned())));
+        row.unwrap().1.cost()
+    };
+    assert!(cost("claude-opus-4-5-20251101").is_some());
+    assert_eq!(cost("some-other-model"), None);
+    let total = books.total(|_| true);
+    assert_eq!((total.cost(), total.unpriced), (None, 1));
+}

@@ -1,0 +1,124 @@
+//! Rows of `prices`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unspool_model::price::{Long, Price, Rate, Rates};
+
+/// What a model costs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PriceRow {
+    /// The model that was asked for; without a question, the same as `name`.
+    pub model: String,
+    /// Its name in the table.
+    pub name: String,
+    /// Dollars per million tokens of input outside the cache.
+    pub input: Option<f64>,
+    /// Dollars per million tokens that the model writes.
+    pub output: Option<f64>,
+    /// Dollars per million tokens read from the cache; null where it is not known.
+    pub cache_read: Option<f64>,
+    /// Dollars per million tokens written to the five-minute cache.
+    pub cache_write_5m: Option<f64>,
+    /// Dollars per million tokens written to the one-hour cache.
+    pub cache_write_1h: Option<f64>,
+    /// Prices of messages with long input; null where they are the same.
+    pub long: Option<LongRow>,
+    /// Prices through the batch interface; null where they are not known.
+    pub batch: Option<RatesRow>,
+    /// Dollars for one search of the web.
+    pub web_search: Option<f64>,
+    /// How many times dearer the fast mode is; null where there is none.
+    pub fast: Option<f64>,
+    /// How many times dearer answers from the United States only are; null: not dearer.
+    pub us: Option<f64>,
+    /// Tokens that fit into its context.
+    pub context_limit: Option<u64>,
+    /// `bundled`, `updated` or `override`.
+    pub origin: String,
+}
+
+/// Prices of messages with long input.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LongRow {
+    /// They hold for messages that were given more tokens than this.
+    pub above: u64,
+    /// The prices.
+    #[serde(flatten)]
+    pub rates: RatesRow,
+    /// The same through the batch interface.
+    pub batch: Option<RatesRow>,
+}
+
+/// Dollars per million tokens, by kind.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RatesRow {
+    /// Input outside the cache.
+    pub input: Option<f64>,
+    /// What the model writes.
+    pub output: Option<f64>,
+    /// Read from the cache.
+    pub cache_read: Option<f64>,
+    /// Written to the five-minute cache.
+    pub cache_write_5m: Option<f64>,
+    /// Written to the one-hour cache.
+    pub cache_write_1h: Option<f64>,
+}
+
+/// What an update changes for one model.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct PriceChangeRow {
+    /// `new`, `changed` or `gone`; what is gone keeps its last price.
+    pub change: String,
+    /// The model.
+    pub model: String,
+    /// What it cost before; null for new ones.
+    pub before: Option<PriceRow>,
+    /// What it costs now; null for those that are gone.
+    pub after: Option<PriceRow>,
+}
+
+impl PriceRow {
+    /// The row of a price, found for this model.
+    pub fn new(model: &str, price: &Price) -> PriceRow {
+        let rates = RatesRow::from(&price.rates);
+        PriceRow {
+            model: model.to_owned(),
+            name: price.name.clone(),
+            input: rates.input,
+            output: rates.output,
+            cache_read: rates.cache_read,
+            cache_write_5m: rates.cache_write_5m,
+            cache_write_1h: rates.cache_write_1h,
+            long: price.long.as_ref().map(LongRow::from),
+            batch: price.batch.as_ref().map(RatesRow::from),
+            web_search: price.web_search.map(|each| each as f64 / 1e12),
+            fast: price.fast.map(|factor| factor.value()),
+            us: price.us.map(|factor| factor.value()),
+            context_limit: price.limit,
+            origin: price.origin.name().to_owned(),
+        }
+    }
+}
+
+impl From<&Long> for LongRow {
+    fn from(long: &Long) -> LongRow {
+        LongRow {
+            above: long.above,
+            rates: RatesRow::from(&long.rates),
+            batch: long.batch.as_ref().map(RatesRow::from),
+        }
+    }
+}
+
+impl From<&Rates> for RatesRow {
+    fn from(rates: &Rates) -> RatesRow {
+        let dollars = |rate: Option<Rate>| rate.map(Rate::per_million);
+        RatesRow {
+            input: dollars(rates.input),
+            output: dollars(rates.output),
+            cache_read: dollars(rates.cache_read),
+            cache_write_5m: dollars(rates.cache_write_5m),
+            cache_write_1h: dollars(rates.cache_write_1h),
+        }
+    }
+}
