@@ -18,13 +18,14 @@ use std::sync::mpsc::sync_channel;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use unspool_model::session::{Role, Session};
-use unspool_store::family::{agents_by_session, is_warm_up};
+use unspool_store::family::is_warm_up;
 use unspool_store::read::{Loaded, Reader};
 use unspool_store::{AgentFile, Found, SessionFile, Warning, each, project};
 
 use crate::db::{self, Notice, Opened};
 use crate::error::Error;
 use crate::path;
+use crate::spending::Spendings;
 use rows::Rows;
 use views::{CALLS, FILES, MESSAGES, SESSIONS, TURNS, View};
 
@@ -95,13 +96,19 @@ impl Tables {
         (tables, notice)
     }
 
-    /// Brings sessions, turns, messages, calls and files up to date with what a walk found,
-    /// once [`Found::identify_agents`] has told whose sub-agents are whose.
-    pub fn refresh(&mut self, found: &Found, progress: Progress<'_>) -> Result<Refreshed, Error> {
-        match self.bring_up(found, progress) {
+    /// Brings sessions, turns, messages, calls and files up to date with what a walk found.
+    /// What all files say about tokens also says whose sub-agents are whose.
+    pub fn refresh(
+        &mut self,
+        found: &Found,
+        spendings: &Spendings,
+        progress: Progress<'_>,
+    ) -> Result<Refreshed, Error> {
+        let families = families(found, spendings);
+        match self.bring_up(&families, progress) {
             Err(error) if error.is_damaged() && self.kept.is_some() => {
                 let notice = self.renew()?;
-                let mut done = self.bring_up(found, progress)?;
+                let mut done = self.bring_up(&families, progress)?;
                 done.notice = notice;
                 Ok(done)
             }
@@ -121,9 +128,13 @@ impl Tables {
         Ok(notice)
     }
 
-    fn bring_up(&mut self, found: &Found, progress: Progress<'_>) -> Result<Refreshed, Error> {
+    fn bring_up(
+        &mut self,
+        families: &[Family<'_>],
+        progress: Progress<'_>,
+    ) -> Result<Refreshed, Error> {
         let mut done = Refreshed::default();
-        match self.write(found, progress, &mut done) {
+        match self.write(families, progress, &mut done) {
             Ok(()) => {}
             Err(why) => {
                 let _ = self.connection.execute_batch("ROLLBACK");
@@ -139,11 +150,10 @@ impl Tables {
 
     fn write(
         &self,
-        found: &Found,
+        families: &[Family<'_>],
         progress: Progress<'_>,
         done: &mut Refreshed,
     ) -> rusqlite::Result<()> {
-        let families = families(found);
         let known = known(&self.connection)?;
         let mut pen = Pen::new(&self.connection);
         let old = families
@@ -197,24 +207,41 @@ fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, Known>> {
 struct Family<'a> {
     main: Option<&'a SessionFile>,
     agents: Vec<&'a AgentFile>,
+    /// The id of the session.
+    session: &'a str,
 }
 
-fn families(found: &Found) -> Vec<Family<'_>> {
-    let mut by_session = agents_by_session(found);
+fn families<'a>(found: &'a Found, spendings: &'a Spendings) -> Vec<Family<'a>> {
+    let (sources, spent) = spendings.files();
+    let said = sources
+        .iter()
+        .zip(&spent)
+        .filter_map(|(source, spent)| Some((&*source.path, spent.origin.session.as_deref()?)));
+    let said: HashMap<&Path, &str> = said.collect();
+    let mut by_session: HashMap<(&Path, &str, &str), Vec<&AgentFile>> = HashMap::new();
+    for agent in &found.agents {
+        // A flat file's place does not say whose it is; its lines do.
+        let session = agent.session.as_deref();
+        let session = session.or_else(|| said.get(&*agent.path).copied());
+        let key = (&*agent.config, &*agent.folder, session.unwrap_or_default());
+        by_session.entry(key).or_default().push(agent);
+    }
     let mut all = Vec::with_capacity(found.sessions.len());
     for file in &found.sessions {
-        let key = (file.config.as_path(), &*file.folder, &*file.id);
+        let key = (&*file.config, &*file.folder, &*file.id);
         all.push(Family {
             main: Some(file),
             agents: by_session.remove(&key).unwrap_or_default(),
+            session: &file.id,
         });
     }
-    let nobody = found.agents.iter().filter(|agent| agent.session.is_none());
-    let orphans = by_session.into_values().flatten().chain(nobody);
-    all.extend(orphans.map(|agent| Family {
-        main: None,
-        agents: vec![agent],
-    }));
+    for ((_, _, session), orphans) in by_session {
+        all.extend(orphans.into_iter().map(|agent| Family {
+            main: None,
+            agents: vec![agent],
+            session,
+        }));
+    }
     all
 }
 
@@ -255,7 +282,7 @@ impl Family<'_> {
             .filter_map(|agent| Some((*agent, folded.read(&agent.path, Role::Agent)?)))
             .filter(|(_, loaded)| !is_warm_up(&loaded.session))
             .collect();
-        folded.session = self.session_id();
+        folded.session = self.session.to_owned();
         if let (Some(file), Some(main)) = (self.main, &main) {
             if !main.session.is_conversation() {
                 return folded;
@@ -278,12 +305,6 @@ impl Family<'_> {
             );
         }
         folded
-    }
-
-    fn session_id(&self) -> String {
-        let main = self.main.map(|file| file.id.clone());
-        let said = || self.agents.first()?.session.clone();
-        main.or_else(said).unwrap_or_default()
     }
 }
 

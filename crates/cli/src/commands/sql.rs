@@ -84,7 +84,7 @@ fn from_stdin() -> Result<String, Failure> {
 
 /// The tables, brought up to date.
 fn up_to_date(world: &World) -> Result<Asked, Failure> {
-    let mut found = world.walk()?;
+    let found = world.walk()?;
     if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
         return Err(world.no_sessions());
     }
@@ -94,10 +94,9 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
     for note in spendings.notes() {
         world.ui.warn(&note);
     }
-    found.identify_agents();
     let mut tables = open(world, kept)?;
     let mut bar = Bar::new(&world.ui, "reading sessions");
-    let done = tables.refresh(&found, &mut |done, all| bar.show(done, all));
+    let done = tables.refresh(&found, &spendings, &mut |done, all| bar.show(done, all));
     bar.clear();
     let done = done.map_err(Failure::failed)?;
     let notices = done.notice.iter().map(ToString::to_string);

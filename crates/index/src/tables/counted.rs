@@ -34,6 +34,7 @@ impl Tables {
             files,
             prices,
         };
+        let prices = count.price_prints();
         let by_file = count.by_file();
         let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
         let mut gone = known;
@@ -42,7 +43,7 @@ impl Tables {
             let Some(path) = path::bytes(&count.sources[file].path) else {
                 continue;
             };
-            let print = count.print(file, counted);
+            let print = count.print(file, counted, &prices);
             let before = gone.remove(path);
             if before != Some(print) && (before.is_some() || !counted.is_empty()) {
                 news.push((path, print, file));
@@ -103,8 +104,22 @@ impl Count<'_> {
         by_file
     }
 
+    /// What stands for the price of each model: it changes with it.
+    fn price_prints(&self) -> HashMap<&str, u64> {
+        let models = self.files.iter().flat_map(|file| file.models.iter());
+        let mut prints = HashMap::new();
+        for (model, _) in models {
+            prints.entry(model).or_insert_with(|| {
+                let mut hasher = DefaultHasher::new();
+                format!("{:?}", self.prices.find(model)).hash(&mut hasher);
+                hasher.finish()
+            });
+        }
+        prints
+    }
+
     /// Changes when a row does.
-    fn print(&self, file: usize, counted: &[&Counted]) -> i64 {
+    fn print(&self, file: usize, counted: &[&Counted], prices: &HashMap<&str, u64>) -> i64 {
         let mut hasher = DefaultHasher::new();
         let Place {
             session,
@@ -113,11 +128,13 @@ impl Count<'_> {
         } = &self.places[file];
         (session, agent, project).hash(&mut hasher);
         for one in counted {
-            let usage = one.usage;
-            (one.spent(&self.files).key, one.at, self.cost(one)).hash(&mut hasher);
+            let (usage, terms) = (one.usage, one.terms);
+            let price = one.model(&self.files).and_then(|model| prices.get(model));
+            (one.spent(&self.files).key, one.at, price).hash(&mut hasher);
             (usage.input, usage.output, usage.cache_read).hash(&mut hasher);
             (usage.cache_write_5m, usage.cache_write_1h).hash(&mut hasher);
-            (one.model(&self.files), self.is_floor(one)).hash(&mut hasher);
+            (terms.web_searches, terms.batch, terms.fast, terms.us).hash(&mut hasher);
+            (one.model(&self.files), one.stopped).hash(&mut hasher);
         }
         hasher.finish().cast_signed()
     }
@@ -138,21 +155,11 @@ impl Count<'_> {
             ]);
             cells.extend(rows::tokens(one.usage));
             cells.extend([
-                self.cost(one)
-                    .map_or(Value::Null, |cost| Value::Real(f64::from_bits(cost))),
-                self.is_floor(one).into(),
+                one.cost(&self.files, self.prices)
+                    .map_or(Value::Null, |cost| Value::Real(cost.usd())),
+                one.floor(&self.files).is_some().into(),
             ]);
         }
         cells
-    }
-
-    /// What a message cost, as bits that can be compared.
-    fn cost(&self, one: &Counted) -> Option<u64> {
-        let cost = one.cost(&self.files, self.prices)?;
-        Some(cost.usd().to_bits())
-    }
-
-    fn is_floor(&self, one: &Counted) -> bool {
-        one.floor(&self.files).is_some()
     }
 }

@@ -57,11 +57,18 @@ fn found(config: &Path) -> Found {
     found
 }
 
+/// What the program knows before it makes tables.
+fn walked(config: &Path) -> (Found, Spendings) {
+    let found = find(&[config.to_owned()]);
+    let mut spendings = Spendings::open(None);
+    spendings.update(&found);
+    (found, spendings)
+}
+
 /// Brings tables up to date in all their parts.
 fn refresh(tables: &mut Tables, config: &Path) -> Refreshed {
-    let mut spendings = Spendings::open(None);
-    spendings.update(&find(&[config.to_owned()]));
-    let done = tables.refresh(&found(config), &mut |_, _| ()).unwrap();
+    let (found, spendings) = walked(config);
+    let done = tables.refresh(&found, &spendings, &mut |_, _| ()).unwrap();
     assert!(tables.count(&spendings, Prices::bundled()).unwrap());
     done
 }
@@ -182,8 +189,7 @@ fn usage_holds_every_message_that_counts_once() {
     let dir = tempfile::tempdir().unwrap();
     tree::generate(dir.path(), &Options::small()).unwrap();
     let asked = fresh(dir.path());
-    let mut spendings = Spendings::open(None);
-    spendings.update(&find(&[dir.path().to_owned()]));
+    let (_, spendings) = walked(dir.path());
     let (_, files) = spendings.files();
     let counted = usage::count(&files);
     let sum: u64 = counted.iter().map(|one| one.usage.total()).sum();
@@ -300,8 +306,12 @@ fn two_who_bring_up_the_same_tables_end_with_all_of_it() {
         for _ in 0..3 {
             scope.spawn(|| {
                 let mut tables = kept(own.path());
-                let found = found(dir.path());
-                while tables.refresh(&found, &mut |_, _| ()).unwrap().held_up {}
+                let (found, spendings) = walked(dir.path());
+                while tables
+                    .refresh(&found, &spendings, &mut |_, _| ())
+                    .unwrap()
+                    .held_up
+                {}
             });
         }
     });

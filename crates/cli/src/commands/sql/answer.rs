@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 use unspool_index::tables::query::{Cell, Sink};
+use unspool_show::layout::{behind, cut};
 use unspool_show::style::{Line, Paint, Style};
 use unspool_show::table::{Column, Table};
 
@@ -18,6 +19,9 @@ pub enum Form {
     /// RFC 4180.
     Csv,
 }
+
+/// A column of text takes at least this many columns, if its cells do.
+const LEAST: usize = 8;
 
 /// Prints an answer as it comes; a table when all of it is there.
 pub struct Answer<'a, W> {
@@ -46,16 +50,60 @@ impl<'a, W: Write> Answer<'a, W> {
     /// Prints what is left.
     pub fn finish(mut self) -> io::Result<()> {
         if self.form == Form::Table && !self.names.is_empty() {
-            let columns = self.names.iter().zip(&self.numbers);
-            let columns = columns.map(|(name, number)| match number {
-                true if !self.rows.is_empty() => Column::number(name),
-                _ => Column::flexible(name, 8),
-            });
-            let mut table = Table::new(columns.collect());
-            table.rows = self.rows;
-            table.write(&mut self.out, self.style)?;
+            if self.fits() {
+                self.table()?;
+            } else {
+                self.records()?;
+            }
         }
         self.out.flush()
+    }
+
+    /// Whether all columns fit beside each other when each gives what it can.
+    fn fits(&self) -> bool {
+        let need = |at: usize| {
+            let cells = self.rows.iter().map(|row| row[at].width());
+            let need = cells.max().unwrap_or(0).max(self.names[at].len());
+            if self.numbers[at] {
+                need
+            } else {
+                need.min(LEAST)
+            }
+        };
+        let widths: usize = (0..self.names.len()).map(|at| need(at) + 2).sum();
+        self.rows.is_empty() || widths <= self.style.width + 2
+    }
+
+    fn table(&mut self) -> io::Result<()> {
+        let empty = self.rows.is_empty();
+        let columns = self.names.iter().zip(&self.numbers);
+        let columns = columns.map(|(name, number)| match name.as_str() {
+            _ if *number && !empty => Column::number(name),
+            "path" | "project" | "cwd" => Column::path(name, LEAST),
+            _ => Column::flexible(name, LEAST),
+        });
+        let mut table = Table::new(columns.collect());
+        table.rows = std::mem::take(&mut self.rows);
+        table.write(&mut self.out, self.style)
+    }
+
+    /// One column below the other: nothing is lost where a row is too long.
+    fn records(&mut self) -> io::Result<()> {
+        let names = self.names.iter().map(String::len);
+        let width = names.max().unwrap_or(0) + 2;
+        for (n, row) in std::mem::take(&mut self.rows).iter().enumerate() {
+            let head = format!("── {} ", n + 1);
+            Line::of(Paint::DIM, &head).write(&mut self.out, self.style.color)?;
+            for (name, cell) in self.names.iter().zip(row) {
+                let name = Line::of(Paint::DIM, &format!("{name:<width$}"));
+                behind(
+                    &name,
+                    &cut(cell, self.style.width.saturating_sub(width).max(LEAST)),
+                )
+                .write(&mut self.out, self.style.color)?;
+            }
+        }
+        Ok(())
     }
 
     fn object(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
@@ -210,7 +258,24 @@ mod tests {
     fn a_table_is_clean_and_numbers_stand_at_the_right() {
         let out = told(Form::Table, 80);
         let lines: Vec<&str> = out.lines().map(str::trim_end).collect();
-        let expected = ["id        n  id", "a,\"b\"   -3", "x y     0.5  01ff"];
+        let expected = ["id       n  id", "a,\"b\"   -3", "x y    0.5  01ff"];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn rows_that_are_too_wide_stand_column_by_column() {
+        let out = told(Form::Table, 14);
+        let lines: Vec<&str> = out.lines().map(str::trim_end).collect();
+        let expected = [
+            "── 1",
+            "id  a,\"b\"",
+            "n   -3",
+            "id",
+            "── 2",
+            "id  x y",
+            "n   0.5",
+            "id  01ff",
+        ];
         assert_eq!(lines, expected);
     }
 }
