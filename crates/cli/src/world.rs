@@ -68,6 +68,13 @@ impl World {
 
     /// All sessions, with one warning for each thing that could not be read.
     pub fn found(&self) -> Result<Found, Failure> {
+        let mut found = self.walked()?;
+        found.identify_agents();
+        Ok(found)
+    }
+
+    /// Like [`World::found`], by names alone: for those who read all files anyway.
+    pub fn walked(&self) -> Result<Found, Failure> {
         let (mut present, mut absent) = (Vec::new(), Vec::new());
         for dir in &self.dirs {
             match dirs::check(dir) {
@@ -90,8 +97,7 @@ impl World {
                 None => {}
             }
         }
-        let mut found = find::find(&present);
-        found.identify_agents();
+        let found = find::find(&present);
         for warning in &found.warnings {
             self.ui.warn(&warning.to_string());
         }

@@ -92,7 +92,7 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         rows.extend(orphans(world, &found, now));
     }
     rows.retain(|row| {
-        let fits = |wanted: &String| is_project(row, wanted);
+        let fits = |wanted: &String| project::is_meant(&row.project, wanted);
         let recent = since.is_none_or(|since| {
             row.last
                 .as_deref()
@@ -126,14 +126,6 @@ fn state(name: &str) -> Result<State, Failure> {
         Failure::failed(format!("`{name}` is no status"))
             .hint("write working, waiting_for_approval, waiting_for_input, idle or error")
     })
-}
-
-fn is_project(row: &SessionRow, wanted: &str) -> bool {
-    let name = project::project_name(&row.project);
-    let lower = wanted.to_lowercase();
-    name.eq_ignore_ascii_case(wanted)
-        || project::same_path(&row.project, wanted)
-        || row.project.to_lowercase().contains(&lower)
 }
 
 /// What reading one session gives.

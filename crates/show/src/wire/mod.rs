@@ -9,6 +9,7 @@ pub mod call;
 pub mod check;
 pub mod file;
 pub mod graph;
+pub mod hit;
 pub mod session;
 pub mod turn;
 
@@ -29,6 +30,7 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("context", || schemars::schema_for!(file::ContextRow)),
     ("fault", || schemars::schema_for!(check::FaultRow)),
     ("verdict", || schemars::schema_for!(check::VerdictRow)),
+    ("hit", || schemars::schema_for!(hit::HitRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 
