@@ -6,6 +6,7 @@ mod demo;
 mod help;
 mod pipe;
 mod rows;
+mod search;
 mod terminal;
 
 use unspool_testkit::home::Home;
