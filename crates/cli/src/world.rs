@@ -9,7 +9,6 @@ use unspool_model::view::profile::Profile;
 use unspool_store::dirs;
 use unspool_store::family::{self, Family};
 use unspool_store::find::{self, Found};
-use unspool_store::project;
 use unspool_store::resolve::{self, Target};
 
 use crate::demo::Demo;
@@ -69,13 +68,13 @@ impl World {
 
     /// All sessions, with one warning for each thing that could not be read.
     pub fn found(&self) -> Result<Found, Failure> {
-        let mut found = self.walk()?;
+        let mut found = self.walked()?;
         found.identify_agents();
         Ok(found)
     }
 
-    /// All files by their places alone; none is opened.
-    pub fn walk(&self) -> Result<Found, Failure> {
+    /// Like [`World::found`], by names alone: for those who read all files anyway.
+    pub fn walked(&self) -> Result<Found, Failure> {
         let (mut present, mut absent) = (Vec::new(), Vec::new());
         for dir in &self.dirs {
             match dirs::check(dir) {
@@ -172,13 +171,6 @@ impl World {
             "try `--demo` for the bundled recordings, or name a folder with `--claude-dir DIR`",
         )
     }
-}
-
-/// Whether a project is the one that somebody named: by its name, its path or a part of it.
-pub fn is_project(project: &str, wanted: &str) -> bool {
-    project::project_name(project).eq_ignore_ascii_case(wanted)
-        || project::same_path(project, wanted)
-        || project.to_lowercase().contains(&wanted.to_lowercase())
 }
 
 fn places(dirs: &[PathBuf]) -> String {

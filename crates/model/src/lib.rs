@@ -27,6 +27,7 @@
 pub mod block;
 pub mod entry;
 pub mod fault;
+pub mod find;
 pub mod graph;
 pub mod id;
 pub mod input;
@@ -38,6 +39,7 @@ pub mod secrets;
 pub mod session;
 pub mod spent;
 pub mod tally;
+pub mod text;
 pub mod time;
 pub mod tool;
 pub mod usage;

@@ -91,6 +91,23 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
+    /// Writes an item that somebody looks for: with a sign above it, and in another style,
+    /// which hides less.
+    pub fn marked(
+        &mut self,
+        out: &mut dyn io::Write,
+        item: &Item,
+        sign: &str,
+        style: &'a Style,
+    ) -> io::Result<()> {
+        self.flush_notes(out)?;
+        let quiet = std::mem::replace(&mut self.style, style);
+        self.short(out, &[mark(Paint::HIT, "▶", sign)])?;
+        let written = self.item(out, item);
+        self.style = quiet;
+        written
+    }
+
     /// Writes what was held back.
     pub fn end(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
         self.flush_notes(out)

@@ -7,9 +7,9 @@ use std::io::Write;
 use clap::{Args, ValueEnum};
 use unspool_model::log::Source;
 use unspool_model::session::Role;
-use unspool_model::view::pick::{Pick, TurnRange};
+use unspool_model::view::pick::{self, Pick, Spot, TurnRange};
 use unspool_model::view::transcript::{self, AgentFile, Body, Item};
-use unspool_show::style::Tools;
+use unspool_show::style::{Style, Tools};
 use unspool_show::text::Conversation;
 use unspool_show::wire::block::BlockRow;
 use unspool_store::family::{Agent, Family};
@@ -34,6 +34,10 @@ pub struct ShowArgs {
     /// Only these turns, such as `3`, `5..`, `..4` or `-1` for the last (can be repeated)
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
     pub turn: Vec<TurnRange>,
+
+    /// Only the turn that holds this line of the file, as `search` names it
+    #[arg(long, value_name = "N", conflicts_with = "turn")]
+    pub line: Option<u32>,
 
     /// Show what the model thought
     #[arg(long)]
@@ -98,17 +102,74 @@ fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure>
                 .hint("list them with `unspool turns`"),
         );
     }
-    let pick = Pick {
+    let mut pick = Pick {
         turns: args.turn.clone(),
         agents: args.agents,
     };
+    if let Some(line) = args.line {
+        return at_line(world, args, chosen, &mut pick, line);
+    }
     if args.raw {
         return raw(world, chosen, &pick);
     }
     if world.ui.json {
-        return json(world, chosen, &pick);
+        return json(world, chosen, &pick, None);
     }
-    text(world, args, chosen, &pick)
+    text(world, args, chosen, &pick, None)
+}
+
+/// Shows where a line of the file stands in the conversation.
+fn at_line(
+    world: &World,
+    args: &ShowArgs,
+    chosen: &Chosen,
+    pick: &mut Pick,
+    line: u32,
+) -> Result<(), Failure> {
+    let session = &chosen.family.main.session;
+    let spot = pick::spot(session, line).ok_or_else(|| {
+        Failure::nothing(format!("no line {line}: the file has {}", session.lines()))
+    })?;
+    if world.ui.json {
+        return json(world, chosen, pick, Some(line));
+    }
+    match spot.turn {
+        Some(turn) if !args.raw => {
+            let turn = Some(i64::from(turn));
+            pick.turns = vec![TurnRange {
+                from: turn,
+                to: turn,
+            }];
+            text(world, args, chosen, pick, Some((line, spot)))
+        }
+        // Before the first turn there is nothing but the line itself.
+        _ => raw_line(world, chosen, line),
+    }
+}
+
+/// A line of the file, byte for byte; for a person, made safe to look at.
+fn raw_line(world: &World, chosen: &Chosen, line: u32) -> Result<(), Failure> {
+    let main = &chosen.family.main;
+    let record = main
+        .session
+        .records
+        .iter()
+        .find(|record| record.line == line);
+    let bytes = record.and_then(|record| main.source.bytes(record.offset, record.len));
+    let Some(bytes) = bytes else {
+        return Err(Failure::failed(format!("line {line} cannot be read"))
+            .hint("`unspool check` says what is wrong with it"));
+    };
+    let safe = world.ui.is_terminal();
+    world.ui.paged(|out| {
+        if safe {
+            let text = String::from_utf8_lossy(&bytes);
+            out.write_all(unspool_show::clean::line(&text).as_bytes())?;
+        } else {
+            out.write_all(&bytes)?;
+        }
+        Ok(out.write_all(b"\n")?)
+    })
 }
 
 /// How many turns from the end are asked for, if only those are.
@@ -138,7 +199,13 @@ fn end_of(target: Target, turns: usize) -> Result<Chosen, Failure> {
     Ok(Chosen { target, family })
 }
 
-fn text(world: &World, args: &ShowArgs, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
+fn text(
+    world: &World,
+    args: &ShowArgs,
+    chosen: &Chosen,
+    pick: &Pick,
+    sought: Option<(u32, Spot)>,
+) -> Result<(), Failure> {
     let mut style = world.ui.style();
     style.thinking = args.thinking;
     style.tools = match args.tools {
@@ -153,6 +220,11 @@ fn text(world: &World, args: &ShowArgs, chosen: &Chosen, pick: &Pick) -> Result<
         .map(|agent| (agent.id.clone(), agent_file(agent)))
         .collect();
     let main = &chosen.family.main;
+    let loud = Style {
+        tools: Tools::Full,
+        thinking: true,
+        ..style.clone()
+    };
     world.ui.paged(|out| {
         let mut conversation = Conversation::new(&style);
         let count = main
@@ -165,10 +237,30 @@ fn text(world: &World, args: &ShowArgs, chosen: &Chosen, pick: &Pick) -> Result<
             if main.is_partial() {
                 items.iter_mut().for_each(|item| count_back(item, count));
             }
-            conversation.write(out, &items)?;
+            let found = sought.and_then(|(line, spot)| Some((line, place(&items, spot)?)));
+            let Some((line, at)) = found else {
+                conversation.write(out, &items)?;
+                continue;
+            };
+            conversation.write(out, &items[..at])?;
+            conversation.marked(out, &items[at], &format!("line {line}"), &loud)?;
+            conversation.write(out, &items[at + 1..])?;
         }
         Ok(conversation.end(out)?)
     })
+}
+
+/// Which item shows a line: the last one that begins at it or before it.
+fn place(items: &[Item], spot: Spot) -> Option<usize> {
+    let shown = |item: &Item| !matches!(item.body, Body::Turn(_)) && item.line <= spot.line;
+    let last = items
+        .iter()
+        .filter(|item| shown(item))
+        .map(|item| item.line)
+        .max()?;
+    items
+        .iter()
+        .position(|item| shown(item) && item.line == last)
 }
 
 /// Where only the end was read, turns are numbered from there.
@@ -189,11 +281,16 @@ fn agent_file(agent: &Agent) -> AgentFile<'_> {
     }
 }
 
-fn json(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
+fn json(world: &World, chosen: &Chosen, pick: &Pick, line: Option<u32>) -> Result<(), Failure> {
     let main = &chosen.family.main;
     let mut out = world.ui.out();
     for row in BlockRow::all(&main.session, &main.source, "main", pick) {
-        world.ui.row(&mut out, &row)?;
+        if line.is_none_or(|line| row.line == line) {
+            world.ui.row(&mut out, &row)?;
+        }
+    }
+    if line.is_some() {
+        return Ok(out.flush()?);
     }
     for agent in chosen.family.agents.iter().filter(|_| pick.agents) {
         let every = Pick {

@@ -14,11 +14,12 @@ use unspool_model::spent::Spending;
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Books, Per, Place};
 use unspool_model::view::usage::{self, Counted};
+use unspool_store::project;
 use unspool_store::spent::{Source, places};
 
 use crate::failure::Failure;
 use crate::when;
-use crate::world::{World, is_project};
+use crate::world::World;
 
 /// Arguments of `usage`.
 #[derive(Debug, Args)]
@@ -196,7 +197,7 @@ impl Filter {
         let fits = self
             .project
             .as_ref()
-            .is_none_or(|wanted| is_project(project, wanted));
+            .is_none_or(|wanted| project::is_meant(project, wanted));
         after && before && fits
     }
 }
@@ -212,7 +213,7 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
     let mut spendings = Spendings::open(cache, args.live);
     let mut shown = Vec::new();
     loop {
-        let found = world.walk()?;
+        let found = world.walked()?;
         if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
             return Err(world.no_sessions());
         }

@@ -7,6 +7,7 @@ mod help;
 mod pipe;
 mod prices;
 mod rows;
+mod search;
 mod sql;
 mod terminal;
 mod usage;

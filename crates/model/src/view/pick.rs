@@ -4,6 +4,8 @@
 
 use std::str::FromStr;
 
+use crate::session::Session;
+
 /// One range of turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnRange {
@@ -74,6 +76,40 @@ impl Pick {
     pub fn takes_rest(&self) -> bool {
         self.turns.is_empty()
     }
+}
+
+/// Where a line of the file stands in the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spot {
+    /// The turn, from 1; `None` before the first one.
+    pub turn: Option<u32>,
+    /// The line under which it is shown: for a result, that of its call.
+    pub line: u32,
+}
+
+/// Finds line `line` of the file in the conversation. Lines that are no part of it are shown
+/// where they stand in the file. `None` if there is no such line.
+pub fn spot(session: &Session, line: u32) -> Option<Spot> {
+    if line == 0 || line > session.lines() {
+        return None;
+    }
+    let turn_of = session.turns_by_record();
+    let own = |at: u32| session.turns[at as usize].thread == 0;
+    let end = session
+        .records
+        .partition_point(|record| record.line <= line);
+    let mut before = turn_of[..end].iter().rev().flatten();
+    let turn = before.find(|at| own(**at)).map(|at| {
+        let turns = session.turns[..=*at as usize].iter();
+        turns.filter(|turn| turn.thread == 0).count() as u32
+    });
+    let record = |at: u32| &session.records[at as usize];
+    let answered = session.calls.iter().find(|call| {
+        let result = call.result.as_ref();
+        result.is_some_and(|result| record(result.record).line == line)
+    });
+    let line = answered.map_or(line, |call| record(call.record).line);
+    Some(Spot { turn, line })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod call;
 pub mod check;
 pub mod file;
 pub mod graph;
+pub mod hit;
 pub mod price;
 pub mod session;
 pub mod turn;
@@ -37,6 +38,7 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("price_change", || {
         schemars::schema_for!(price::PriceChangeRow)
     }),
+    ("hit", || schemars::schema_for!(hit::HitRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

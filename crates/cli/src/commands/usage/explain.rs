@@ -12,6 +12,7 @@ use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::usage::UsageTrace;
 use unspool_store::open::line_numbers;
+use unspool_store::project;
 
 use super::report::{keys, name, short_model};
 use super::{Account, Filter, UsageArgs};
@@ -90,7 +91,7 @@ fn is_named(world: &World, per: &[Per], (keys, _): &Row, wanted: &str) -> bool {
     match per[0] {
         Per::Day => called == wanted || day().is_some_and(|day| called == day),
         Per::Session => wanted.len() >= 4 && called.starts_with(wanted),
-        Per::Project => crate::world::is_project(&called, wanted),
+        Per::Project => project::is_meant(&called, wanted),
         Per::Model => called == wanted || called.contains(wanted),
         _ => called.starts_with(wanted),
     }
