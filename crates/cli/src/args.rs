@@ -75,6 +75,10 @@ pub struct Global {
     )]
     pub color: Color,
 
+    /// Show keys, tokens and passwords that are masked otherwise
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub reveal: bool,
+
     /// Say nothing but data and errors
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,

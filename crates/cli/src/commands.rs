@@ -83,6 +83,7 @@ fn world(global: &Global) -> Result<World, Failure> {
         named: !global.claude_dir.is_empty() || config.is_some(),
         here: std::env::current_dir().ok(),
         profile,
+        reveal: global.reveal,
         demo: None,
     };
     if global.demo {

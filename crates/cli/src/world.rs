@@ -30,6 +30,8 @@ pub struct World {
     pub here: Option<PathBuf>,
     /// Whose reading rules apply.
     pub profile: Profile,
+    /// Whether secrets are shown as they are.
+    pub reveal: bool,
     /// The bundled recordings, while they are in use.
     pub demo: Option<Demo>,
 }

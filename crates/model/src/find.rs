@@ -17,6 +17,7 @@ use regex_syntax::hir::{
 
 use crate::entry::Entry;
 use crate::json;
+use crate::secrets::Secrets;
 use crate::text::{self, ESCAPE, Text, Where};
 
 /// Whether capitals matter.
@@ -253,6 +254,8 @@ pub struct Scope {
     pub paths: bool,
     /// How many lines of text to show around a match.
     pub around: usize,
+    /// Show secrets as they are. Matching never minds them.
+    pub reveal: bool,
 }
 
 impl Scope {
@@ -260,6 +263,17 @@ impl Scope {
     pub fn takes(&self, text: &Text<'_>) -> bool {
         let here = self.places.is_empty() || self.places.contains(&text.place);
         here && (!self.paths || text.is_path())
+    }
+
+    /// What is shown of a match.
+    fn shown(&self, text: &str, range: Range<usize>) -> Snippet {
+        if self.reveal {
+            return snippet(text, range, self.around);
+        }
+        match masked_near(text, &range, room(self.around)) {
+            Some((text, range)) => snippet(&text, range, self.around),
+            None => snippet(text, range, self.around),
+        }
     }
 
     /// Whether outputs of tools that stand in files of their own are to be looked at.
@@ -306,7 +320,7 @@ const LONGEST: usize = 400;
 /// The match at `range` with the rest of its line and `lines` more on each side. Long lines
 /// are cut. Every text that search shows is made here.
 pub fn snippet(text: &str, range: Range<usize>, lines: usize) -> Snippet {
-    let room = AROUND * (lines + 1);
+    let room = room(lines);
     let (before, hit, after) = (
         &text[..range.start],
         &text[range.clone()],
@@ -324,6 +338,60 @@ pub fn snippet(text: &str, range: Range<usize>, lines: usize) -> Snippet {
         hit: clipped(hit, LONGEST),
         after: clipped(rest.strip_suffix('\r').unwrap_or(rest), room),
     }
+}
+
+/// How many characters are shown on each side of a match.
+fn room(lines: usize) -> usize {
+    AROUND.saturating_mul(lines.saturating_add(1))
+}
+
+/// How far before what is shown a secret may begin, and how far behind it may end. Most are
+/// shorter; looking through whole outputs for every match would take longer than the search.
+const REACH: usize = 4096;
+
+/// The text around a match with its secrets masked, and where the match is in it; `None` if
+/// there are none. A match inside a secret becomes the mask.
+fn masked_near(text: &str, range: &Range<usize>, room: usize) -> Option<(String, Range<usize>)> {
+    let reach = REACH.saturating_add(room.saturating_mul(4));
+    let start = text.floor_char_boundary(range.start.saturating_sub(reach));
+    let end = text.ceil_char_boundary(range.end.saturating_add(reach).min(text.len()));
+    let near = &text[start..end];
+    let secrets = Secrets::standard().find(near);
+    if secrets.is_empty() {
+        return None;
+    }
+    let (from, to) = (range.start - start, range.end - start);
+    let mut out = String::with_capacity(near.len());
+    let mut shown = 0..0;
+    let mut at = 0;
+    for secret in &secrets {
+        let plain = &near[at..secret.range.start];
+        if (at..secret.range.start).contains(&from) {
+            shown.start = out.len() + from - at;
+        }
+        if (at + 1..=secret.range.start).contains(&to) {
+            shown.end = out.len() + to - at;
+        }
+        out.push_str(plain);
+        if secret.range.contains(&from) {
+            shown.start = out.len();
+        }
+        out.push_str("[REDACTED:");
+        out.push_str(secret.rule);
+        out.push(']');
+        if secret.range.contains(&to.saturating_sub(1)) {
+            shown.end = out.len();
+        }
+        at = secret.range.end;
+    }
+    if from >= at {
+        shown.start = out.len() + from - at;
+    }
+    if to > at {
+        shown.end = out.len() + to - at;
+    }
+    out.push_str(&near[at..]);
+    Some((out, shown))
 }
 
 fn clipped(text: &str, limit: usize) -> String {
@@ -442,7 +510,7 @@ impl Finder {
         Some(Match {
             place,
             count: 1 + ranges.count() as u32,
-            snippet: snippet(text, first, scope.around),
+            snippet: scope.shown(text, first),
         })
     }
 
@@ -496,7 +564,7 @@ impl Finder {
                     let one = Match {
                         place: Where::Result,
                         count: 1,
-                        snippet: snippet(text, range, scope.around),
+                        snippet: scope.shown(text, range),
                     };
                     if let Some((line, done)) = last.replace((line, one)) {
                         each(line, done);
@@ -790,6 +858,40 @@ mod tests {
             ..Scope::default()
         };
         assert_eq!(count(paths), [(Where::Tool, 1)]);
+    }
+
+    #[test]
+    fn what_is_shown_is_masked_and_what_matches_is_not() {
+        let token = ["ghp_", "x7Qa9ZpLm2", "Rt4VbN8cKd", "3Wf6HsJy1T", "g5Ue0i"].concat();
+        let text = format!("before {token} behind {token} end");
+        let shown = |needle: &str, reveal: bool| {
+            let query = Query::literal(needle, Case::Exact).unwrap();
+            let scope = Scope {
+                reveal,
+                ..Scope::default()
+            };
+            let range = query.matches(&text).next().unwrap();
+            let one = scope.shown(&text, range);
+            (one.hit.clone(), one.whole())
+        };
+        let mask = "[REDACTED:github-pat]";
+        let masked = format!("before {mask} behind {mask} end");
+        for (needle, hit) in [
+            ("before", "before"),
+            ("behind", "behind"),
+            ("end", "end"),
+            ("Rt4V", mask),
+            (&token, mask),
+            (" ghp_x7", &format!(" {mask}")),
+            ("0i behind", &format!("{mask} behind")),
+        ] {
+            assert_eq!(
+                shown(needle, false),
+                (hit.to_owned(), masked.clone()),
+                "{needle}"
+            );
+            assert_eq!(shown(needle, true), (needle.to_owned(), text.clone()));
+        }
     }
 
     #[test]

@@ -104,6 +104,7 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         places: args.places.clone(),
         paths: args.files,
         around: args.context.min(MOST_CONTEXT),
+        reveal: world.reveal,
     };
     let span = span(world, args)?;
     let sources = sources(world, args)?;
