@@ -10,10 +10,12 @@ mod rows;
 pub mod views;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
@@ -56,6 +58,9 @@ pub struct Refreshed {
     /// What to tell the person, once.
     pub notice: Option<Notice>,
 }
+
+/// Reading some gigabytes takes less.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Called with the bytes that are done and the bytes there are.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -111,6 +116,7 @@ impl Tables {
     ) -> Result<Refreshed, Error> {
         let families = families(found, spendings, prices);
         let mut bring_up = |tables: &mut Tables| {
+            let _turn = tables.turn(&families)?;
             let mut done = tables.bring_up(&families, progress)?;
             done.held_up |= !tables.count(spendings, prices)?;
             Ok(done)
@@ -122,6 +128,21 @@ impl Tables {
                 done.notice = notice;
                 Ok(done)
             }
+            other => other,
+        }
+    }
+
+    /// Waits for another process that reads the same files to be done: then nothing is left
+    /// to read. Nobody waits who has nothing to write.
+    fn turn(&self, families: &[Family<'_>]) -> Result<Option<File>, Error> {
+        let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
+        let current = families.len() == known.len() && families.iter().all(|it| it.is_in(&known));
+        if current || self.kept.is_none() {
+            return Ok(None);
+        }
+        match db::hold(&self.path, ".turn", PATIENCE) {
+            // What can be written meanwhile is.
+            Err(error) if error.is_busy() => Ok(None),
             other => other,
         }
     }
@@ -176,11 +197,8 @@ impl Tables {
                 done.gone += 1;
             }
         }
-        let is_news = |family: &&Family<'_>| {
-            let known = path::bytes(family.path()).and_then(|path| known.get(path));
-            known.is_none_or(|known| known.print != family.print())
-        };
-        let news: Vec<&Family<'_>> = families.iter().filter(is_news).collect();
+        let news = families.iter().filter(|family| !family.is_in(&known));
+        let news: Vec<&Family<'_>> = news.collect();
         fold_all(&news, progress, &mut pen, done)?;
         // Titles that other files give may have changed for those without one of their own.
         let titles = pen.titles()?;
@@ -289,6 +307,12 @@ impl Family<'_> {
         let main = self.main.iter().map(|file| (&*file.path, file.stamp));
         let agents = self.agents.iter();
         main.chain(agents.map(|agent| (&*agent.path, agent.stamp)))
+    }
+
+    /// Whether it is known as it is.
+    fn is_in(&self, known: &HashMap<Vec<u8>, Known>) -> bool {
+        let known = path::bytes(self.path()).and_then(|path| known.get(path));
+        known.is_some_and(|known| known.print == self.print())
     }
 
     /// Changes when one of its files or prices does.
