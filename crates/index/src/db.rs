@@ -120,6 +120,28 @@ pub fn write(
     }
 }
 
+/// Waits until nobody else holds the file beside `path` with this end, and holds it until it
+/// is dropped. `None` where the disk knows no locks.
+pub fn hold(path: &Path, end: &str, patience: Duration) -> Result<Option<File>, Error> {
+    let lock = beside(path, end);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    let file = private(&mut options)
+        .open(&lock)
+        .map_err(|why| Error::place(&lock, why))?;
+    let since = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::Error(_)) => return Ok(None),
+            Err(TryLockError::WouldBlock) if since.elapsed() > patience => {
+                return Err(Error::Busy { path: path.into() });
+            }
+            Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
 /// A log of writes larger than this is moved into the database by [`settle`]: who opens it
 /// next would read it all.
 const LOG: u64 = 1 << 20;
@@ -329,27 +351,9 @@ impl<'a> Place<'a> {
         fs::metadata(&self.path).ok().as_ref().map(identity)
     }
 
-    /// Held while a file is made or replaced. `None` where the disk knows no locks.
+    /// Held while a file is made or replaced.
     fn lock(&self) -> Result<Option<File>, Error> {
-        let path = beside(&self.path, ".lock");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        let file = private(&mut options)
-            .open(&path)
-            .map_err(|why| Error::place(&path, why))?;
-        let since = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(file)),
-                Err(TryLockError::Error(_)) => return Ok(None),
-                Err(TryLockError::WouldBlock) if since.elapsed() > LOCK_PATIENCE => {
-                    return Err(Error::Busy {
-                        path: self.path.clone(),
-                    });
-                }
-                Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(2)),
-            }
-        }
+        hold(&self.path, ".lock", LOCK_PATIENCE)
     }
 
     fn error(&self, why: io::Error) -> Error {

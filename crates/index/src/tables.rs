@@ -9,16 +9,21 @@ pub mod query;
 mod rows;
 pub mod views;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
+use unspool_model::spent::Spending;
 use unspool_store::family::is_warm_up;
+use unspool_store::open::Stamp;
 use unspool_store::read::{Loaded, Reader};
 use unspool_store::{AgentFile, Found, SessionFile, Warning, each, project};
 
@@ -26,6 +31,7 @@ use crate::db::{self, Notice, Opened};
 use crate::error::Error;
 use crate::path;
 use crate::spending::Spendings;
+use counted::price_prints;
 use rows::Rows;
 use views::{CALLS, FILES, MESSAGES, SESSIONS, TURNS, View};
 
@@ -52,6 +58,9 @@ pub struct Refreshed {
     /// What to tell the person, once.
     pub notice: Option<Notice>,
 }
+
+/// Reading some gigabytes takes less.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Called with the bytes that are done and the bytes there are.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
@@ -96,22 +105,44 @@ impl Tables {
         (tables, notice)
     }
 
-    /// Brings sessions, turns, messages, calls and files up to date with what a walk found.
-    /// What all files say about tokens also says whose sub-agents are whose.
+    /// Brings all views up to date with what a walk found and what all files say about
+    /// tokens, which also tells whose sub-agents are whose.
     pub fn refresh(
         &mut self,
         found: &Found,
         spendings: &Spendings,
+        prices: &Prices,
         progress: Progress<'_>,
     ) -> Result<Refreshed, Error> {
-        let families = families(found, spendings);
-        match self.bring_up(&families, progress) {
-            Err(error) if error.is_damaged() && self.kept.is_some() => {
+        let families = families(found, spendings, prices);
+        let mut bring_up = |tables: &mut Tables| {
+            let _turn = tables.turn(&families)?;
+            let mut done = tables.bring_up(&families, progress)?;
+            done.held_up |= !tables.count(spendings, prices)?;
+            Ok(done)
+        };
+        match bring_up(self) {
+            Err(error) if Error::is_damaged(&error) && self.kept.is_some() => {
                 let notice = self.renew()?;
-                let mut done = self.bring_up(&families, progress)?;
+                let mut done = bring_up(self)?;
                 done.notice = notice;
                 Ok(done)
             }
+            other => other,
+        }
+    }
+
+    /// Waits for another process that reads the same files to be done: then nothing is left
+    /// to read. Nobody waits who has nothing to write.
+    fn turn(&self, families: &[Family<'_>]) -> Result<Option<File>, Error> {
+        let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
+        let current = families.len() == known.len() && families.iter().all(|it| it.is_in(&known));
+        if current || self.kept.is_none() {
+            return Ok(None);
+        }
+        match db::hold(&self.path, ".turn", PATIENCE) {
+            // What can be written meanwhile is.
+            Err(error) if error.is_busy() => Ok(None),
             other => other,
         }
     }
@@ -166,11 +197,8 @@ impl Tables {
                 done.gone += 1;
             }
         }
-        let is_news = |family: &&Family<'_>| {
-            let known = path::bytes(family.path()).and_then(|path| known.get(path));
-            known.is_none_or(|known| known.print != family.print())
-        };
-        let news: Vec<&Family<'_>> = families.iter().filter(is_news).collect();
+        let news = families.iter().filter(|family| !family.is_in(&known));
+        let news: Vec<&Family<'_>> = news.collect();
         fold_all(&news, progress, &mut pen, done)?;
         // Titles that other files give may have changed for those without one of their own.
         let titles = pen.titles()?;
@@ -209,38 +237,55 @@ struct Family<'a> {
     agents: Vec<&'a AgentFile>,
     /// The id of the session.
     session: &'a str,
+    prices: &'a Prices,
+    /// Changes with the prices of its models.
+    price_print: u64,
 }
 
-fn families<'a>(found: &'a Found, spendings: &'a Spendings) -> Vec<Family<'a>> {
+fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) -> Vec<Family<'a>> {
     let (sources, spent) = spendings.files();
-    let said = sources
+    let prints = price_prints(&spent, prices);
+    let spent_by_path: HashMap<&Path, &'a Spending> = sources
         .iter()
         .zip(&spent)
-        .filter_map(|(source, spent)| Some((&*source.path, spent.origin.session.as_deref()?)));
-    let said: HashMap<&Path, &str> = said.collect();
+        .map(|(source, spent)| (&*source.path, *spent))
+        .collect();
+    let make = |main: Option<&'a SessionFile>, agents: Vec<&'a AgentFile>, session: &'a str| {
+        let mut family = Family {
+            main,
+            agents,
+            session,
+            prices,
+            price_print: 0,
+        };
+        let spent = family
+            .files()
+            .filter_map(|(path, _)| spent_by_path.get(path));
+        let names = spent.flat_map(|spent| spent.models.iter());
+        // A set: the order in which models appear changes nothing.
+        let names: BTreeSet<&str> = names.map(|(model, _)| model).collect();
+        let prints: Vec<_> = names.iter().map(|name| prints.get(name)).collect();
+        family.price_print = hash(&prints).cast_unsigned();
+        family
+    };
     let mut by_session: HashMap<(&Path, &str, &str), Vec<&AgentFile>> = HashMap::new();
     for agent in &found.agents {
         // A flat file's place does not say whose it is; its lines do.
         let session = agent.session.as_deref();
-        let session = session.or_else(|| said.get(&*agent.path).copied());
+        let said = || spent_by_path.get(&*agent.path)?.origin.session.as_deref();
+        let session = session.or_else(said);
         let key = (&*agent.config, &*agent.folder, session.unwrap_or_default());
         by_session.entry(key).or_default().push(agent);
     }
     let mut all = Vec::with_capacity(found.sessions.len());
     for file in &found.sessions {
         let key = (&*file.config, &*file.folder, &*file.id);
-        all.push(Family {
-            main: Some(file),
-            agents: by_session.remove(&key).unwrap_or_default(),
-            session: &file.id,
-        });
+        let agents = by_session.remove(&key).unwrap_or_default();
+        all.push(make(Some(file), agents, &file.id));
     }
     for ((_, _, session), orphans) in by_session {
-        all.extend(orphans.into_iter().map(|agent| Family {
-            main: None,
-            agents: vec![agent],
-            session,
-        }));
+        let orphans = orphans.into_iter();
+        all.extend(orphans.map(|agent| make(None, vec![agent], session)));
     }
     all
 }
@@ -258,12 +303,23 @@ impl Family<'_> {
         main + self.agents.iter().map(|agent| agent.bytes).sum::<u64>()
     }
 
-    /// Changes when one of its files does.
+    fn files(&self) -> impl Iterator<Item = (&Path, Stamp)> {
+        let main = self.main.iter().map(|file| (&*file.path, file.stamp));
+        let agents = self.agents.iter();
+        main.chain(agents.map(|agent| (&*agent.path, agent.stamp)))
+    }
+
+    /// Whether it is known as it is.
+    fn is_in(&self, known: &HashMap<Vec<u8>, Known>) -> bool {
+        let known = path::bytes(self.path()).and_then(|path| known.get(path));
+        known.is_some_and(|known| known.print == self.print())
+    }
+
+    /// Changes when one of its files or prices does.
     fn print(&self) -> i64 {
         let mut hasher = DefaultHasher::new();
-        let main = self.main.map(|file| (&file.path, file.stamp));
-        let agents = self.agents.iter().map(|agent| (&agent.path, agent.stamp));
-        for (path, stamp) in main.into_iter().chain(agents) {
+        self.price_print.hash(&mut hasher);
+        for (path, stamp) in self.files() {
             path.as_os_str().hash(&mut hasher);
             (stamp.identity, stamp.size, stamp.modified).hash(&mut hasher);
         }
@@ -291,18 +347,13 @@ impl Family<'_> {
                 agents.iter().map(|(_, loaded)| &loaded.session).collect();
             folded.project = project::project(&main.session, &file.folder).to_owned();
             folded.titles(&main.session);
-            folded.rows.sessions = rows::session(&file.path, file.bytes, &main.session, &sessions);
-            rows::file(&mut folded.rows, &main.session, &main.source, None);
+            folded.rows.sessions = rows::session(file, &main.session, &sessions, self.prices);
+            rows::file(&mut folded.rows, main, None, self.prices);
         } else if let Some((agent, loaded)) = agents.first() {
             folded.project = project::project(&loaded.session, &agent.folder).to_owned();
         }
         for (agent, loaded) in &agents {
-            rows::file(
-                &mut folded.rows,
-                &loaded.session,
-                &loaded.source,
-                Some(&agent.id),
-            );
+            rows::file(&mut folded.rows, loaded, Some(&agent.id), self.prices);
         }
         folded
     }

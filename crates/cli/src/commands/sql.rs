@@ -96,7 +96,10 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
     }
     let mut tables = open(world, kept)?;
     let mut bar = Bar::new(&world.ui, "reading sessions");
-    let done = tables.refresh(&found, &spendings, &mut |done, all| bar.show(done, all));
+    let prices = world.prices();
+    let done = tables.refresh(&found, &spendings, &prices, &mut |done, all| {
+        bar.show(done, all);
+    });
     bar.clear();
     let done = done.map_err(Failure::failed)?;
     let notices = done.notice.iter().map(ToString::to_string);
@@ -104,10 +107,7 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
     notices
         .chain(warnings)
         .for_each(|text| world.ui.warn(&text));
-    let counted = tables
-        .count(&spendings, &world.prices())
-        .map_err(Failure::failed)?;
-    if done.held_up || !counted {
+    if done.held_up {
         world
             .ui
             .note("another unspool is reading sessions right now: the newest may be missing");

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use rusqlite::types::Value;
 use rusqlite::{Connection, params};
 use unspool_model::price::Prices;
 use unspool_model::spent::Spending;
@@ -25,7 +24,7 @@ use crate::spending::Spendings;
 
 impl Tables {
     /// Brings `usage` up to date. `false`: another process was writing, and it is not.
-    pub fn count(&mut self, spendings: &Spendings, prices: &Prices) -> Result<bool, Error> {
+    pub(super) fn count(&mut self, spendings: &Spendings, prices: &Prices) -> Result<bool, Error> {
         let (sources, files) = spendings.files();
         let count = Count {
             places: places(&sources, &files),
@@ -34,7 +33,7 @@ impl Tables {
             files,
             prices,
         };
-        let prices = count.price_prints();
+        let prices = price_prints(&count.files, prices);
         let by_file = count.by_file();
         let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
         let mut gone = known;
@@ -87,6 +86,20 @@ fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, i64>> {
     rows.collect()
 }
 
+/// What stands for the price of each model: it changes with it.
+pub fn price_prints<'a>(files: &[&'a Spending], prices: &Prices) -> HashMap<&'a str, u64> {
+    let models = files.iter().flat_map(|file| file.models.iter());
+    let mut prints = HashMap::new();
+    for (model, _) in models {
+        prints.entry(model).or_insert_with(|| {
+            let mut hasher = DefaultHasher::new();
+            format!("{:?}", prices.find(model)).hash(&mut hasher);
+            hasher.finish()
+        });
+    }
+    prints
+}
+
 struct Count<'a> {
     sources: Vec<&'a Source>,
     files: Vec<&'a Spending>,
@@ -102,20 +115,6 @@ impl Count<'_> {
             by_file[counted.file as usize].push(counted);
         }
         by_file
-    }
-
-    /// What stands for the price of each model: it changes with it.
-    fn price_prints(&self) -> HashMap<&str, u64> {
-        let models = self.files.iter().flat_map(|file| file.models.iter());
-        let mut prints = HashMap::new();
-        for (model, _) in models {
-            prints.entry(model).or_insert_with(|| {
-                let mut hasher = DefaultHasher::new();
-                format!("{:?}", self.prices.find(model)).hash(&mut hasher);
-                hasher.finish()
-            });
-        }
-        prints
     }
 
     /// Changes when a row does.
@@ -155,8 +154,7 @@ impl Count<'_> {
             ]);
             cells.extend(rows::tokens(one.usage));
             cells.extend([
-                one.cost(&self.files, self.prices)
-                    .map_or(Value::Null, |cost| Value::Real(cost.usd())),
+                rows::usd(one.cost(&self.files, self.prices)),
                 one.floor(&self.files).is_some().into(),
             ]);
         }

@@ -4,19 +4,19 @@
 //! of what stands in the transcripts, so they are cut short and secrets in them are masked.
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use rusqlite::types::Value;
 use unspool_model::entry::{self, Kind};
 use unspool_model::input::Input;
-use unspool_model::price::Prices;
+use unspool_model::price::{Cost, Prices};
 use unspool_model::secrets::Secrets;
 use unspool_model::session::{Call, Index, Message, Record, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
 use unspool_model::view::turns::{self, Course, TurnRow};
-use unspool_model::view::{agents, files, row};
+use unspool_model::view::{agents, cost, files, row};
 use unspool_store::open::FileSource;
+use unspool_store::{Loaded, SessionFile};
 
 /// Rows of one view, one cell behind the other.
 pub type Cells = Vec<Value>;
@@ -48,17 +48,21 @@ pub fn short(text: &str) -> String {
 }
 
 /// The row of a session.
-pub fn session(path: &Path, bytes: u64, session: &Session, agents: &[&Session]) -> Cells {
+pub fn session(
+    file: &SessionFile,
+    session: &Session,
+    agents: &[&Session],
+    prices: &Prices,
+) -> Cells {
     // The time only decides the status, which is not among the columns: it would be old
     // before anybody asks.
-    // Nor is the cost: what counts once is in `usage`.
-    let row = row::row(session, agents, &HashMap::new(), Prices::bundled(), Time(0));
+    let row = row::row(session, agents, &HashMap::new(), prices, Time(0));
     let first = |tally: &unspool_model::tally::Tally| {
         let first = tally.iter().next();
         first.map(|(text, _)| text.to_owned())
     };
     let mut cells = vec![
-        path.display().to_string().into(),
+        file.path.display().to_string().into(),
         first(&session.cwds).into(),
         masked(row.title),
         masked(row.goal),
@@ -84,10 +88,11 @@ pub fn session(path: &Path, bytes: u64, session: &Session, agents: &[&Session]) 
         session.entrypoint.clone().into(),
         list(&session.pr_links.texts()),
         count(row.compactions),
-        number(bytes),
+        number(file.bytes),
     ];
     cells.extend(tokens(row.usage));
     cells.extend([
+        usd(row.cost),
         row.context_tokens.map_or(Value::Null, number),
         row.context_limit.map_or(Value::Null, number),
         session.forked_from.as_ref().map(ToString::to_string).into(),
@@ -96,12 +101,14 @@ pub fn session(path: &Path, bytes: u64, session: &Session, agents: &[&Session]) 
 }
 
 /// Adds what one file of a family tells; `agent` is whose file it is.
-pub fn file(rows: &mut Rows, session: &Session, source: &FileSource, agent: Option<&str>) {
+pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, prices: &Prices) {
+    let (session, source) = (&loaded.session, &loaded.source);
     let turns = turns::turns(session, source, turns::Options::default());
     let file = File {
         session,
         source,
         agent,
+        prices,
         course: Course::of(session),
         turn_of: turn_of(session, &turns),
         threads: (0..session.threads.len() as Index)
@@ -145,6 +152,7 @@ struct File<'a> {
     session: &'a Session,
     source: &'a FileSource,
     agent: Option<&'a str>,
+    prices: &'a Prices,
     course: Course,
     turn_of: Vec<Option<usize>>,
     threads: Vec<String>,
@@ -175,6 +183,9 @@ impl File<'_> {
             turn.compacted.into(),
         ]);
         cells.extend(tokens(turn.usage));
+        let messages = turn.messages.iter();
+        let messages = messages.map(|&at| &self.session.messages[at as usize]);
+        cells.push(usd(cost::cost(self.session, messages, self.prices)));
     }
 
     /// The message that begins on this line, if one does.
@@ -299,6 +310,11 @@ fn count(number: usize) -> Value {
 
 fn number(number: u64) -> Value {
     i64::try_from(number).unwrap_or(i64::MAX).into()
+}
+
+/// What something cost, if that is known.
+pub fn usd(cost: Option<Cost>) -> Value {
+    cost.map(Cost::usd).into()
 }
 
 /// Tokens in the order of the columns.

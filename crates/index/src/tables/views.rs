@@ -103,10 +103,15 @@ const CACHE_READ: Column = int("cache_read", "tokens of input read from the cach
 const CACHE_5M: Column = int("cache_write_5m", "tokens written to the five-minute cache");
 const CACHE_1H: Column = int("cache_write_1h", "tokens written to the one-hour cache");
 
+const COST: Column = Column {
+    kind: Kind::Real,
+    ..text("cost_usd", "what it cost; NULL where a price is not known")
+};
+
 /// One row per session.
 pub const SESSIONS: View = View {
     name: "sessions",
-    about: "one row per session; tokens include its sub-agents and what it repeats of a session it goes on from",
+    about: "one row per session; tokens and cost include its sub-agents, and what it repeats of another session",
     columns: &[
         of_family("id", "the id: the name of its file"),
         text("path", "its file"),
@@ -140,6 +145,7 @@ pub const SESSIONS: View = View {
         CACHE_READ,
         CACHE_5M,
         CACHE_1H,
+        COST,
         int("context_tokens", "tokens in the context of the last reply"),
         int("context_limit", "tokens that fit"),
         text("forked_from", "the session it was forked from"),
@@ -182,6 +188,7 @@ pub const TURNS: View = View {
         CACHE_READ,
         CACHE_5M,
         CACHE_1H,
+        COST,
     ],
 };
 
@@ -262,13 +269,7 @@ pub const USAGE: View = View {
         CACHE_READ,
         CACHE_5M,
         CACHE_1H,
-        Column {
-            kind: Kind::Real,
-            ..text(
-                "cost_usd",
-                "what it cost; NULL where the price is not known",
-            )
-        },
+        COST,
         int(
             "output_is_floor",
             "1 if its client never wrote the final output tokens",

@@ -60,7 +60,7 @@ fn found(config: &Path) -> Found {
 /// What the program knows before it makes tables.
 fn walked(config: &Path) -> (Found, Spendings) {
     let found = find(&[config.to_owned()]);
-    let mut spendings = Spendings::open(None);
+    let mut spendings = Spendings::open(None, false);
     spendings.update(&found);
     (found, spendings)
 }
@@ -68,8 +68,10 @@ fn walked(config: &Path) -> (Found, Spendings) {
 /// Brings tables up to date in all their parts.
 fn refresh(tables: &mut Tables, config: &Path) -> Refreshed {
     let (found, spendings) = walked(config);
-    let done = tables.refresh(&found, &spendings, &mut |_, _| ()).unwrap();
-    assert!(tables.count(&spendings, Prices::bundled()).unwrap());
+    let done = tables
+        .refresh(&found, &spendings, Prices::bundled(), &mut |_, _| ())
+        .unwrap();
+    assert!(!done.held_up);
     done
 }
 
@@ -123,7 +125,7 @@ fn the_tables_say_what_the_views_of_the_model_say() {
             .iter()
             .map(|agent| &agent.loaded.session)
             .collect();
-        let row = row::row(main, &agents, &HashMap::new(), Time(0));
+        let row = row::row(main, &agents, &HashMap::new(), Prices::bundled(), Time(0));
         let told = ask(
             &asked,
             &format!(
@@ -148,6 +150,12 @@ fn the_tables_say_what_the_views_of_the_model_say() {
             row.context_tokens.unwrap_or(0),
         ];
         assert_eq!(told, [expected.map(|number| number.to_string())]);
+        let path = file.path.display();
+        let sql = format!("SELECT cost_usd FROM sessions WHERE path = '{path}'");
+        let cost = row
+            .cost
+            .map_or("NULL".to_owned(), |cost| format!("{:?}", cost.usd()));
+        assert_eq!(ask(&asked, &sql), [[cost]]);
         let mut all = vec![(None, &family.main)];
         let loaded = family.agents.iter();
         all.extend(loaded.map(|agent| (Some(agent.id.as_str()), &agent.loaded)));
@@ -201,6 +209,30 @@ fn usage_holds_every_message_that_counts_once() {
     assert_eq!(number(&asked, "SELECT count(DISTINCT id) FROM usage"), rows);
     let unknown = "SELECT count(*) FROM usage WHERE cost_usd = 0 AND output > 0";
     assert_eq!(number(&asked, unknown), 0, "an unknown price is no price");
+}
+
+#[test]
+fn other_prices_make_other_costs() {
+    let (dir, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    tree::generate(dir.path(), &small(5)).unwrap();
+    let (found, spendings) = walked(dir.path());
+    let none = Prices::new("2026-01-01", "a test", []);
+    let sums = "SELECT count(s.cost_usd), (SELECT count(cost_usd) FROM turns),
+                       (SELECT count(cost_usd) FROM usage) FROM sessions s";
+    for (prices, known) in [(Prices::bundled(), true), (&none, false)] {
+        let mut tables = kept(own.path());
+        let mut refresh = || {
+            tables
+                .refresh(&found, &spendings, prices, &mut |_, _| ())
+                .unwrap()
+                .read
+        };
+        assert!(refresh() > 3);
+        assert_eq!(refresh(), 0);
+        let told = ask(&tables.read_only().unwrap(), sums);
+        let some = told[0].iter().map(|count| count != "0");
+        assert!(some.eq([known; 3]), "{told:?}");
+    }
 }
 
 #[test]
@@ -299,26 +331,19 @@ fn bringing_up_to_date_gives_what_building_anew_gives() {
 }
 
 #[test]
-fn two_who_bring_up_the_same_tables_end_with_all_of_it() {
+fn of_several_at_once_one_reads_and_all_end_with_all_of_it() {
     let (dir, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     tree::generate(dir.path(), &small(8)).unwrap();
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let mut tables = kept(own.path());
-                let (found, spendings) = walked(dir.path());
-                while tables
-                    .refresh(&found, &spendings, &mut |_, _| ())
-                    .unwrap()
-                    .held_up
-                {}
-            });
-        }
+    let read = std::thread::scope(|scope| {
+        let one = || refresh(&mut kept(own.path()), dir.path()).read;
+        let all = [scope.spawn(one), scope.spawn(one), scope.spawn(one)];
+        all.map(|one| one.join().unwrap())
     });
     let mut tables = kept(own.path());
     assert_eq!(refresh(&mut tables, dir.path()).read, 0);
     let now = everything(&tables.read_only().unwrap());
     assert_eq!(now, everything(&fresh(dir.path())));
+    assert_eq!(read.iter().filter(|read| **read > 0).count(), 1, "{read:?}");
 }
 
 #[test]
