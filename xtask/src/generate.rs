@@ -11,7 +11,7 @@ use unspool_testkit::tree::{self, Options};
 
 use crate::Outcome;
 
-const USAGE: &str = "usage: cargo xtask generate --size s|m|many|single:1G --out DIR [--seed N]";
+const USAGE: &str = "usage: cargo xtask generate --size s|m|l|many|single:1G --out DIR [--seed N]";
 
 /// Reads the arguments and writes the tree.
 pub fn run(args: &[String]) -> Outcome {
@@ -62,6 +62,7 @@ pub fn size(name: &str) -> Result<Options, String> {
     match name {
         "s" => Ok(Options::small()),
         "m" => Ok(Options::medium()),
+        "l" => Ok(Options::large()),
         "many" => Ok(Options::many()),
         _ => name
             .strip_prefix("single:")

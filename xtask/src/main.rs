@@ -14,6 +14,7 @@ mod needs;
 mod prices;
 mod soak;
 mod test;
+mod truth;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -69,6 +70,11 @@ const TASKS: &[Task] = &[
         name: "differential",
         about: "compare our reader with the Python SDK's",
         run: differential::run,
+    },
+    Task {
+        name: "truth",
+        about: "hold usage and search against trees whose truth is known",
+        run: truth::run,
     },
     Task {
         name: "prices",

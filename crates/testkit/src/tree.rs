@@ -3,18 +3,22 @@
 //! [`generate`] writes `<dir>/projects/…` as several versions of the client
 //! would have left it after months of work: per-block lines that repeat usage,
 //! parallel results, progress, sub-agents in the three layouts, compaction,
-//! rewinds, resumed copies, torn tails, and files that are no sessions. The
+//! rewinds, resumed copies, torn tails, wrong clocks, gateways, texts to find,
+//! and files that are no sessions. The
 //! truth is counted while writing, never by reading back, so that it shares no
 //! mistake with a reader. The same options give the same bytes.
 //!
 //! Texts mean nothing here; for a conversation that a test is about use
 //! [`crate::script`], for strange graphs [`crate::graph`].
 
+mod books;
 mod message;
 mod pen;
+mod result;
 mod session;
 mod setting;
 mod text;
+mod tool;
 mod truth;
 
 use std::io;
@@ -26,10 +30,10 @@ use crate::random::Random;
 use pen::{Keep, Pen, Thread};
 use setting::{Layout, Setting, World};
 use text::Text;
-pub use truth::{SessionTruth, Truth, Usage};
+pub use truth::{Count, Mistake, Needle, SessionTruth, Truth, Usage};
 
 /// Raise this when the same options give other bytes: trees are kept by it.
-pub const EDITION: u32 = 1;
+pub const EDITION: u32 = 2;
 
 /// How large a tree to make.
 #[derive(Clone, Debug)]
@@ -50,7 +54,8 @@ pub struct Options {
     pub agents_per_thousand: u64,
     /// Of 100 small sessions, how many were resumed into a copy.
     pub resumed_percent: u64,
-    /// Whether to add torn tails, empty files and other files that are no sessions.
+    /// Whether to add torn tails, wrong clocks, gateways, empty files and other files
+    /// that are no sessions, and texts to find.
     pub junk: bool,
 }
 
@@ -81,6 +86,24 @@ impl Options {
             agents_per_thousand: 23,
             resumed_percent: 5,
             ..Options::small()
+        }
+    }
+
+    /// 5 GB of the same kind: years of it.
+    pub fn large() -> Options {
+        Options {
+            target_bytes: 4_000_000_000,
+            sessions: 2_800,
+            large: vec![
+                200_000_000,
+                180_000_000,
+                120_000_000,
+                90_000_000,
+                80_000_000,
+                60_000_000,
+            ],
+            projects: 90,
+            ..Options::medium()
         }
     }
 
@@ -122,6 +145,8 @@ pub fn generate(dir: &Path, options: &Options) -> io::Result<Truth> {
         text,
         now: 0,
         truth: Truth::default(),
+        books: books::Books::default(),
+        client: setting::Client::default(),
     };
     let projects = projects(&mut world, options.projects);
     let sizes = sizes(&mut world.random, options);
@@ -132,7 +157,19 @@ pub fn generate(dir: &Path, options: &Options) -> io::Result<Truth> {
             junk(&mut world, dir, &setting)?;
         }
     }
-    Ok(world.truth)
+    Ok(close(world))
+}
+
+/// The truth with what the books say.
+fn close(world: World) -> Truth {
+    let (books, mut truth) = (world.books, world.truth);
+    let total = books.total();
+    (truth.messages, truth.usage) = (total.messages, total.usage);
+    truth.mistakes = books.mistakes();
+    truth.models = books.models();
+    let name = |((day, model), count): ((String, &str), Count)| ((day, model.to_owned()), count);
+    truth.days = books.days.into_iter().map(name).collect();
+    truth
 }
 
 /// The working directories, with names that test the folder rule.
@@ -178,8 +215,12 @@ fn choose(
     let cwd = &projects[(even * even * projects.len() as f64) as usize];
     let is_large = nth < options.large.len();
     // The first ordinary sessions show each layout once, whatever the seed.
+    let large = options.large.len();
+    let has_needles = options.junk && nth == large;
+    // The last line of the largest session, or of one in the middle.
+    let has_tail = options.junk && nth == if large > 0 { 0 } else { 4 };
     let layout = match nth {
-        _ if is_large => Layout::Folder,
+        _ if is_large || has_needles || has_tail => Layout::Folder,
         1 => Layout::Flat,
         2 => Layout::Inline,
         _ => *random.pick(&[
@@ -192,6 +233,11 @@ fn choose(
         ]),
     };
     let day = random.below(300);
+    let is_skewed = options.junk && nth.checked_sub(large).is_some_and(|nth| nth % 50 == 3);
+    let is_plain = !has_needles && !has_tail && !is_skewed;
+    // One is resumed whatever chance says.
+    let is_copied = options.junk && nth == large + 5;
+    let is_resumed = size < 4_000_000 && random.chance(options.resumed_percent) && is_plain;
     Setting {
         cwd: cwd.clone(),
         folder: home::slug(cwd),
@@ -200,9 +246,14 @@ fn choose(
         size,
         result_bytes: options.result_bytes,
         agents_per_thousand: options.agents_per_thousand,
-        is_resumed: size < 4_000_000 && random.chance(options.resumed_percent),
-        is_torn: options.junk && nth % 20 == 7,
+        is_resumed: is_resumed || is_copied,
+        least_turns: if is_skewed || is_copied { 4 } else { 1 },
+        is_torn: options.junk && nth % 20 == 7 && is_plain,
         is_compacted_late: is_large,
+        is_skewed,
+        is_gateway: options.junk && nth % 8 == 6 && is_plain,
+        has_needles,
+        has_tail,
     }
 }
 

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod counting;
 mod demo;
+mod finding;
 mod help;
 mod pipe;
 mod prices;
@@ -11,6 +13,7 @@ mod search;
 mod sql;
 mod terminal;
 mod usage;
+mod zones;
 
 use unspool_testkit::home::Home;
 

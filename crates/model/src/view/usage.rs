@@ -64,8 +64,10 @@ impl Fate {
 ///
 /// A sub-agent's own file comes before the copy in its parent's progress lines, which may
 /// hold a placeholder. Among files that hold a message themselves, the tokens are the
-/// maximum, and it counts in the oldest: one that does not say it was forked comes before
-/// one that does, then the one whose last message is earlier, then the order of the files.
+/// maximum, and it counts in the oldest: the main thread comes before helpers that repeat
+/// it (a compaction has a file that begins with the conversation), one that does not say it
+/// was forked before one that does, then the one whose last message is earlier, then the
+/// order of the files.
 pub fn count(files: &[&Spending]) -> Vec<Counted> {
     let total = files.iter().map(|file| file.messages.len()).sum();
     let mut counted: Vec<Counted> = Vec::with_capacity(total);
@@ -152,8 +154,11 @@ fn meet(files: &[&Spending], counted: &mut Counted, place: (u32, u32), spent: &S
             counted.usage = counted.usage.max(spent.usage);
             counted.terms = counted.terms.max(spent.terms);
             counted.stopped |= spent.marks.stopped;
-            let age =
-                |file: u32, spent: &Spent| (spent.marks.forked, files[file as usize].last, file);
+            let age = |file: u32, spent: &Spent| {
+                let marks = spent.marks;
+                let last = files[file as usize].last;
+                (marks.sidechain, marks.forked, last, file)
+            };
             if age(place.0, spent) < age(counted.file, before) {
                 (counted.file, counted.message) = place;
                 counted.at = spent.at.or(counted.at);

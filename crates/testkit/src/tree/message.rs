@@ -1,12 +1,17 @@
-//! What the two sides of a conversation say: prompts, messages, calls, results.
+//! What the two sides of a conversation say: prompts, and messages with their calls.
 
 use std::io;
 use std::ops::Range;
 
+use super::books::{Said, Sheet};
 use super::pen::{self, Pen, Uuid};
-use super::setting::{Layout, Setting, World};
+use super::result::answer;
+use super::setting::{Setting, World};
 use super::text::Kind;
-use super::truth::Usage;
+use super::tool::{TASK, TOOLS, Tool};
+use super::truth::{Count, Usage};
+use crate::moment;
+use crate::random::Random;
 
 /// A call that was written.
 pub struct Call {
@@ -16,113 +21,62 @@ pub struct Call {
     pub file: u64,
 }
 
-/// A tool that sessions call, and what it gives back.
-pub struct Tool {
-    pub name: &'static str,
-    pub kind: Kind,
-    /// The size of its result, in percent of the usual.
-    pub percent: u64,
-    /// How its input begins and ends; between them stands a number.
-    pub input: (&'static str, &'static str),
-    /// How `toolUseResult` begins and ends around the result, if it is repeated there.
-    pub extra: Option<(&'static str, &'static str)>,
-}
-
-const STDOUT: Option<(&str, &str)> = Some((
-    r#"{"stdout":""#,
-    r#"","stderr":"","interrupted":false,"isImage":false}"#,
-));
-
-const FILE: Option<(&str, &str)> = Some((
-    r#"{"type":"text","file":{"filePath":"a.rs","content":""#,
-    r#"","numLines":9,"startLine":1,"totalLines":9}}"#,
-));
-
-const TOOLS: &[Tool] = &[
-    Tool {
-        name: "Read",
-        kind: Kind::Code,
-        percent: 200,
-        input: (r#"{"file_path":"/home/dev/src/"#, r#".rs"}"#),
-        extra: FILE,
-    },
-    Tool {
-        name: "Read",
-        kind: Kind::Chinese,
-        percent: 100,
-        input: (r#"{"file_path":"/home/dev/doc/"#, r#".md"}"#),
-        extra: FILE,
-    },
-    Tool {
-        name: "Bash",
-        kind: Kind::Log,
-        percent: 100,
-        input: (
-            r#"{"command":"cargo test case_"#,
-            r#"","description":"test"}"#,
-        ),
-        extra: STDOUT,
-    },
-    Tool {
-        name: "Bash",
-        kind: Kind::Log,
-        percent: 20,
-        input: (r#"{"command":"git show "#, r#"","description":"show"}"#),
-        extra: STDOUT,
-    },
-    Tool {
-        name: "Grep",
-        kind: Kind::Log,
-        percent: 50,
-        input: (r#"{"pattern":"word_"#, r#"","output_mode":"content"}"#),
-        extra: None,
-    },
-    Tool {
-        name: "Edit",
-        kind: Kind::Code,
-        percent: 30,
-        input: (
-            r#"{"file_path":"/home/dev/src/"#,
-            r#".rs","old_string":"let a = 1;\n","new_string":"let a = 2;\n"}"#,
-        ),
-        extra: Some((
-            r#"{"filePath":"a.rs","oldString":"a","newString":"b","originalFile":""#,
-            r#"","structuredPatch":[],"userModified":false,"replaceAll":false}"#,
-        )),
-    },
-    Tool {
-        name: "mcp__tracker__list",
-        kind: Kind::Prose,
-        percent: 50,
-        input: (r#"{"query":""#, r#""}"#),
-        extra: None,
-    },
-];
-
-pub const TASK: Tool = Tool {
-    name: "Task",
-    kind: Kind::Prose,
-    percent: 40,
-    input: (
-        r#"{"description":"look around","subagent_type":"Explore","prompt":"look at "#,
-        r#""}"#,
-    ),
-    extra: None,
-};
-
 const MODELS: &[&str] = &[
     "claude-opus-4-5-20251101",
     "claude-sonnet-4-5-20250929",
     "claude-haiku-4-5-20251001",
+    "claude-opus-4-6",
+    "claude-sonnet-4-6",
 ];
+
+/// What gateways offer besides; nobody publishes a price for the second one.
+const GATEWAY_MODELS: &[&str] = &[
+    "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "in-house-coder-70b",
+];
+
+/// The tokens that fit into a request here, so that no long-context price applies.
+const LONGEST: u64 = 190_000;
 
 /// What was said, by the main thread or by a sub-agent.
 #[derive(Default)]
 pub struct Tally {
-    pub messages: u64,
+    /// Its messages.
+    pub count: Count,
+    /// What their lines say.
+    pub sheet: Sheet,
+    /// The lines of its messages.
+    pub lines: Vec<SaidLine>,
+    /// The usage of each message.
+    pub messages: Vec<Usage>,
+}
+
+/// A line of a message.
+#[derive(Clone)]
+pub struct SaidLine {
+    /// Where its message and request stand in the buffer of the pen.
+    pub range: Range<usize>,
+    /// Which message of the tally it belongs to.
+    pub message: usize,
+    /// What it says about tokens.
     pub usage: Usage,
-    /// Where the messages stand in the buffer of the pen.
-    pub said: Vec<Range<usize>>,
+    /// Whether it names no request.
+    pub is_bare: bool,
+}
+
+impl SaidLine {
+    /// The line as it counts in a sheet, without its message.
+    pub fn sheet(&self) -> Sheet {
+        Sheet {
+            lines: self.usage,
+            bare_lines: if self.is_bare {
+                self.usage
+            } else {
+                Usage::default()
+            },
+            ..Sheet::default()
+        }
+    }
 }
 
 /// The lines of a sub-agent: its order, some work, its report.
@@ -153,31 +107,19 @@ pub fn speak(
 ) -> io::Result<Vec<Call>> {
     let thinks = world.random.chance(35);
     let talks = calls == 0 || world.random.chance(45);
-    let mut message = Message::new(
-        world,
-        context,
-        u64::from(thinks) + u64::from(talks) + calls,
-        tally,
-    );
+    let blocks = u64::from(thinks) + u64::from(talks) + calls;
+    let mut message = Message::new(world, context, blocks);
     if thinks {
         let size = world.random.range(100, 1500);
-        message.open(world, pen);
         let text = world.text.slice(&mut world.random, Kind::Prose, size);
-        pen.put(&[
-            br#"{"type":"thinking","thinking":""#,
-            text,
-            br#"","signature":""#,
-        ]);
-        let signature = world.text.slice(&mut world.random, Kind::Base64, 300);
-        pen.put(&[signature, br#""}"#]);
-        message.close(world, pen, tally)?;
+        let text = text.to_vec();
+        message.think(world, pen, tally, &text)?;
     }
     if talks {
         let size = world.random.range(30, 1200);
-        message.open(world, pen);
         let text = world.text.slice(&mut world.random, Kind::Prose, size);
-        pen.put(&[br#"{"type":"text","text":""#, text, br#""}"#]);
-        message.close(world, pen, tally)?;
+        let text = text.to_vec();
+        message.talk(world, pen, tally, &text)?;
     }
     let mut written = Vec::new();
     for _ in 0..calls {
@@ -193,55 +135,97 @@ pub fn speak_task(
     context: &mut u64,
     tally: &mut Tally,
 ) -> io::Result<Option<Call>> {
-    let mut message = Message::new(world, context, 1, tally);
+    let mut message = Message::new(world, context, 1);
     message.call(world, pen, tally, &TASK).map(Some)
 }
 
 /// A message whose blocks are being written.
-struct Message {
+pub struct Message {
     id: String,
     model: &'static str,
+    /// What the last line shows.
     usage: Usage,
-    /// The output that lines before the last one show, when they were written
-    /// while the rest still streamed.
-    early_output: u64,
+    /// What the lines before it show, when they were written while the rest still streamed.
+    early: Usage,
+    web_searches: u64,
+    is_bare: bool,
+    is_floor: bool,
     blocks_left: u64,
+    /// The day of the first line, and what that line shows.
+    first: Option<(String, Usage)>,
     start: usize,
 }
 
 impl Message {
-    fn new(world: &mut World, context: &mut u64, blocks: u64, tally: &mut Tally) -> Message {
+    /// A message of so many blocks.
+    pub fn new(world: &mut World, context: &mut u64, blocks: u64) -> Message {
+        let client = world.client;
         let random = &mut world.random;
-        let written = random.range(150, 4000);
-        let is_long = random.chance(30);
-        let usage = Usage {
-            input: random.range(1, 12),
-            output: random.range(20, 2500),
-            cache_read: *context,
-            cache_write_5m: if is_long { 0 } else { written },
-            cache_write_1h: if is_long { written } else { 0 },
-        };
-        *context += written + usage.output;
-        let early_output = if random.chance(30) {
-            random.range(1, 9)
-        } else {
-            usage.output
-        };
-        tally.messages += 1;
-        tally.usage += usage;
-        world.truth.messages += 1;
-        world.truth.usage += usage;
+        let (usage, early) = usages(random, client.is_unfinished, client.is_gateway, *context);
+        let written = usage.cache_write_5m + usage.cache_write_1h;
+        *context = (*context + written + usage.output).min(LONGEST);
         let id = format!("01{:016x}{:06x}", random.next(), random.below(1 << 24));
-        let model = random.pick(MODELS);
+        let models = if client.is_gateway && random.chance(50) {
+            GATEWAY_MODELS
+        } else {
+            MODELS
+        };
+        let model = random.pick(models);
+        let web_searches = if random.chance(3) {
+            random.range(1, 4)
+        } else {
+            0
+        };
         world.now += random.range(400, 15_000);
+        // All lines of a message are of one day, so that its day is no matter of taste.
+        if world.now % 86_400_000 > 86_390_000 {
+            world.now += 20_000;
+        }
         Message {
             id,
             model,
             usage,
-            early_output,
+            early,
+            web_searches,
+            is_bare: client.is_gateway,
+            is_floor: client.is_unfinished,
             blocks_left: blocks,
+            first: None,
             start: 0,
         }
+    }
+
+    /// A block of thinking, its text already escaped.
+    pub fn think(
+        &mut self,
+        world: &mut World,
+        pen: &mut Pen,
+        tally: &mut Tally,
+        text: &[u8],
+    ) -> io::Result<Uuid> {
+        self.open(world, pen);
+        let signature = world.text.slice(&mut world.random, Kind::Base64, 300);
+        pen.put(&[
+            br#"{"type":"thinking","thinking":""#,
+            text,
+            br#"","signature":""#,
+            signature,
+            br#""}"#,
+        ]);
+        self.close(world, pen, tally)
+    }
+
+    /// A block of text, already escaped.
+    pub fn talk(
+        &mut self,
+        world: &mut World,
+        pen: &mut Pen,
+        tally: &mut Tally,
+        text: &[u8],
+    ) -> io::Result<Uuid> {
+        self.open(world, pen);
+        pen.put(&[br#"{"type":"text","text":""#, text, br#""}"#]);
+        self.close(world, pen, tally)
     }
 
     fn open(&mut self, world: &mut World, pen: &mut Pen) {
@@ -260,33 +244,74 @@ impl Message {
     }
 
     fn close(&mut self, world: &mut World, pen: &mut Pen, tally: &mut Tally) -> io::Result<Uuid> {
-        let output = if self.blocks_left == 0 {
-            self.usage.output
-        } else {
-            self.early_output
+        let is_last = self.blocks_left == 0;
+        let usage = if is_last { self.usage } else { self.early };
+        pen.put(&[br#"],"stop_reason":null,"stop_sequence":null,"usage":"#]);
+        self.put_usage(pen, usage);
+        pen.put(&[b"}"]);
+        if !self.is_bare {
+            pen.put(&[br#","requestId":"req_"#, self.id.as_bytes(), br#"""#]);
+        }
+        let line = SaidLine {
+            range: self.start..pen.buffer.len(),
+            message: tally.messages.len(),
+            usage,
+            is_bare: self.is_bare,
         };
-        pen.put(&[br#"],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":"#]);
-        pen.number(self.usage.input);
-        pen.put(&[br#","cache_creation_input_tokens":"#]);
-        pen.number(self.usage.cache_write_5m + self.usage.cache_write_1h);
-        pen.put(&[br#","cache_read_input_tokens":"#]);
-        pen.number(self.usage.cache_read);
-        pen.put(&[br#","cache_creation":{"ephemeral_5m_input_tokens":"#]);
-        pen.number(self.usage.cache_write_5m);
-        pen.put(&[br#","ephemeral_1h_input_tokens":"#]);
-        pen.number(self.usage.cache_write_1h);
-        pen.put(&[br#"},"output_tokens":"#]);
-        pen.number(output);
-        pen.put(&[
-            br#","service_tier":"standard"}},"requestId":"req_"#,
-            self.id.as_bytes(),
-            br#"""#,
-        ]);
-        tally.said.push(self.start..pen.buffer.len());
+        tally.sheet += line.sheet();
+        tally.lines.push(line);
+        let day = || moment::rfc3339(world.now)[..10].to_owned();
+        self.first.get_or_insert_with(|| (day(), usage));
+        if is_last {
+            self.enter(world, tally);
+        }
         pen.put(&[br#","type":"assistant""#]);
         let uuid = pen::uuid(&mut world.random);
         pen.close(uuid, world.now, &[])?;
         Ok(uuid)
+    }
+
+    fn put_usage(&self, pen: &mut Pen, usage: Usage) {
+        pen.put(&[br#"{"input_tokens":"#]);
+        pen.number(usage.input);
+        pen.put(&[br#","cache_creation_input_tokens":"#]);
+        pen.number(usage.cache_write_5m + usage.cache_write_1h);
+        pen.put(&[br#","cache_read_input_tokens":"#]);
+        pen.number(usage.cache_read);
+        if usage.cache_write_1h > 0 || !self.is_bare {
+            // Gateways leave out the split when there is nothing to split.
+            pen.put(&[br#","cache_creation":{"ephemeral_5m_input_tokens":"#]);
+            pen.number(usage.cache_write_5m);
+            pen.put(&[br#","ephemeral_1h_input_tokens":"#]);
+            pen.number(usage.cache_write_1h);
+            pen.put(&[b"}"]);
+        }
+        pen.put(&[br#","output_tokens":"#]);
+        pen.number(usage.output);
+        if self.web_searches > 0 {
+            pen.put(&[br#","server_tool_use":{"web_search_requests":"#]);
+            pen.number(self.web_searches);
+            pen.put(&[br#","web_fetch_requests":0}"#]);
+        }
+        pen.put(&[br#","service_tier":"standard"}"#]);
+    }
+
+    /// All its lines are written.
+    fn enter(&mut self, world: &mut World, tally: &mut Tally) {
+        let (day, first) = self.first.take().unwrap_or_default();
+        let said = Said {
+            day,
+            model: self.model,
+            usage: self.usage,
+            first,
+            web_searches: self.web_searches,
+            is_bare: self.is_bare,
+            is_floor: self.is_floor,
+        };
+        world.books.enter(&said);
+        tally.count += said.count();
+        tally.sheet.messages += self.usage;
+        tally.messages.push(self.usage);
     }
 
     fn call(
@@ -296,12 +321,26 @@ impl Message {
         tally: &mut Tally,
         tool: &'static Tool,
     ) -> io::Result<Call> {
+        let file = world.random.below(400);
+        let input = format!("{}{file}{}", tool.input.0, tool.input.1);
+        self.call_with(world, pen, tally, tool, file, &input)
+    }
+
+    /// A call with this input, which is JSON.
+    pub fn call_with(
+        &mut self,
+        world: &mut World,
+        pen: &mut Pen,
+        tally: &mut Tally,
+        tool: &'static Tool,
+        file: u64,
+        input: &str,
+    ) -> io::Result<Call> {
         let id = format!(
             "toolu_01{:016x}{:04x}",
             world.random.next(),
             world.random.below(1 << 16)
         );
-        let file = world.random.below(400);
         self.open(world, pen);
         pen.put(&[
             br#"{"type":"tool_use","id":""#,
@@ -309,10 +348,9 @@ impl Message {
             br#"","name":""#,
             tool.name.as_bytes(),
             br#"","input":"#,
+            input.as_bytes(),
+            b"}",
         ]);
-        pen.put(&[tool.input.0.as_bytes()]);
-        pen.number(file);
-        pen.put(&[tool.input.1.as_bytes(), b"}"]);
         let uuid = self.close(world, pen, tally)?;
         Ok(Call {
             id,
@@ -323,93 +361,39 @@ impl Message {
     }
 }
 
-/// The result of a call.
-pub fn answer(world: &mut World, pen: &mut Pen, call: &Call, setting: &Setting) -> io::Result<()> {
-    let uuid = pen::uuid(&mut world.random);
-    let is_error = world.random.chance(5);
-    let usual = super::power_of_two(world.random.normal() * 1.4) * setting.result_bytes as f64;
-    let size = if is_error {
-        80
-    } else {
-        usual as u64 * call.tool.percent / 100
+/// What the last line of a message shows, and what the lines before it show.
+fn usages(
+    random: &mut Random,
+    is_unfinished: bool,
+    is_gateway: bool,
+    context: u64,
+) -> (Usage, Usage) {
+    let written = random.range(150, 4000);
+    let is_long = random.chance(30);
+    let mut usage = Usage {
+        input: random.range(1, 12),
+        output: random.range(20, 2500),
+        cache_read: context,
+        cache_write_5m: if is_long { 0 } else { written },
+        cache_write_1h: if is_long { written } else { 0 },
     };
-    open_result(pen, call, setting);
-    let text = world.text.slice(&mut world.random, call.tool.kind, size);
-    pen.put(&[br#"""#, text, br#"""#]);
-    pen.put(&[if is_error {
-        br#","is_error":true}]}"#
-    } else {
-        b"}]}"
-    }]);
-    match call.tool.extra {
-        _ if is_error => pen.put(&[br#","toolUseResult":"Error: "#, text, br#"""#]),
-        Some((before, after)) => pen.put(&[
-            br#","toolUseResult":"#,
-            before.as_bytes(),
-            text,
-            after.as_bytes(),
-        ]),
-        None => {}
+    let placeholder = random.range(1, 9);
+    if is_unfinished && random.chance(60) {
+        usage.output = placeholder;
     }
-    close_result(world, pen, call, setting, uuid)
-}
-
-/// The result of a call that started a sub-agent.
-pub fn report(
-    world: &mut World,
-    pen: &mut Pen,
-    call: &Call,
-    agent: &str,
-    setting: &Setting,
-) -> io::Result<()> {
-    let uuid = pen::uuid(&mut world.random);
-    open_result(pen, call, setting);
-    let text = world.text.slice(&mut world.random, Kind::Prose, 1500);
-    pen.put(&[
-        br#"[{"type":"text","text":""#,
-        text,
-        br#""}]}]},"toolUseResult":{"status":"completed","prompt":"look at "#,
-    ]);
-    pen.number(call.file);
-    pen.put(&[
-        br#"","agentId":""#,
-        agent.as_bytes(),
-        br#"","content":[{"type":"text","text":""#,
-        text,
-        br#""}],"totalDurationMs":1088,"totalTokens":105,"totalToolUseCount":1}"#,
-    ]);
-    close_result(world, pen, call, setting, uuid)
-}
-
-fn open_result(pen: &mut Pen, call: &Call, setting: &Setting) {
-    let is_tree = setting.layout == Layout::Folder;
-    pen.open(if is_tree {
-        Some(call.uuid)
-    } else {
-        pen.thread.last
-    });
-    pen.put(&[
-        br#","type":"user","message":{"role":"user","content":[{"tool_use_id":""#,
-        call.id.as_bytes(),
-        br#"","type":"tool_result","content":"#,
-    ]);
-}
-
-fn close_result(
-    world: &mut World,
-    pen: &mut Pen,
-    call: &Call,
-    setting: &Setting,
-    uuid: Uuid,
-) -> io::Result<()> {
-    if setting.layout == Layout::Folder {
-        return pen.close(
-            uuid,
-            world.now,
-            &[br#","sourceToolAssistantUUID":""#, &call.uuid, br#"""#],
-        );
+    if is_gateway {
+        let early = Usage {
+            output: placeholder.min(usage.output),
+            ..Usage::default()
+        };
+        return (usage, early);
     }
-    pen.close(uuid, world.now, &[])
+    let output = if random.chance(30) {
+        placeholder.min(usage.output)
+    } else {
+        usage.output
+    };
+    (usage, Usage { output, ..usage })
 }
 
 /// A user line whose content is a text, already escaped.

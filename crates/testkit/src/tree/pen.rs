@@ -87,6 +87,11 @@ impl Pen {
         self.flushed + self.buffer.len() as u64
     }
 
+    /// How much of the file has left the buffer.
+    pub fn flushed(&self) -> u64 {
+        self.flushed
+    }
+
     /// Copies pieces of a line.
     pub fn put(&mut self, pieces: &[&[u8]]) {
         for piece in pieces {

@@ -3,18 +3,28 @@
 use std::io;
 use std::path::Path;
 
-use super::message::{self, Call, TASK, Tally, answer, speak, user_text};
+use super::books::Sheet;
+use super::message::{self, Call, SaidLine, Tally, speak, user_text};
 use super::pen::{self, Keep, Pen, Thread, Uuid};
-use super::setting::{Layout, Setting, World, envelope, side_thread, version};
+use super::result::answer;
+use super::setting::{Client, Layout, Setting, World, envelope, version};
 use super::text::Kind;
-use super::truth::{SessionTruth, Usage};
+use super::tool::TASK;
+use super::truth::{Count, SessionTruth, Usage};
+
+mod agent;
+mod compact;
+mod needle;
 
 /// Writes a session, its sub-agents, and the copy it was resumed into.
 pub fn write(world: &mut World, dir: &Path, setting: &Setting) -> io::Result<()> {
     world.now = setting.start;
     let mut session = Session::create(world, dir, setting)?;
     session.turn(world)?;
-    while session.bytes() < session.limit {
+    if setting.has_needles {
+        session.plant(world)?;
+    }
+    while session.bytes() < session.limit || session.truth.turns < setting.least_turns {
         session.turn(world)?;
     }
     if setting.is_compacted_late {
@@ -54,10 +64,22 @@ struct Session<'a> {
     title: Title,
     /// The size at which it ends.
     limit: u64,
+    /// What its lines say about tokens.
+    sheet: Sheet,
+    /// The latest reply, for the copies that compaction makes.
+    reply: Option<Reply>,
+}
+
+/// A message that stands in the main thread, to be copied.
+struct Reply {
+    /// Its lines: from `"message"` to the request.
+    lines: Vec<(Vec<u8>, SaidLine)>,
+    usage: Usage,
 }
 
 #[derive(Clone)]
 struct Mark {
+    sheet: Sheet,
     offset: usize,
     lines: u64,
     last: Option<Uuid>,
@@ -79,6 +101,7 @@ impl<'a> Session<'a> {
     fn create(world: &mut World, dir: &'a Path, setting: &'a Setting) -> io::Result<Session<'a>> {
         let id = pen::text(&pen::uuid(&mut world.random));
         let version = version(world, setting.layout);
+        world.client = Client::new(version, setting.is_gateway);
         let path = format!("projects/{}/{id}.jsonl", setting.folder);
         let keep = if setting.is_resumed {
             Keep::All
@@ -91,6 +114,7 @@ impl<'a> Session<'a> {
         };
         let pen = Pen::create(&dir.join(&path), thread, keep)?;
         let title = *match setting.layout {
+            _ if setting.has_needles => &Title::Custom,
             Layout::Folder => {
                 world
                     .random
@@ -121,6 +145,8 @@ impl<'a> Session<'a> {
             } else {
                 setting.size
             },
+            sheet: Sheet::default(),
+            reply: None,
         };
         if world.random.chance(30) {
             session.queue(world, "dequeue", None)?;
@@ -141,6 +167,7 @@ impl<'a> Session<'a> {
     /// A human act and all that follows from it.
     fn turn(&mut self, world: &mut World) -> io::Result<()> {
         world.now += world.random.range(5_000, 900_000);
+        self.skew(world);
         self.housekeeping(world)?;
         if self.setting.is_resumed {
             self.mark();
@@ -165,6 +192,24 @@ impl<'a> Session<'a> {
         } else {
             self.close_turn(world, begin)
         }
+    }
+
+    /// A clock that was wrong, was set back, and is wrong again.
+    fn skew(&self, world: &mut World) {
+        match self.truth.turns {
+            1 if self.setting.is_skewed => world.now -= 2 * 3_600_000,
+            2 if self.setting.is_skewed => world.now += 365 * 86_400_000,
+            _ => {}
+        }
+    }
+
+    /// Enters what was said in the main thread.
+    fn take(&mut self, world: &mut World, tally: &Tally) {
+        self.truth.messages += tally.count.messages;
+        self.truth.usage += tally.count.usage;
+        self.truth.counted += tally.count;
+        self.sheet += tally.sheet;
+        world.books.sheet += tally.sheet;
     }
 
     /// What happens between turns.
@@ -264,8 +309,7 @@ impl<'a> Session<'a> {
                 &mut tally,
             )?);
         }
-        self.truth.messages += tally.messages;
-        self.truth.usage += tally.usage;
+        self.take(world, &tally);
         self.truth.calls += calls.len() as u64;
         if self.setting.layout == Layout::Folder && world.random.chance(30) {
             // Results come in the order of their completion.
@@ -330,105 +374,10 @@ impl<'a> Session<'a> {
         self.pen.close(uuid, world.now, &[])
     }
 
-    /// A sub-agent works, and its report is the result of the call.
-    fn agent(&mut self, world: &mut World, call: &Call) -> io::Result<()> {
-        self.truth.agents += 1;
-        let digits = if self.setting.layout == Layout::Folder {
-            16
-        } else {
-            6
-        };
-        let id = format!("a{:0digits$x}", world.random.next() >> (64 - 4 * digits));
-        let id = id.as_str();
-        let thread = side_thread(self.setting, &self.truth.id, &self.truth.version, id);
-        let mut tally = Tally::default();
-        if self.setting.layout == Layout::Inline {
-            let main = std::mem::replace(&mut self.pen.thread, thread);
-            message::agent_lines(world, &mut self.pen, &mut tally, self.setting)?;
-            self.pen.thread = main;
-        } else {
-            self.agent_file(world, call, id, thread, &mut tally)?;
-        }
-        self.truth.agent_usage += tally.usage;
-        message::report(world, &mut self.pen, call, id, self.setting)
-    }
-
-    fn agent_file(
-        &mut self,
-        world: &mut World,
-        call: &Call,
-        id: &str,
-        thread: Thread,
-        tally: &mut Tally,
-    ) -> io::Result<()> {
-        let folder = match self.setting.layout {
-            Layout::Folder => format!(
-                "projects/{}/{}/subagents",
-                self.setting.folder, self.truth.id
-            ),
-            Layout::Flat | Layout::Inline => format!("projects/{}", self.setting.folder),
-        };
-        let path = self.dir.join(folder).join(format!("agent-{id}.jsonl"));
-        let mut pen = Pen::create(&path, thread, Keep::All)?;
-        message::agent_lines(world, &mut pen, tally, self.setting)?;
-        if self.setting.layout == Layout::Folder {
-            std::fs::write(
-                path.with_extension("meta.json"),
-                format!(
-                    r#"{{"agentType":"Explore","description":"look around","toolUseId":"{}"}}"#,
-                    call.id
-                ),
-            )?;
-            self.agent_progress(world, call, id, &pen, tally)?;
-        }
-        self.agent_bytes += pen.bytes();
-        world.truth.agent_files += 1;
-        world.truth.bytes += pen.bytes();
-        world.truth.lines += pen.lines;
-        pen.finish(world.now)
-    }
-
-    /// Half of what the agent said stands in the parent's file again.
-    fn agent_progress(
-        &mut self,
-        world: &mut World,
-        call: &Call,
-        id: &str,
-        agent: &Pen,
-        tally: &Tally,
-    ) -> io::Result<()> {
-        let before = self.pen.thread.last;
-        self.pen.thread.last = Some(call.uuid);
-        for said in tally.said.iter().step_by(2) {
-            let uuid = pen::uuid(&mut world.random);
-            let inner = pen::uuid(&mut world.random);
-            self.pen.open(self.pen.thread.last);
-            self.pen.put(&[
-                br#","type":"progress","data":{"message":{"type":"assistant","timestamp":"#,
-            ]);
-            self.pen.time(world.now);
-            self.pen.put(&[
-                b",",
-                &agent.buffer[said.clone()],
-                br#","uuid":""#,
-                &inner,
-                br#""},"normalizedMessages":[],"type":"agent_progress","prompt":"look","agentId":""#,
-                id.as_bytes(),
-                br#""},"toolUseID":"agent_msg","parentToolUseID":""#,
-                call.id.as_bytes(),
-                br#"""#,
-            ]);
-            self.pen.close(uuid, world.now, &[])?;
-        }
-        self.pen.thread.last = before;
-        Ok(())
-    }
-
     fn interrupt(&mut self, world: &mut World) -> io::Result<()> {
         let mut tally = Tally::default();
         let calls = speak(world, &mut self.pen, &mut self.context, &mut tally, 1)?;
-        self.truth.messages += tally.messages;
-        self.truth.usage += tally.usage;
+        self.take(world, &tally);
         self.truth.calls += calls.len() as u64;
         let uuid = pen::uuid(&mut world.random);
         self.pen.open(self.pen.thread.last);
@@ -442,9 +391,10 @@ impl<'a> Session<'a> {
             message::synthetic(world, &mut self.pen)?;
         }
         let mut tally = Tally::default();
+        let before = self.pen.flushed();
         speak(world, &mut self.pen, &mut self.context, &mut tally, 0)?;
-        self.truth.messages += tally.messages;
-        self.truth.usage += tally.usage;
+        self.take(world, &tally);
+        self.remember(before, &tally);
         if self.setting.layout == Layout::Folder && world.random.chance(50) {
             let uuid = pen::uuid(&mut world.random);
             self.pen.open(self.pen.thread.last);
@@ -454,32 +404,6 @@ impl<'a> Session<'a> {
             world.now += 2;
             self.pen.close(uuid, world.now, &[br#","isMeta":false"#])?;
         }
-        Ok(())
-    }
-
-    fn compact(&mut self, world: &mut World) -> io::Result<()> {
-        let uuid = pen::uuid(&mut world.random);
-        let before = self.pen.thread.last;
-        self.pen.open(None);
-        if let Some(before) = before {
-            self.pen
-                .put(&[br#","logicalParentUuid":""#, &before, br#"""#]);
-        }
-        self.pen.put(&[br#","type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":"auto","preTokens":"#]);
-        self.pen.number(self.context);
-        self.pen.put(&[b"}"]);
-        self.pen.close(uuid, world.now, &[])?;
-        let mut text = b"This session is being continued from a previous conversation that ran out of context.\\n".to_vec();
-        text.extend_from_slice(world.text.slice(&mut world.random, Kind::Prose, 6000));
-        user_text(
-            world,
-            &mut self.pen,
-            &text,
-            &[br#","isVisibleInTranscriptOnly":true,"isCompactSummary":true"#],
-        )?;
-        self.truth.compactions += 1;
-        self.context = 25_000;
-        self.turns.clear();
         Ok(())
     }
 
@@ -532,6 +456,7 @@ impl<'a> Session<'a> {
         let (truth, turns) = (self.truth.clone(), self.turns.clone());
         let (offset, lines) = (self.pen.buffer.len(), self.pen.lines);
         self.marks.push(Mark {
+            sheet: self.sheet,
             offset,
             lines,
             last: self.pen.thread.last,
@@ -555,6 +480,9 @@ impl<'a> Session<'a> {
         copy.pen.thread.envelope = envelope(self.setting, &new.0, &mark.truth.version, None);
         copy.pen.buffer = self.pen.buffer[..mark.offset].to_vec();
         rename(&mut copy.pen.buffer, &self.truth.id, &new.0);
+        world.client = Client::new(&mark.truth.version, self.setting.is_gateway);
+        // Every line of it stands in a second file now.
+        world.books.sheet += mark.sheet;
         copy.pen.lines = mark.lines;
         copy.pen.thread.last = mark.last;
         copy.turns = mark.turns;
@@ -563,6 +491,8 @@ impl<'a> Session<'a> {
             resumed_from: Some(self.truth.id.clone()),
             id: new.0,
             path: new.1,
+            counted: Count::default(),
+            counted_agents: Count::default(),
             ..mark.truth
         };
         if self.setting.layout != Layout::Inline {
@@ -587,9 +517,13 @@ impl<'a> Session<'a> {
             self.pen.end_line()?;
             self.truth.title = Some(title);
         }
+        if self.setting.has_tail {
+            self.plant_tail(world)?;
+        }
         if self.setting.is_torn {
+            // It already says something about tokens, which must not count.
             self.pen.open(self.pen.thread.last);
-            self.pen.put(&[br#","message":{"model":"claude-op"#]);
+            self.pen.put(&[br#","type":"assistant","message":{"model":"claude-opus-4-6","id":"msg_torn","role":"assistant","content":[],"usage":{"input_tokens":100000,"output_tokens":100000,"#]);
             self.truth.torn = 1;
             world.truth.torn += 1;
         }
@@ -597,6 +531,10 @@ impl<'a> Session<'a> {
         self.truth.lines = self.pen.lines;
         world.truth.bytes += self.truth.bytes;
         world.truth.lines += self.truth.lines;
+        let project = world.truth.projects.entry(self.truth.cwd.clone());
+        let project = project.or_default();
+        *project += self.truth.counted;
+        *project += self.truth.counted_agents;
         self.pen.finish(world.now)?;
         world.truth.sessions.push(self.truth);
         Ok(())

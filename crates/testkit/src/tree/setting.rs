@@ -1,5 +1,6 @@
 //! What is decided about a session before it is written.
 
+use super::books::Books;
 use super::pen::Thread;
 use super::text::Text;
 use super::truth::Truth;
@@ -11,6 +12,31 @@ pub struct World {
     pub text: Text,
     pub now: u64,
     pub truth: Truth,
+    pub books: Books,
+    /// Who writes the session at hand.
+    pub client: Client,
+}
+
+/// What decides how a client writes usage.
+#[derive(Clone, Copy, Default)]
+pub struct Client {
+    /// It talks to a gateway: no `requestId`, other models, and the lines before
+    /// the last one know nothing about the input.
+    pub is_gateway: bool,
+    /// It often never writes the final output (2.1.11 to 2.1.58).
+    pub is_unfinished: bool,
+}
+
+impl Client {
+    pub fn new(version: &str, is_gateway: bool) -> Client {
+        let patch = version
+            .strip_prefix("2.1.")
+            .and_then(|patch| patch.parse::<u32>().ok());
+        Client {
+            is_gateway,
+            is_unfinished: patch.is_some_and(|patch| (11..=58).contains(&patch)),
+        }
+    }
 }
 
 /// Where sub-agents are, which is also which client wrote the session.
@@ -34,8 +60,17 @@ pub struct Setting {
     pub result_bytes: u64,
     pub agents_per_thousand: u64,
     pub is_resumed: bool,
+    /// How many turns it has at least, however small it is.
+    pub least_turns: u64,
     pub is_torn: bool,
     pub is_compacted_late: bool,
+    /// Its clock goes back once and then jumps a year ahead.
+    pub is_skewed: bool,
+    pub is_gateway: bool,
+    /// It holds the texts to find.
+    pub has_needles: bool,
+    /// Its last line is one of them.
+    pub has_tail: bool,
 }
 
 /// The thread of a sub-agent.

@@ -1,5 +1,8 @@
 //! The truth of a tree, against a slow and simple reading of its files.
 
+mod counts;
+mod needles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,17 +41,19 @@ fn values(path: &Path) -> Vec<Value> {
 fn usage(line: &Value) -> Usage {
     let usage = &line["message"]["usage"];
     let get = |name: &str| usage[name].as_u64().unwrap_or(0);
-    let split = |name: &str| usage["cache_creation"][name].as_u64().unwrap_or(0);
+    let split = |name: &str| usage["cache_creation"][name].as_u64();
+    let hour = split("ephemeral_1h_input_tokens").unwrap_or(0);
     Usage {
         input: get("input_tokens"),
         output: get("output_tokens"),
         cache_read: get("cache_read_input_tokens"),
-        cache_write_5m: split("ephemeral_5m_input_tokens"),
-        cache_write_1h: split("ephemeral_1h_input_tokens"),
+        // Without a split everything is written for five minutes.
+        cache_write_5m: get("cache_creation_input_tokens") - hour,
+        cache_write_1h: hour,
     }
 }
 
-/// The usage of messages, each once with its largest output.
+/// The usage of messages, each once with the largest numbers.
 fn total(lines: &[Value]) -> (u64, Usage) {
     let mut messages: BTreeMap<String, Usage> = BTreeMap::new();
     for line in lines {
@@ -59,9 +64,7 @@ fn total(lines: &[Value]) -> (u64, Usage) {
         let entry = messages
             .entry(message["id"].as_str().unwrap().to_owned())
             .or_default();
-        if usage(line).output > entry.output {
-            *entry = usage(line);
-        }
+        *entry = entry.max(usage(line));
     }
     let mut sum = Usage::default();
     messages.values().for_each(|usage| sum += *usage);
