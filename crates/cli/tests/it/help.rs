@@ -6,7 +6,7 @@ use crate::home;
 
 const COMMANDS: &[&str] = &[
     "ls", "show", "turns", "info", "messages", "tree", "agents", "files", "restore", "context",
-    "check", "schema",
+    "check", "search", "schema",
 ];
 
 #[test]
