@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use memchr::{memchr, memchr2, memmem, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
@@ -55,6 +56,8 @@ pub struct Query {
     exact: Regex,
     /// For lines as they are written; `None` where every line must be read.
     written: Option<Regex>,
+    /// Whether the character that begins a colour can be part of a match.
+    colours: bool,
 }
 
 impl Query {
@@ -99,6 +102,7 @@ impl Query {
         Ok(Query {
             exact,
             written: written.flatten(),
+            colours: can_hold(&hir, char::from(ESCAPE)),
         })
     }
 
@@ -156,6 +160,26 @@ fn has_capitals(pattern: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a match can hold this character.
+fn can_hold(hir: &Hir, c: char) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => String::from_utf8_lossy(&literal.0).contains(c),
+        HirKind::Class(Class::Unicode(class)) => holds(class, c),
+        HirKind::Class(Class::Bytes(_)) => true,
+        HirKind::Repetition(repeated) => can_hold(&repeated.sub, c),
+        HirKind::Capture(capture) => can_hold(&capture.sub, c),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().any(|part| can_hold(part, c))
+        }
+    }
+}
+
+fn holds(class: &ClassUnicode, c: char) -> bool {
+    let mut ranges = class.ranges().iter();
+    ranges.any(|range| (range.start()..=range.end()).contains(&c))
 }
 
 /// The expression for text as it is written between the quotes of JSON. It matches wherever
@@ -223,12 +247,6 @@ fn broken() -> Hir {
 }
 
 fn class_spellings(mut class: ClassUnicode) -> Hir {
-    let holds = |class: &ClassUnicode, c: char| {
-        let ranges = class.ranges();
-        ranges
-            .iter()
-            .any(|range| (range.start()..=range.end()).contains(&c))
-    };
     let mut ways: Vec<Hir> = Vec::new();
     for (c, escape, _) in SPECIAL {
         if holds(&class, c) {
@@ -404,44 +422,62 @@ fn clipped(text: &str, limit: usize) -> String {
 /// Looks through lines, with buffers that are used again: one for each thread.
 #[derive(Debug)]
 pub struct Finder {
-    query: Query,
+    query: Arc<Query>,
     text: Vec<u8>,
 }
+
+/// So much is looked through at once for each of the things that matter, so that it is
+/// still near the processor the second time.
+const BLOCK: usize = 64 << 10;
 
 impl Finder {
     /// A finder of its own for each thread.
     pub fn new(query: &Query) -> Finder {
         Finder {
-            query: query.clone(),
+            query: Arc::new(query.clone()),
             text: Vec::new(),
         }
     }
 
     /// Calls `each` with the lines of `piece` that may hold a match, and where they begin.
     pub fn candidates(&mut self, piece: &[u8], mut each: impl FnMut(&mut Finder, usize, &[u8])) {
-        let Some(written) = self.query.written.clone() else {
-            let mut start = 0;
-            while start < piece.len() {
-                let end = memchr(b'\n', &piece[start..]).map_or(piece.len(), |at| start + at);
-                each(self, start, &piece[start..end]);
-                start = end + 1;
+        let query = Arc::clone(&self.query);
+        let step = if query.written.is_some() { BLOCK } else { 0 };
+        let mut start = 0;
+        while start < piece.len() {
+            let near = piece.len().min(start + step);
+            let end = memchr(b'\n', &piece[near..]).map_or(piece.len(), |found| near + found);
+            let block = &piece[start..end];
+            match &query.written {
+                Some(written) => self.block(written, block, |finder, at, line| {
+                    each(finder, start + at, line);
+                }),
+                None => each(self, start, block),
             }
-            return;
-        };
+            start = end + 1;
+        }
+    }
+
+    fn block(
+        &mut self,
+        written: &Regex,
+        block: &[u8],
+        mut each: impl FnMut(&mut Finder, usize, &[u8]),
+    ) {
         let unicode = memmem::Finder::new(b"\\u");
-        let mut literal = Next::new(|at| written.find_at(piece, at).map(|found| found.start()));
-        let mut escaped = Next::new(|at| unicode.find(&piece[at..]).map(|found| at + found));
-        let mut colour = Next::new(|at| memchr(ESCAPE, &piece[at..]).map(|found| at + found));
+        let mut literal = Next::new(|at| written.find_at(block, at).map(|found| found.start()));
+        let mut escaped = Next::new(|at| unicode.find(&block[at..]).map(|found| at + found));
+        let mut colour = Next::new(|at| memchr(ESCAPE, &block[at..]).map(|found| at + found));
         let mut at = 0;
-        while at < piece.len() {
+        while at < block.len() {
             let sure = literal.from(at);
             let first = sure.min(escaped.from(at)).min(colour.from(at));
             if first == usize::MAX {
                 return;
             }
-            let start = memrchr(b'\n', &piece[at..first]).map_or(at, |found| at + found + 1);
-            let end = memchr(b'\n', &piece[first..]).map_or(piece.len(), |found| first + found);
-            let line = &piece[start..end];
+            let start = memrchr(b'\n', &block[at..first]).map_or(at, |found| at + found + 1);
+            let end = memchr(b'\n', &block[first..]).map_or(block.len(), |found| first + found);
+            let line = &block[start..end];
             if sure < end || self.is_hidden(line) {
                 each(self, start, line);
             }
@@ -452,17 +488,25 @@ impl Finder {
     /// Whether a string that holds `\u` or is coloured matches once it is decoded. Looks at
     /// nothing else, and does not care what the string is.
     fn is_hidden(&mut self, line: &[u8]) -> bool {
-        let unicode = memmem::Finder::new(b"\\u");
         let mut at = 0;
         while at < line.len() {
             let rest = &line[at..];
-            let escaped = unicode.find(rest).unwrap_or(rest.len());
+            let escaped = memmem::find(rest, b"\\u").unwrap_or(rest.len());
             let colour = memchr(ESCAPE, &rest[..escaped]).unwrap_or(escaped);
             if colour == rest.len() {
                 return false;
             }
             let start = string_start(line, at, at + colour);
-            at = decode_string(line, start, &mut self.text);
+            let (end, simple) = decode_without_colours(line, start, &mut self.text);
+            at = end;
+            if simple && !self.query.colours {
+                // What stands between colours is written as it is, or was seen before.
+                if self.query.is_in(&self.text) {
+                    return true;
+                }
+                continue;
+            }
+            decode_string(line, start, &mut self.text);
             if self.is_in_text() {
                 return true;
             }
@@ -620,10 +664,7 @@ fn decode_string(line: &[u8], start: usize, out: &mut Vec<u8>) -> usize {
     out.clear();
     let mut at = start;
     loop {
-        let rest = &line[at..];
-        let run = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-        out.extend_from_slice(&rest[..run]);
-        at += run;
+        at = copy_run(line, at, out);
         let rest = &line[at..];
         if rest.first() != Some(&b'\\') || json::escape_len(rest).is_none() {
             return at + 1;
@@ -632,6 +673,54 @@ fn decode_string(line: &[u8], start: usize, out: &mut Vec<u8>) -> usize {
         out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         at += used;
     }
+}
+
+/// Like [`decode_string`], leaving colours out on the way, as nearly all strings that hold
+/// `\u` need no more. Says whether that was all there is to it.
+fn decode_without_colours(line: &[u8], start: usize, out: &mut Vec<u8>) -> (usize, bool) {
+    out.clear();
+    let mut at = start;
+    loop {
+        at = copy_run(line, at, out);
+        let rest = &line[at..];
+        match rest {
+            [b'\\', b'u', ..] => match colour_len(rest) {
+                Some(used) => at += used,
+                None => return (decode_string(line, start, out), false),
+            },
+            [b'\\', ..] if json::escape_len(rest).is_some() => {
+                let (c, used) = json::escape(rest);
+                out.push(c as u8);
+                at += used;
+            }
+            _ => {
+                let simple =
+                    memchr(ESCAPE, out).is_none() && simdutf8::basic::from_utf8(out).is_ok();
+                return (at + 1, simple);
+            }
+        }
+    }
+}
+
+/// Copies up to the next quote or backslash.
+fn copy_run(line: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
+    let rest = &line[at..];
+    let run = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    out.extend_from_slice(&rest[..run]);
+    at + run
+}
+
+/// The length of a colour that is written in the usual way and whole.
+fn colour_len(rest: &[u8]) -> Option<usize> {
+    let body = rest
+        .strip_prefix(b"\\u001b[")
+        .or_else(|| rest.strip_prefix(b"\\u001B["))?;
+    let parameters = body
+        .iter()
+        .take_while(|byte| matches!(byte, b'0'..=b';' | b'?'));
+    let parameters = parameters.count();
+    let ends = body.get(parameters).is_some_and(u8::is_ascii_alphabetic);
+    ends.then_some(b"\\u001b[".len() + parameters + 1)
 }
 
 #[cfg(test)]

@@ -420,6 +420,7 @@ pub fn inner(raw: &[u8]) -> Cow<'_, str> {
 }
 
 /// The length of the escape that begins here, if it is one that JSON knows.
+#[inline]
 pub(crate) fn escape_len(rest: &[u8]) -> Option<usize> {
     match rest.get(1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
@@ -452,17 +453,19 @@ fn lossy(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 fn unescape(inner: &[u8]) -> String {
-    let mut text = String::with_capacity(inner.len());
+    let mut text = Vec::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(found) = memchr::memchr(b'\\', rest) {
-        text.push_str(&lossy(&rest[..found]));
+        text.extend_from_slice(&rest[..found]);
         rest = &rest[found..];
         let (character, used) = escape(rest);
-        text.push(character);
+        text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
         rest = &rest[used.min(rest.len())..];
     }
-    text.push_str(&lossy(rest));
-    text
+    text.extend_from_slice(rest);
+    // Checked once: output of tools is many short runs between escapes.
+    String::from_utf8(text)
+        .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned())
 }
 
 /// The character that `rest`, which begins with a backslash, stands for, and its length.
