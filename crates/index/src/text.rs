@@ -1,0 +1,5 @@
+//! Ranked search: a full-text index over all transcripts.
+
+pub mod query;
+pub mod snippet;
+pub mod words;
