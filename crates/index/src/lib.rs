@@ -2,5 +2,18 @@
 //!
 //! Everything in here is a cache: it can be deleted at any time and is made again from the
 //! transcripts. This crate is the only one that sees SQLite.
+//!
+//! In reading order: [`db`] opens a file of ours and sees to it that a bad one is never in
+//! the way, [`keep`] tells what is new in a transcript since we last looked, [`facts`] keeps
+//! what was counted per file, [`text`] finds words.
 
+pub mod db;
+mod disk;
+pub mod error;
+pub mod facts;
+pub mod keep;
+mod path;
 pub mod text;
+
+pub use db::{Notice, Schema};
+pub use error::Error;

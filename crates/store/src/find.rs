@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use crate::each;
 use crate::error::{Error, Warning};
+use crate::family;
+use crate::open::{self, Stamp};
 use crate::resolve::Target;
-use crate::{family, open};
 
 /// What a walk found.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,8 @@ pub struct SessionFile {
     pub bytes: u64,
     /// When it was last written, in milliseconds since 1970.
     pub modified: i64,
+    /// What tells whether it is still as it was.
+    pub stamp: Stamp,
     /// The folder beside it with its sub-agents and tool results, if there is one.
     pub beside: Option<PathBuf>,
 }
@@ -64,6 +67,8 @@ pub struct AgentFile {
     pub bytes: u64,
     /// When it was last written, in milliseconds since 1970.
     pub modified: i64,
+    /// What tells whether it is still as it was.
+    pub stamp: Stamp,
 }
 
 /// A file with the name of a transcript that is not a conversation.
@@ -228,6 +233,7 @@ impl Walk {
                 config: place.config.into(),
                 bytes: metadata.len(),
                 modified: open::modified(metadata),
+                stamp: Stamp::of(metadata),
                 beside: None,
                 path,
             });
@@ -278,6 +284,7 @@ impl Walk {
             config: place.config.into(),
             bytes: meta.len(),
             modified: open::modified(meta),
+            stamp: Stamp::of(meta),
             path,
         });
     }
@@ -456,6 +463,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
     let stem = stem(path);
     let folder = path.parent().map(name).unwrap_or_default();
     let (bytes, modified) = (metadata.len(), open::modified(&metadata));
+    let stamp = Stamp::of(&metadata);
     if let Some(id) = stem.strip_prefix("agent-") {
         return Ok(Target::Agent(AgentFile {
             path: path.into(),
@@ -465,6 +473,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
             config: config_of(path),
             bytes,
             modified,
+            stamp,
         }));
     }
     let beside = path.with_extension("");
@@ -475,6 +484,7 @@ pub fn single(path: &Path) -> Result<Target, Error> {
         config: config_of(path),
         bytes,
         modified,
+        stamp,
         beside: beside.is_dir().then_some(beside),
     }))
 }

@@ -196,13 +196,14 @@ fn last_bytes(bytes: &[u8]) -> (u64, &[u8]) {
 /// Taken from what was handed out, not read again afterwards: the file may have changed in
 /// between, and the cursor would vouch for bytes that nobody has seen.
 #[derive(Debug, Default)]
-struct Prints {
+pub struct Prints {
     head: Vec<u8>,
     last: Vec<u8>,
 }
 
 impl Prints {
-    fn read(file: &File, offset: u64) -> io::Result<Prints> {
+    /// Those of the file as it is now.
+    pub fn read(file: &File, offset: u64) -> io::Result<Prints> {
         let len = offset.min(PRINT);
         let bytes = |at: u64| {
             let mut bytes = vec![0; len as usize];
@@ -226,7 +227,8 @@ impl Prints {
         self.last.drain(..over);
     }
 
-    fn cursor(&self, identity: u64, offset: u64, lines: u32) -> Cursor {
+    /// The cursor that remembers them.
+    pub fn cursor(&self, identity: u64, offset: u64, lines: u32) -> Cursor {
         Cursor {
             identity,
             head: hash(&self.head),

@@ -107,14 +107,42 @@ fn read_once(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
+/// What the system says about a file without opening it. When it says the same again, the
+/// file is as it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The file on its disk; zero where the system does not say.
+    pub identity: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub modified: i64,
+}
+
+impl Stamp {
+    /// The stamp in what the system said.
+    pub fn of(metadata: &Metadata) -> Stamp {
+        Stamp {
+            identity: identity(metadata),
+            size: metadata.len(),
+            modified: nanoseconds(metadata),
+        }
+    }
+}
+
 /// When a file was last written, in milliseconds since 1970.
 pub fn modified(metadata: &Metadata) -> i64 {
+    // Towards zero, as always: a time before 1970 is a mistake anyway.
+    nanoseconds(metadata) / 1_000_000
+}
+
+fn nanoseconds(metadata: &Metadata) -> i64 {
     let Ok(time) = metadata.modified() else {
         return 0;
     };
     match time.duration_since(UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
-        Err(before) => -i64::try_from(before.duration().as_millis()).unwrap_or(i64::MAX),
+        Ok(after) => i64::try_from(after.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => -i64::try_from(before.duration().as_nanos()).unwrap_or(i64::MAX),
     }
 }
 

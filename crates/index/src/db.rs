@@ -1,0 +1,419 @@
+//! Opens a database of ours, and sees to it that a bad one is never in the way.
+//!
+//! A database is a cache: one file per concern, so that each can be deleted and none blocks
+//! another. A file that is damaged, of another version or not ours is set aside as
+//! `NAME.aside` and made anew. Files are for their owner alone. Several processes may use one
+//! file; who makes or replaces it holds `NAME.lock`.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use unspool_store::open::identity;
+
+use crate::disk;
+use crate::error::Error;
+
+/// What is in a database.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema {
+    /// The name of its file.
+    pub name: &'static str,
+    /// Another number means other tables, or the same with another meaning.
+    pub version: u32,
+    /// What makes the tables in an empty database.
+    pub sql: &'static str,
+}
+
+/// A database that is ready for use.
+#[derive(Debug)]
+pub struct Opened {
+    /// To read and write.
+    pub connection: Connection,
+    /// What to tell the person, once.
+    pub notice: Option<Notice>,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Which file it is, for [`renew`].
+    pub file: u64,
+}
+
+/// A remark about a cache: one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice(String);
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What tells our files from those of other programs: "unsp".
+const APPLICATION: i32 = 0x756E_7370;
+
+/// Who waits longer than this for a cache would be faster without it.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Making a file anew takes some milliseconds, so this is long.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Opens a database for reading and writing; makes it if need be.
+pub fn open(folder: &Path, schema: &Schema) -> Result<Opened, Error> {
+    let place = Place::new(folder, schema);
+    match place.look()? {
+        Look::Ready(connection) => place.opened(connection, None),
+        Look::Missing | Look::Fresh(_) | Look::Bad(_) => place.make(),
+    }
+}
+
+/// Opens a database that is there for reading only; `None` if there is none that is ready.
+pub fn open_read(folder: &Path, schema: &Schema) -> Result<Option<Connection>, Error> {
+    let place = Place::new(folder, schema);
+    match place.look_as(OpenFlags::SQLITE_OPEN_READ_ONLY)? {
+        Look::Ready(connection) => Ok(Some(connection)),
+        Look::Missing | Look::Fresh(_) | Look::Bad(_) => Ok(None),
+    }
+}
+
+/// Sets a database aside that turned out to be damaged while it was used, and makes it anew;
+/// `damaged` is which file it was, in case another process was faster. Connections to it are
+/// to be closed before.
+pub fn renew(folder: &Path, schema: &Schema, damaged: u64) -> Result<Opened, Error> {
+    let place = Place::new(folder, schema);
+    let lock = place.lock()?;
+    let notice = if place.file() == Some(damaged) {
+        Some(place.set_aside(DAMAGED)?)
+    } else {
+        None
+    };
+    drop(lock);
+    let mut opened = open(folder, schema)?;
+    opened.notice = notice.or(opened.notice);
+    Ok(opened)
+}
+
+/// Runs `job` in a transaction that writes. `false`: somebody else was in the way, and
+/// nothing was written.
+pub fn write(
+    connection: &mut Connection,
+    path: &Path,
+    job: impl FnOnce(&Connection) -> rusqlite::Result<()>,
+) -> Result<bool, Error> {
+    let run = || {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        job(&transaction)?;
+        transaction.commit()
+    };
+    match run().map_err(|why| Error::sql(path, why)) {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_busy() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// A log of writes larger than this is moved into the database by [`settle`]: who opens it
+/// next would read it all.
+const LOG: u64 = 256 << 10;
+
+/// To be called after writing much: moves what was written to where it belongs. Small
+/// writes wait for the next large one, because moving them means waiting for the disk.
+pub fn settle(connection: &Connection, path: &Path) {
+    let large = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > LOG);
+    if large {
+        // Somebody may be reading; then the next one does it.
+        let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    }
+}
+
+/// A database and where it lives.
+struct Place<'a> {
+    folder: &'a Path,
+    schema: &'a Schema,
+    path: PathBuf,
+}
+
+/// What stands in the place of a database.
+enum Look {
+    Missing,
+    /// One without tables: it was begun and never finished.
+    Fresh(Connection),
+    Ready(Connection),
+    /// Something else, and why it cannot be used.
+    Bad(&'static str),
+}
+
+const DAMAGED: &str = "is damaged";
+const FOREIGN: &str = "is not ours";
+const OTHER: &str = "is of another version";
+
+impl<'a> Place<'a> {
+    fn new(folder: &'a Path, schema: &'a Schema) -> Place<'a> {
+        Place {
+            folder,
+            schema,
+            path: folder.join(schema.name),
+        }
+    }
+
+    fn look(&self) -> Result<Look, Error> {
+        self.look_as(OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    fn look_as(&self, flags: OpenFlags) -> Result<Look, Error> {
+        match fs::metadata(&self.path) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => return Err(self.error(io::Error::other("it is not a file"))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Missing),
+            Err(error) => return Err(self.error(error)),
+        }
+        match self.connect(flags) {
+            Ok(look) => Ok(look),
+            Err(error) => match Error::sql(&self.path, error) {
+                Error::Damaged { .. } => Ok(Look::Bad(DAMAGED)),
+                // It was set aside since we looked.
+                Error::Sql { .. } if !self.path.exists() => Ok(Look::Missing),
+                error => Err(error),
+            },
+        }
+    }
+
+    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Look> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(PATIENCE)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        let (application, version) = numbers(&connection)?;
+        if (application, version) == (APPLICATION, self.schema.version) {
+            self.tune(&connection)?;
+            return Ok(Look::Ready(connection));
+        }
+        if application == APPLICATION {
+            return Ok(Look::Bad(OTHER));
+        }
+        let tables = "SELECT count(*) FROM sqlite_schema";
+        let tables: i64 = connection.query_row(tables, [], |row| row.get(0))?;
+        let fresh = (application, version, tables) == (0, 0, 0);
+        Ok(if fresh {
+            Look::Fresh(connection)
+        } else {
+            Look::Bad(FOREIGN)
+        })
+    }
+
+    /// How a connection writes.
+    fn tune(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let writes = !connection.is_readonly(rusqlite::MAIN_DB)?;
+        if writes {
+            self.journal(connection)?;
+            connection.execute_batch("PRAGMA synchronous=normal")?;
+        }
+        Ok(())
+    }
+
+    /// A write-ahead log lets readers and a writer work at once, but not over a network.
+    fn journal(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let ask = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0));
+        let now = ask("PRAGMA journal_mode")?;
+        let remote = disk::is_remote(&self.path);
+        if !remote && (now == "wal" || ask("PRAGMA journal_mode=wal").is_ok_and(|now| now == "wal"))
+        {
+            return Ok(());
+        }
+        // Whoever holds the log now keeps us from leaving it; it works for them, too.
+        let _ = ask("PRAGMA journal_mode=truncate");
+        Ok(())
+    }
+
+    /// Makes the file, unless another process did so while we waited for the lock.
+    fn make(&self) -> Result<Opened, Error> {
+        make_folder(self.folder).map_err(|why| Error::place(self.folder, why))?;
+        let _lock = self.lock()?;
+        let (connection, notice) = match self.look()? {
+            Look::Ready(connection) => (connection, None),
+            Look::Fresh(connection) => (self.fill(connection)?, None),
+            Look::Missing => (self.create()?, None),
+            Look::Bad(why) => {
+                let notice = self.set_aside(why)?;
+                (self.create()?, Some(notice))
+            }
+        };
+        self.opened(connection, notice)
+    }
+
+    fn create(&self) -> Result<Connection, Error> {
+        // Leftovers of a file that somebody deleted are not for the new one.
+        for end in COMPANIONS {
+            remove(&beside(&self.path, end)).map_err(|why| self.error(why))?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        private(&mut options)
+            .open(&self.path)
+            .map_err(|why| self.error(why))?;
+        match self.look()? {
+            Look::Fresh(connection) => self.fill(connection),
+            Look::Ready(connection) => Ok(connection),
+            Look::Missing | Look::Bad(_) => Err(Error::Busy {
+                path: self.path.clone(),
+            }),
+        }
+    }
+
+    fn fill(&self, mut connection: Connection) -> Result<Connection, Error> {
+        let mut run = || {
+            self.tune(&connection)?;
+            let work = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            if numbers(&work)? == (0, 0) {
+                work.execute_batch(self.schema.sql)?;
+                work.pragma_update(None, "user_version", self.schema.version.cast_signed())?;
+                work.pragma_update(None, "application_id", APPLICATION)?;
+            }
+            work.commit()
+        };
+        run().map_err(|why| Error::sql(&self.path, why))?;
+        Ok(connection)
+    }
+
+    /// The log goes first and what is left of it last: a new file must never meet it.
+    fn set_aside(&self, why: &str) -> Result<Notice, Error> {
+        let aside = beside(&self.path, ".aside");
+        let run = || -> io::Result<()> {
+            remove(&aside)?;
+            for end in COMPANIONS {
+                remove(&beside(&aside, end))?;
+                rename(&beside(&self.path, end), &beside(&aside, end))?;
+            }
+            rename(&self.path, &aside)?;
+            COMPANIONS
+                .iter()
+                .try_for_each(|end| remove(&beside(&self.path, end)))
+        };
+        run().map_err(|why| self.error(why))?;
+        Ok(Notice(format!(
+            "the cache `{}` {why}: set aside as `{}` and made anew",
+            self.path.display(),
+            aside.file_name().unwrap_or_default().display()
+        )))
+    }
+
+    fn opened(&self, connection: Connection, notice: Option<Notice>) -> Result<Opened, Error> {
+        let read_only = connection
+            .is_readonly(rusqlite::MAIN_DB)
+            .map_err(|why| Error::sql(&self.path, why))?;
+        if read_only {
+            return Err(self.error(io::ErrorKind::PermissionDenied.into()));
+        }
+        close_to_others(&self.path);
+        Ok(Opened {
+            connection,
+            notice,
+            path: self.path.clone(),
+            file: self.file().unwrap_or_default(),
+        })
+    }
+
+    /// Which file is there now.
+    fn file(&self) -> Option<u64> {
+        fs::metadata(&self.path).ok().as_ref().map(identity)
+    }
+
+    /// Held while a file is made or replaced. `None` where the disk knows no locks.
+    fn lock(&self) -> Result<Option<File>, Error> {
+        let path = beside(&self.path, ".lock");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let file = private(&mut options)
+            .open(&path)
+            .map_err(|why| Error::place(&path, why))?;
+        let since = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::Error(_)) => return Ok(None),
+                Err(TryLockError::WouldBlock) if since.elapsed() > LOCK_PATIENCE => {
+                    return Err(Error::Busy {
+                        path: self.path.clone(),
+                    });
+                }
+                Err(TryLockError::WouldBlock) => sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+
+    fn error(&self, why: io::Error) -> Error {
+        Error::place(&self.path, why)
+    }
+}
+
+/// What SQLite puts beside a database.
+const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+fn numbers(connection: &Connection) -> rusqlite::Result<(i32, u32)> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i32>(0));
+    Ok((
+        number("PRAGMA application_id")?,
+        number("PRAGMA user_version")?.cast_unsigned(),
+    ))
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name: OsString = path.into();
+    name.push(end);
+    name.into()
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    absent_is_fine(fs::remove_file(path))
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    absent_is_fine(fs::rename(from, to))
+}
+
+fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// A file that is for its owner alone; SQLite gives those beside it the same rights.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Takes the rights of others from a file that somebody copied here.
+fn close_to_others(path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let open = |metadata: &fs::Metadata| metadata.permissions().mode() & 0o077 != 0;
+        if !fs::metadata(path).is_ok_and(|metadata| open(&metadata)) {
+            return;
+        }
+        for end in ["", "-wal", "-shm"] {
+            // It can still be used if this fails.
+            let _ = fs::set_permissions(beside(path, end), fs::Permissions::from_mode(0o600));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+}

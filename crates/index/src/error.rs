@@ -1,0 +1,76 @@
+//! Why a cache could not be used. None of it is a reason to stop: the transcripts are there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why a cache could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its folder or file cannot be made or written.
+    #[error("cannot keep a cache at `{}`: {source}", path.display())]
+    Place {
+        /// The folder or file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process holds it for longer than we want to wait.
+    #[error("the cache `{}` is in use", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Its bytes make no sense.
+    #[error("the cache `{}` is damaged", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Anything else.
+    #[error("cannot use the cache `{}`: {source}", path.display())]
+    Sql {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+impl Error {
+    /// What SQLite's error means for this file.
+    pub fn sql(path: &Path, source: rusqlite::Error) -> Error {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path },
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => Error::Damaged { path },
+            Some(ErrorCode::DiskFull) => Error::Place {
+                path,
+                source: io::ErrorKind::StorageFull.into(),
+            },
+            Some(ErrorCode::ReadOnly) => Error::Place {
+                path,
+                source: io::ErrorKind::ReadOnlyFilesystem.into(),
+            },
+            _ => Error::Sql { path, source },
+        }
+    }
+
+    pub(crate) fn place(path: &Path, source: io::Error) -> Error {
+        Error::Place {
+            path: path.into(),
+            source,
+        }
+    }
+
+    /// Whether somebody else was in the way, which is nothing to tell about.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Error::Busy { .. })
+    }
+
+    /// Whether the file is to be set aside: see [`crate::db::renew`].
+    pub fn is_damaged(&self) -> bool {
+        matches!(self, Error::Damaged { .. })
+    }
+}

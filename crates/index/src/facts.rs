@@ -1,0 +1,200 @@
+//! What was counted in each file, so that only new lines are counted.
+//!
+//! What the facts of a file are is not known here: they are bytes that somebody makes and
+//! understands, under the number of their format.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, Row, params};
+use unspool_store::follow::Cursor;
+
+use crate::db::{self, Notice, Opened, Schema};
+use crate::error::Error;
+use crate::keep::Mark;
+use crate::path;
+
+const SCHEMA: Schema = Schema {
+    name: "usage.db",
+    version: 1,
+    sql: "CREATE TABLE files (
+            path BLOB PRIMARY KEY,
+            identity INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            head INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            offset INTEGER NOT NULL,
+            lines INTEGER NOT NULL,
+            facts BLOB NOT NULL
+          );",
+};
+
+/// The facts of all files.
+#[derive(Debug)]
+pub struct Facts {
+    folder: PathBuf,
+    schema: Schema,
+    /// `None` only while a damaged file is exchanged.
+    opened: Option<Opened>,
+}
+
+/// What we know of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Up to where.
+    pub mark: Mark,
+    /// What was counted there.
+    pub blob: Vec<u8>,
+}
+
+impl Facts {
+    /// Opens the facts in a folder of ours; `format` is the number of what is in the bytes,
+    /// and facts of another format are none.
+    pub fn open(folder: &Path, format: u32) -> Result<(Facts, Option<Notice>), Error> {
+        let schema = Schema {
+            version: SCHEMA.version << 20 | format & 0xF_FFFF,
+            ..SCHEMA
+        };
+        let mut opened = db::open(folder, &schema)?;
+        let notice = opened.notice.take();
+        let facts = Facts {
+            folder: folder.into(),
+            schema,
+            opened: Some(opened),
+        };
+        Ok((facts, notice))
+    }
+
+    /// All that is known. A file that turns out to be damaged is made anew, which is told.
+    pub fn load(&mut self) -> Result<(HashMap<PathBuf, Kept>, Option<Notice>), Error> {
+        let opened = self.opened()?;
+        match select(&opened.connection).map_err(|why| Error::sql(&opened.path, why)) {
+            Ok(known) => Ok((known, None)),
+            Err(error) if error.is_damaged() => Ok((HashMap::new(), self.renew()?)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Keeps what changed and forgets what is gone. `false`: somebody else was writing, and
+    /// nothing was kept; the next one who counts will do it.
+    pub fn save(
+        &mut self,
+        changed: &[(PathBuf, Mark, Vec<u8>)],
+        gone: &[PathBuf],
+    ) -> Result<bool, Error> {
+        if changed.is_empty() && gone.is_empty() {
+            return Ok(true);
+        }
+        let opened = self.opened()?;
+        let saved = db::write(&mut opened.connection, &opened.path, |work| {
+            delete(work, gone)?;
+            insert(work, changed)
+        });
+        match saved {
+            Ok(saved) => {
+                db::settle(&opened.connection, &opened.path);
+                Ok(saved)
+            }
+            Err(error) if error.is_damaged() => {
+                self.renew()?;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Forgets a file whose facts make no sense.
+    pub fn forget(&mut self, path: &Path) -> Result<bool, Error> {
+        self.save(&[], &[path.into()])
+    }
+
+    fn opened(&mut self) -> Result<&mut Opened, Error> {
+        if self.opened.is_none() {
+            self.opened = Some(db::open(&self.folder, &self.schema)?);
+        }
+        self.opened.as_mut().ok_or_else(|| Error::Damaged {
+            path: self.folder.join(self.schema.name),
+        })
+    }
+
+    fn renew(&mut self) -> Result<Option<Notice>, Error> {
+        // Closed first: the new file must not meet the log of the old one.
+        let file = self.opened.take().map(|opened| opened.file);
+        let mut opened = db::renew(&self.folder, &self.schema, file.unwrap_or_default())?;
+        let notice = opened.notice.take();
+        self.opened = Some(opened);
+        Ok(notice)
+    }
+}
+
+fn select(connection: &Connection) -> rusqlite::Result<HashMap<PathBuf, Kept>> {
+    let sql = "SELECT path, identity, size, modified, head, last, offset, lines, facts FROM files";
+    let mut statement = connection.prepare(sql)?;
+    let mut rows = statement.query([])?;
+    let mut known = HashMap::new();
+    while let Some(row) = rows.next()? {
+        if let Some(path) = row.get_ref(0)?.as_bytes().ok().and_then(path::from_bytes) {
+            let blob = row.get_ref(8)?.as_blob().unwrap_or_default().to_vec();
+            let mark = mark(row, 1)?;
+            known.insert(path, Kept { mark, blob });
+        }
+    }
+    Ok(known)
+}
+
+fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<Mark> {
+    let number = |at: usize| row.get::<_, i64>(first + at);
+    let word = |at: usize| number(at).map(i64::cast_unsigned);
+    Ok(Mark {
+        size: word(1)?,
+        modified: number(2)?,
+        cursor: Cursor {
+            identity: word(0)?,
+            head: word(3)?,
+            last: word(4)?,
+            offset: word(5)?,
+            lines: row.get(first + 6)?,
+        },
+    })
+}
+
+fn insert(connection: &Connection, changed: &[(PathBuf, Mark, Vec<u8>)]) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let mut statement = connection.prepare(sql)?;
+    for (path, mark, blob) in changed {
+        // A name that cannot be written down is counted anew each time.
+        let Some(path) = path::bytes(path) else {
+            continue;
+        };
+        let Cursor {
+            identity,
+            head,
+            last,
+            offset,
+            lines,
+        } = mark.cursor;
+        statement.execute(params![
+            path,
+            identity.cast_signed(),
+            mark.size.cast_signed(),
+            mark.modified,
+            head.cast_signed(),
+            last.cast_signed(),
+            offset.cast_signed(),
+            lines,
+            blob,
+        ])?;
+    }
+    Ok(())
+}
+
+fn delete(connection: &Connection, gone: &[PathBuf]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("DELETE FROM files WHERE path = ?")?;
+    for path in gone {
+        if let Some(path) = path::bytes(path) {
+            statement.execute([path])?;
+        }
+    }
+    Ok(())
+}

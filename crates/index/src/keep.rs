@@ -1,0 +1,160 @@
+//! What is new in a transcript since we last looked.
+//!
+//! A [`Mark`] says how a file was and up to where it was read: always the end of a line.
+//! When device, inode, size and time are as before, the file is not even opened. When it
+//! grew, the bytes before the mark are compared by their hashes, at most two kilobytes, and
+//! reading goes on there. Anything else is another file and is read from its top.
+//!
+//! Bytes behind the last newline may be half a line and are never covered by a mark: who
+//! wants them reads them again each time.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use unspool_store::Error;
+use unspool_store::follow::{Cursor, Prints};
+use unspool_store::open::{self, Stamp};
+
+/// How a file was when we read it, and up to where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The place behind the last whole line, and the hashes of the bytes before it.
+    pub cursor: Cursor,
+    /// How large the file was; more than the offset if its last line had not ended.
+    pub size: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub modified: i64,
+}
+
+/// What a file is to one who has a mark of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// As it was.
+    Same,
+    /// Longer than it was: to be read on at the offset if [`Mark::holds`].
+    Grew,
+    /// Another file, or written anew: to be read from its top.
+    Other,
+}
+
+/// What a file is now, judged without opening it.
+pub fn compare(mark: &Mark, stamp: &Stamp) -> Known {
+    if *stamp == mark.stamp() {
+        Known::Same
+    } else if stamp.identity == mark.cursor.identity && stamp.size > mark.size {
+        Known::Grew
+    } else {
+        // Also one that was written again without growing: only its ends are remembered,
+        // and the change may be between them.
+        Known::Other
+    }
+}
+
+impl Mark {
+    /// Marks the end of the last line that ends before `stamp.size`.
+    ///
+    /// Taken before the file is read, and read up to `cursor.offset` only, a mark never
+    /// vouches for bytes that nobody has seen: what changes later changes the stamp or the
+    /// hashes. Lines are not counted; who knows how many they are sets `cursor.lines`.
+    pub fn take(file: &File, stamp: Stamp) -> io::Result<Mark> {
+        Mark::take_after(file, stamp, 0)
+    }
+
+    /// The same for one who knows that a line ends at `start`.
+    fn take_after(file: &File, stamp: Stamp, start: u64) -> io::Result<Mark> {
+        let offset = last_line_end(file, start, stamp.size)?;
+        let cursor = Prints::read(file, offset)?.cursor(stamp.identity, offset, 0);
+        Ok(Mark {
+            cursor,
+            size: stamp.size,
+            modified: stamp.modified,
+        })
+    }
+
+    /// What the system said about the file.
+    pub fn stamp(&self) -> Stamp {
+        Stamp {
+            identity: self.cursor.identity,
+            size: self.size,
+            modified: self.modified,
+        }
+    }
+
+    /// Behind the last whole line.
+    pub fn offset(&self) -> u64 {
+        self.cursor.offset
+    }
+
+    /// Whether the bytes before the offset are still those that were read.
+    pub fn holds(&self, file: &File) -> io::Result<bool> {
+        let Cursor {
+            identity,
+            offset,
+            lines,
+            ..
+        } = self.cursor;
+        Ok(Prints::read(file, offset)?.cursor(identity, offset, lines) == self.cursor)
+    }
+}
+
+/// A file that is to be read on, or anew.
+#[derive(Debug)]
+pub struct News {
+    /// The file. It may have grown beyond `mark` already; that is for the next time.
+    pub file: File,
+    /// Where to begin: the offset of the old mark, or 0.
+    pub start: u64,
+    /// How many lines end before `start`, if the old mark knew.
+    pub lines: u32,
+    /// What to keep once the lines between `start` and its offset are read.
+    pub mark: Mark,
+}
+
+impl News {
+    /// Whether what was kept about this file still counts.
+    pub fn goes_on(&self) -> bool {
+        self.start > 0
+    }
+}
+
+/// Opens a file and finds out from where it is to be read.
+pub fn news(path: &Path, known: Option<&Mark>) -> Result<News, Error> {
+    let (file, metadata) = open::open(path)?;
+    let run = || -> io::Result<_> {
+        let stamp = Stamp::of(&metadata);
+        let old = match known.filter(|mark| compare(mark, &stamp) != Known::Other) {
+            Some(mark) if mark.holds(&file)? => mark.cursor,
+            _ => Cursor::default(),
+        };
+        Ok((old, Mark::take_after(&file, stamp, old.offset)?))
+    };
+    let (old, mark) = run().map_err(|why| Error::io(path, why))?;
+    Ok(News {
+        file,
+        start: old.offset,
+        lines: old.lines,
+        mark,
+    })
+}
+
+const STEP: u64 = 16 << 10;
+
+/// Behind the last newline between two offsets; `start` if there is none.
+fn last_line_end(file: &File, start: u64, end: u64) -> io::Result<u64> {
+    // Most files end with a whole line, so that one byte tells.
+    let mut step = 1;
+    let mut buffer = Vec::new();
+    let mut end = end;
+    while end > start {
+        let from = end.saturating_sub(step).max(start);
+        buffer.resize((end - from) as usize, 0);
+        let read = open::read_at(file, &mut buffer, from)?;
+        if let Some(at) = memchr::memrchr(b'\n', &buffer[..read]) {
+            return Ok(from + at as u64 + 1);
+        }
+        end = from;
+        step = STEP;
+    }
+    Ok(start)
+}
