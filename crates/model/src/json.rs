@@ -352,9 +352,11 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_escape(&self, at: usize) -> Scan<usize> {
-        match self.bytes.get(at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
-            Some(b'u') if hex4(self.bytes, at + 2).is_some() => Ok(at + 6),
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        if let Some(len) = escape_len(rest) {
+            return Ok(at + len);
+        }
+        match rest.get(1) {
             None => Err(Bad {
                 at,
                 why: "the text ends inside a string",
@@ -405,12 +407,25 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
 ///
 /// Half a surrogate pair and bytes that are not UTF-8 become U+FFFD; nothing fails.
 pub fn string(raw: &[u8]) -> Cow<'_, str> {
-    let inner = raw.strip_prefix(b"\"").unwrap_or(raw);
-    let inner = inner.strip_suffix(b"\"").unwrap_or(inner);
-    if memchr::memchr(b'\\', inner).is_none() {
-        return lossy(inner);
+    let start = raw.strip_prefix(b"\"").unwrap_or(raw);
+    inner(start.strip_suffix(b"\"").unwrap_or(start))
+}
+
+/// Like [`string`], for what stands between the quotes.
+pub fn inner(raw: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', raw).is_none() {
+        return lossy(raw);
     }
-    Cow::Owned(unescape(inner))
+    Cow::Owned(unescape(raw))
+}
+
+/// The length of the escape that begins here, if it is one that JSON knows.
+pub(crate) fn escape_len(rest: &[u8]) -> Option<usize> {
+    match rest.get(1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => hex4(rest, 2).map(|_| 6),
+        _ => None,
+    }
 }
 
 /// Like [`string`], but stops after about `limit` bytes of text.

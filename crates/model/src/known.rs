@@ -14,6 +14,12 @@ pub fn is_field(name: &str) -> bool {
     find(FIELDS, name).is_some()
 }
 
+/// Whether a field of this name only says which, when or how: ids, times, names of kinds. What
+/// it holds is not text that somebody wrote.
+pub fn is_mark(name: &str) -> bool {
+    find(MARKS, name).is_some()
+}
+
 /// Whether a field of this name was seen in `message`.
 pub fn is_message_field(name: &str) -> bool {
     find(MESSAGE_FIELDS, name).is_some()
@@ -117,6 +123,70 @@ const LABELS: &[&str] = &[
     "tools-used",
     "user",
     "worktree-state",
+];
+
+/// Fields that hold no text.
+const MARKS: &[&str] = &[
+    "agentId",
+    "bridgeSessionId",
+    "commandUuid",
+    "cwd",
+    "deliveryId",
+    "effort",
+    "entrypoint",
+    "forkedFrom",
+    "gitBranch",
+    "hash",
+    "id",
+    "interruptedMessageId",
+    "leafUuid",
+    "level",
+    "logicalParentUuid",
+    "madeBy",
+    "messageId",
+    "mode",
+    "model",
+    "operation",
+    "origin",
+    "ownerAccountUuid",
+    "ownerOrganizationUuid",
+    "parentLastUuid",
+    "parentSessionId",
+    "parentToolUseID",
+    "parentUuid",
+    "perTurnEffort",
+    "permissionMode",
+    "promptId",
+    "promptSource",
+    "querySource",
+    "refusedUserMessageUuid",
+    "renderedRole",
+    "requestDigest",
+    "requestId",
+    "requestRef",
+    "requestedModel",
+    "role",
+    "sessionId",
+    "session_id",
+    "shapeHash",
+    "signature",
+    "slug",
+    "snapshotMessageId",
+    "sourceToolAssistantUUID",
+    "sourceToolUseID",
+    "startTime",
+    "stop_reason",
+    "subtype",
+    "timestamp",
+    "toolUseID",
+    "toolUseId",
+    "tool_use_id",
+    "turnOrigin",
+    "type",
+    "usage",
+    "userType",
+    "uuid",
+    "version",
 ];
 
 /// Types of content block.
@@ -348,7 +418,7 @@ mod tests {
 
     #[test]
     fn the_lists_are_sorted_so_that_they_can_be_searched() {
-        for list in [LABELS, BLOCKS, MESSAGE_FIELDS, BLOCK_FIELDS, FIELDS] {
+        for list in [LABELS, MARKS, BLOCKS, MESSAGE_FIELDS, BLOCK_FIELDS, FIELDS] {
             assert!(list.is_sorted());
         }
         assert!(is_field("parentUuid") && !is_field("neverSeen"));

@@ -35,6 +35,7 @@ pub mod known;
 pub mod log;
 pub mod session;
 pub mod tally;
+pub mod text;
 pub mod time;
 pub mod tool;
 pub mod usage;

@@ -113,6 +113,11 @@ pub fn touch(name: &str) -> Touch {
     known(name).map_or(Touch::None, |tool| tool.touch)
 }
 
+/// Whether an input field of this name holds the path of a file, whatever the tool.
+pub fn is_path(field: &str) -> bool {
+    matches!(field, "file_path" | "filePath" | "notebook_path" | "path")
+}
+
 /// Whether the tool starts a sub-agent.
 pub fn is_agent(name: &str) -> bool {
     matches!(name, "Task" | "Agent")
