@@ -33,6 +33,7 @@ pub mod input;
 pub mod json;
 pub mod known;
 pub mod log;
+pub mod secrets;
 pub mod session;
 pub mod tally;
 pub mod text;

@@ -1,0 +1,222 @@
+//! The finder of secrets: keys, tokens and passwords in a text.
+//!
+//! Pure: a text in, places out. The index leaves out what it finds, screens mask it, editing
+//! and sending replace it, and all of them use this one. The rules are data
+//! (`data/secrets.json`, most of them from Gitleaks); this code knows no format of any token.
+//!
+//! One pass over the text looks for the anchors of all rules at once: short literals that
+//! every match must hold. Only where an anchor stands is the expression of its rule tried,
+//! and only from there, so ordinary text costs little more than the pass. Expressions are
+//! compiled when their anchor is first met.
+//!
+//! Texts must be decoded: JSON escapes and terminal codes inside a secret hide it.
+//!
+//! ```
+//! use unspool_model::secrets::Secrets;
+//!
+//! let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
+//! let text = format!("git push https://me:{token}@example.com");
+//! let secrets = Secrets::standard();
+//! assert_eq!(secrets.mask(&text), "git push https://me:[REDACTED:github-pat]@example.com");
+//! assert_eq!(secrets.mask("nothing here"), "nothing here");
+//! ```
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+mod judge;
+mod pattern;
+mod rule;
+mod values;
+
+use rule::{Level, Rules};
+use values::Values;
+
+/// What a masked secret begins with; the rule and `]` follow.
+const MASK: &str = "[REDACTED:";
+
+/// A place that should not be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret<'s> {
+    /// Where the secret itself is, without the name in front of it. On character boundaries.
+    pub range: Range<usize>,
+    /// Which rule found it, or the name of the value.
+    pub rule: &'s str,
+}
+
+/// What to look for.
+///
+/// Cheap to clone and to share between threads.
+#[derive(Clone, Debug)]
+pub struct Secrets {
+    rules: &'static Rules,
+    values: Option<Arc<Values>>,
+}
+
+/// What one rule found, before overlaps are settled.
+#[derive(Clone, Debug)]
+struct Found<'s> {
+    range: Range<usize>,
+    name: &'s str,
+    level: Level,
+    order: usize,
+}
+
+impl Secrets {
+    /// The rules everybody uses.
+    pub fn standard() -> &'static Secrets {
+        static STANDARD: OnceLock<Secrets> = OnceLock::new();
+        STANDARD.get_or_init(|| Secrets {
+            rules: Rules::standard(),
+            values: None,
+        })
+    }
+
+    /// These rules, and literal values that are known to be secret, by name: those of the
+    /// environment, say. Values under twelve bytes are ignored, because they would be found
+    /// everywhere.
+    pub fn with_values<N, V>(&self, values: impl IntoIterator<Item = (N, V)>) -> Secrets
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let known = self.values.iter().flat_map(|values| values.pairs());
+        let new = values.into_iter();
+        let new = new.map(|(name, value)| (name.as_ref().to_owned(), value.as_ref().to_owned()));
+        Secrets {
+            rules: self.rules,
+            values: Values::new(known.chain(new)).map(Arc::new),
+        }
+    }
+
+    /// The ids of the rules, and in a few words what each finds.
+    pub fn rules(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let list = self.rules.list.iter();
+        list.map(|rule| (rule.id.as_str(), rule.about.as_str()))
+    }
+
+    /// The secrets of a text, in order, none overlapping another.
+    ///
+    /// Where several rules find the same place, the most specific one names it, and the
+    /// place covers all they found.
+    pub fn find<'s>(&'s self, text: &str) -> Vec<Secret<'s>> {
+        let mut found = self.rules.find(text);
+        if let Some(values) = &self.values {
+            values.find(text, &mut found);
+        }
+        if found.is_empty() {
+            return Vec::new();
+        }
+        found.retain(|one| !is_masked(text, &one.range));
+        settle(text, found)
+    }
+
+    /// Whether there is any.
+    pub fn has(&self, text: &str) -> bool {
+        !self.find(text).is_empty()
+    }
+
+    /// The text with `[REDACTED:rule]` in place of each secret.
+    pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.mask_with(text, |_, rule| format!("{MASK}{rule}]"))
+    }
+
+    /// The text with something else in place of each secret, given the secret and its rule.
+    ///
+    /// What is put in place should begin with `[REDACTED:` and end with `]`, or it may be
+    /// taken for a secret again.
+    pub fn mask_with<'a>(
+        &self,
+        text: &'a str,
+        mut place: impl FnMut(&str, &str) -> String,
+    ) -> Cow<'a, str> {
+        let mut masked = Cow::Borrowed(text);
+        // Once more, because a secret can hide behind the one in front of it: it ends the
+        // word that the other begins.
+        for _ in 0..16 {
+            let found = self.find(&masked);
+            if found.is_empty() {
+                break;
+            }
+            masked = Cow::Owned(replace(&masked, &found, &mut place));
+        }
+        masked
+    }
+}
+
+fn replace(
+    text: &str,
+    secrets: &[Secret<'_>],
+    place: &mut impl FnMut(&str, &str) -> String,
+) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut done = 0;
+    for secret in secrets {
+        masked.push_str(&text[done..secret.range.start]);
+        masked.push_str(&place(&text[secret.range.clone()], secret.rule));
+        done = secret.range.end;
+    }
+    masked.push_str(&text[done..]);
+    masked
+}
+
+/// Whether a place lies in something already masked.
+fn is_masked(text: &str, range: &Range<usize>) -> bool {
+    let bytes = text.as_bytes();
+    let near = range.start.saturating_sub(200)..text.len().min(range.start + MASK.len());
+    let Some(at) = memchr::memmem::rfind(&bytes[near.clone()], MASK.as_bytes()) else {
+        return false;
+    };
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(byte);
+    let rule = near.start + at + MASK.len();
+    let end = rule + bytes[rule..].iter().take_while(is_name).count();
+    bytes.get(end) == Some(&b']') && range.end <= end + 1
+}
+
+/// Joins what overlaps, and lets the most specific rule name it.
+fn settle<'s>(text: &str, mut found: Vec<Found<'s>>) -> Vec<Secret<'s>> {
+    found.sort_by_key(|one| (one.range.start, one.range.end));
+    let mut settled: Vec<Found<'s>> = Vec::with_capacity(found.len());
+    for one in found {
+        match settled.last_mut() {
+            Some(last) if one.range.start < last.range.end => last.join(one),
+            _ => settled.push(one),
+        }
+    }
+    let secrets = settled.into_iter().map(|one| Secret {
+        range: whole(text, one.range),
+        rule: one.name,
+    });
+    secrets.collect()
+}
+
+impl<'s> Found<'s> {
+    fn join(&mut self, other: Found<'s>) {
+        let range = self.range.start..self.range.end.max(other.range.end);
+        if other.rank() > self.rank() {
+            *self = other;
+        }
+        self.range = range;
+    }
+
+    /// More specific is more; of equals the longer, then the one listed first.
+    fn rank(&self) -> (Level, usize, std::cmp::Reverse<usize>) {
+        (self.level, self.range.len(), std::cmp::Reverse(self.order))
+    }
+}
+
+/// A range widened to whole characters: expressions see bytes.
+fn whole(text: &str, range: Range<usize>) -> Range<usize> {
+    let (mut start, mut end) = (range.start, range.end);
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    start..end
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! The rules: read from data, and looked for by their anchors.
+
+use std::sync::OnceLock;
+
+use aho_corasick::automaton::Automaton;
+use aho_corasick::dfa::DFA;
+use aho_corasick::{Anchored, MatchKind};
+use serde::Deserialize;
+
+use super::Found;
+use super::judge::{self, Doubts};
+use super::pattern::Pattern;
+
+const DATA: &str = include_str!("../../data/secrets.json");
+
+/// How far a match may reach if its rule does not say. Bounds what a text made to
+/// be slow can cost: an expression without end reads no further.
+const REACH: usize = 2048;
+
+/// How sure a rule is of what it found; more is surer.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    /// Something called a key, or a token.
+    Generic,
+    /// Told by what stands before it: the name of a service, a header, an address.
+    Context,
+    /// Told by its own form.
+    Format,
+    /// A known value.
+    Value,
+}
+
+/// One rule.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rule {
+    pub(super) id: String,
+    pub(super) about: String,
+    /// Whose rule it is, and so whose licence applies.
+    #[serde(rename = "from")]
+    _origin: String,
+    pub(super) level: Level,
+    /// Its first group that took part is the secret, or all of it.
+    pub(super) regex: Pattern,
+    /// Literals, in lower case. Every match has one at its start, or at most `back` bytes
+    /// behind it.
+    pub(super) anchors: Vec<String>,
+    #[serde(default)]
+    pub(super) back: usize,
+    /// The bytes that may follow the anchor; empty for any. Saves trying the expression.
+    #[serde(default)]
+    then: String,
+    #[serde(default)]
+    reach: Option<usize>,
+    /// Only what is less regular than this is a secret (Shannon, bits per byte).
+    #[serde(default)]
+    pub(super) entropy: f64,
+    /// Only with a digit in it: words have none, random letters and digits do.
+    #[serde(default)]
+    pub(super) digit: bool,
+    /// Not if the secret, the match with the name in front, or the line looks like this.
+    #[serde(default)]
+    pub(super) not: Vec<Pattern>,
+    #[serde(default)]
+    pub(super) not_match: Vec<Pattern>,
+    #[serde(default)]
+    pub(super) not_line: Vec<Pattern>,
+    /// Not with an ordinary word in it.
+    #[serde(default)]
+    pub(super) stopwords: bool,
+}
+
+/// The data file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Data {
+    #[serde(rename = "source")]
+    _source: String,
+    allow: Vec<Pattern>,
+    allow_words: Vec<String>,
+    rules: Vec<Rule>,
+    stopwords: Vec<String>,
+}
+
+/// All rules.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) list: Vec<Rule>,
+    pub(super) doubts: Doubts,
+    /// Finds the anchors of all rules in one pass.
+    search: Option<DFA>,
+    /// The rules of each anchor, and what saves trying them.
+    trials: Vec<Vec<Trial>>,
+}
+
+/// A rule to try where an anchor stands.
+#[derive(Debug)]
+struct Trial {
+    rule: usize,
+    /// No word may go on into the anchor.
+    is_word_start: bool,
+    /// Which bytes may follow it.
+    then: Option<Box<[bool; 256]>>,
+}
+
+impl Rules {
+    pub(super) fn standard() -> &'static Rules {
+        static RULES: OnceLock<Rules> = OnceLock::new();
+        RULES.get_or_init(|| Rules::read(DATA))
+    }
+
+    /// Rules from data. Data that makes no sense has none; a test sees that ours does.
+    fn read(data: &str) -> Rules {
+        let data: Option<Data> = serde_json::from_str(data).ok();
+        let (list, doubts) = data.map_or_else(Default::default, |data| {
+            let doubts = Doubts::new(data.allow, data.allow_words, data.stopwords);
+            (data.rules, doubts)
+        });
+        let (anchors, trials) = trials(&list);
+        Rules {
+            search: search(&anchors),
+            list,
+            doubts,
+            trials,
+        }
+    }
+
+    /// What all rules find, overlaps and all.
+    pub(super) fn find<'s>(&'s self, text: &str) -> Vec<Found<'s>> {
+        let mut found = Vec::new();
+        let Some(search) = &self.search else {
+            return found;
+        };
+        let bytes = text.as_bytes();
+        let Ok(mut state) = search.start_state(Anchored::No) else {
+            return found;
+        };
+        for (place, byte) in bytes.iter().enumerate() {
+            state = search.next_state(Anchored::No, state, *byte);
+            if search.is_special(state) && search.is_match(state) {
+                for nth in 0..search.match_len(state) {
+                    let anchor = search.match_pattern(state, nth);
+                    let end = place + 1;
+                    let start = end - search.pattern_len(anchor);
+                    for trial in &self.trials[anchor.as_usize()] {
+                        if trial.is_worth_it(bytes, start, end) {
+                            self.attempt(trial.rule, text, start, &mut found);
+                        }
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Tries a rule wherever its match could begin, given where an anchor is.
+    fn attempt<'s>(&'s self, order: usize, text: &str, anchor: usize, found: &mut Vec<Found<'s>>) {
+        let back = self.list[order].back;
+        for start in anchor.saturating_sub(back)..=anchor {
+            found.extend(self.at(order, text, start));
+        }
+    }
+
+    /// What a rule finds exactly here.
+    pub(super) fn at<'s>(&'s self, order: usize, text: &str, start: usize) -> Option<Found<'s>> {
+        let rule = &self.list[order];
+        let reach = rule.reach.unwrap_or(REACH);
+        let end = text.len().min(start.saturating_add(reach));
+        let hit = rule.regex.at(text, start..end)?;
+        let range = judge::is_secret(rule, &self.doubts, text, &hit)?;
+        Some(Found {
+            range,
+            name: &rule.id,
+            level: rule.level,
+            order,
+        })
+    }
+}
+
+impl Trial {
+    fn new(order: usize, rule: &Rule) -> Trial {
+        let regex = rule.regex.text.trim_start_matches("(?i)");
+        let then = (!rule.then.is_empty()).then(|| {
+            let mut bytes = Box::new([false; 256]);
+            for byte in rule.then.bytes() {
+                bytes[usize::from(byte)] = true;
+            }
+            bytes
+        });
+        Trial {
+            rule: order,
+            is_word_start: rule.back == 0 && regex.starts_with(r"\b"),
+            then,
+        }
+    }
+
+    /// A look at the two neighbours of the anchor, much cheaper than the expression.
+    fn is_worth_it(&self, bytes: &[u8], start: usize, end: usize) -> bool {
+        if self.is_word_start && start > 0 && is_word(bytes[start - 1]) {
+            return false;
+        }
+        let Some(then) = &self.then else {
+            return true;
+        };
+        bytes.get(end).is_some_and(|byte| then[usize::from(*byte)])
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The anchors of all rules, each once, and the rules that have it.
+fn trials(list: &[Rule]) -> (Vec<&str>, Vec<Vec<Trial>>) {
+    let mut anchors: Vec<&str> = Vec::new();
+    let mut trials: Vec<Vec<Trial>> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for (order, rule) in list.iter().enumerate() {
+        for anchor in &rule.anchors {
+            let place = *places.entry(anchor.as_str()).or_insert_with(|| {
+                anchors.push(anchor);
+                trials.push(Vec::new());
+                anchors.len() - 1
+            });
+            trials[place].push(Trial::new(order, rule));
+        }
+    }
+    (anchors, trials)
+}
+
+fn search(anchors: &[&str]) -> Option<DFA> {
+    let mut builder = DFA::builder();
+    let search = builder
+        .match_kind(MatchKind::Standard)
+        .ascii_case_insensitive(true)
+        .build(anchors);
+    search.ok()
+}
