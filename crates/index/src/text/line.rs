@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use unspool_model::block::BlockKind;
 use unspool_model::entry::{Entry, Kind};
+use unspool_model::secrets::Secrets;
 use unspool_model::text::{self, Where};
 use unspool_model::tool;
 
@@ -196,7 +197,7 @@ impl Calls {
 
 /// The one place where text is masked before anything is made of it.
 pub fn masked(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
+    Secrets::standard().mask(text)
 }
 
 /// The id of the call whose result holds this place of the line.
