@@ -11,6 +11,7 @@ mod fuzz;
 mod generate;
 mod measure;
 mod needs;
+mod prices;
 mod soak;
 mod test;
 
@@ -68,6 +69,11 @@ const TASKS: &[Task] = &[
         name: "differential",
         about: "compare our reader with the Python SDK's",
         run: differential::run,
+    },
+    Task {
+        name: "prices",
+        about: "make the table of prices that comes with the program",
+        run: prices::run,
     },
     Task {
         name: "measure",

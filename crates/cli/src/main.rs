@@ -5,6 +5,7 @@ mod commands;
 mod demo;
 mod failure;
 mod own;
+mod progress;
 mod ui;
 mod when;
 mod world;

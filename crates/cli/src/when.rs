@@ -26,6 +26,22 @@ pub fn parse(text: &str, now: Time, zone: &TimeZone) -> Result<Time, Failure> {
     })
 }
 
+/// Reads a time up to which something counts: a day counts to its end.
+pub fn end(text: &str, now: Time, zone: &TimeZone) -> Result<Time, Failure> {
+    let start = parse(text, now, zone)?;
+    let is_day = matches!(text, "today" | "yesterday")
+        || text.parse::<Date>().is_ok_and(|_| text.len() == 10);
+    if !is_day {
+        return Ok(start);
+    }
+    let day = start.timestamp().to_zoned(zone.clone()).date();
+    let next = day
+        .tomorrow()
+        .ok()
+        .and_then(|day| day.to_zoned(zone.clone()).ok());
+    Ok(next.map_or(start, |next| Time(next.timestamp().as_millisecond())))
+}
+
 fn ago(text: &str, now: Time) -> Option<Time> {
     let unit = text.chars().last()?;
     let number: i64 = text[..text.len() - unit.len_utf8()]

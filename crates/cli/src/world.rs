@@ -4,11 +4,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use unspool_model::price::Prices;
 use unspool_model::time::Time;
 use unspool_model::view::profile::Profile;
 use unspool_store::dirs;
 use unspool_store::family::{self, Family};
 use unspool_store::find::{self, Found};
+use unspool_store::project;
 use unspool_store::resolve::{self, Target};
 
 use crate::demo::Demo;
@@ -68,6 +70,13 @@ impl World {
 
     /// All sessions, with one warning for each thing that could not be read.
     pub fn found(&self) -> Result<Found, Failure> {
+        let mut found = self.walk()?;
+        found.identify_agents();
+        Ok(found)
+    }
+
+    /// All files by their places alone; none is opened.
+    pub fn walk(&self) -> Result<Found, Failure> {
         let (mut present, mut absent) = (Vec::new(), Vec::new());
         for dir in &self.dirs {
             match dirs::check(dir) {
@@ -90,8 +99,7 @@ impl World {
                 None => {}
             }
         }
-        let mut found = find::find(&present);
-        found.identify_agents();
+        let found = find::find(&present);
         for warning in &found.warnings {
             self.ui.warn(&warning.to_string());
         }
@@ -159,12 +167,24 @@ impl World {
         Ok(found)
     }
 
+    /// What models cost.
+    pub fn prices(&self) -> Prices {
+        Prices::bundled().clone()
+    }
+
     /// There is nothing to read on this machine.
     pub fn no_sessions(&self) -> Failure {
         Failure::nothing(format!("no sessions in {}", places(&self.dirs))).hint(
             "try `--demo` for the bundled recordings, or name a folder with `--claude-dir DIR`",
         )
     }
+}
+
+/// Whether a project is the one that somebody named: by its name, its path or a part of it.
+pub fn is_project(project: &str, wanted: &str) -> bool {
+    project::project_name(project).eq_ignore_ascii_case(wanted)
+        || project::same_path(project, wanted)
+        || project.to_lowercase().contains(&wanted.to_lowercase())
 }
 
 fn places(dirs: &[PathBuf]) -> String {

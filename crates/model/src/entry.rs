@@ -6,6 +6,7 @@
 //! Payloads stay in the file; an entry says where.
 
 mod read;
+pub mod reply;
 
 use std::borrow::Cow;
 

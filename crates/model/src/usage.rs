@@ -2,6 +2,8 @@
 
 use std::ops::AddAssign;
 
+use crate::price::Prices;
+
 /// Tokens of one message, or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
@@ -92,12 +94,7 @@ impl std::iter::Sum for Usage {
     }
 }
 
-/// How many tokens fit into the context of a model, as far as its name tells.
+/// How many tokens fit into the context of a model, by the table that comes with the program.
 pub fn context_limit(model: &str, seen: u64) -> Option<u64> {
-    // Cloud providers put their own names in front: `us.anthropic.claude-…`.
-    if !model.contains("claude") {
-        return None;
-    }
-    let long = model.contains("[1m]") || seen > 200_000;
-    Some(if long { 1_000_000 } else { 200_000 })
+    Prices::bundled().limit(model, seen)
 }

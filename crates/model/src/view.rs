@@ -19,3 +19,4 @@ mod strict;
 pub mod transcript;
 pub mod tree;
 pub mod turns;
+pub mod usage;

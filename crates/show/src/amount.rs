@@ -75,6 +75,39 @@ pub fn count(number: u64, one: &str) -> String {
     }
 }
 
+/// `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `$0.0042`, `$1.05`, `$1,234.50`.
+pub fn dollars(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.01 {
+        return format!("${usd:.4}");
+    }
+    let cents = (usd * 100.0).round() as u64;
+    format!("${}.{:02}", grouped(cents / 100), cents % 100)
+}
+
+/// `84.1k 42%`: tokens, and how much of the limit they fill.
+pub fn fullness(count: u64, limit: Option<u64>) -> String {
+    match limit.filter(|limit| *limit > 0) {
+        Some(limit) => {
+            let percent = u128::from(count) * 100 / u128::from(limit);
+            format!("{} {percent:>2}%", tokens(count))
+        }
+        None => tokens(count),
+    }
+}
+
 /// `14:02`.
 pub fn clock(time: Time, zone: &TimeZone) -> String {
     time.timestamp()
@@ -148,6 +181,23 @@ mod tests {
             ("12 B".to_owned(), "2.0 kB".to_owned())
         );
         assert_eq!(tokens(u64::MAX), "18446744073.7G");
+    }
+
+    #[test]
+    fn money_has_two_decimals_unless_it_is_very_little() {
+        for (usd, text) in [
+            (0.0, "$0.00"),
+            (0.004_21, "$0.0042"),
+            (0.999, "$1.00"),
+            (1234.5, "$1,234.50"),
+            (1_000_000.0, "$1,000,000.00"),
+        ] {
+            assert_eq!(dollars(usd), text);
+        }
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(fullness(84_100, Some(200_000)), "84.1k 42%");
+        assert_eq!(fullness(84_100, None), "84.1k");
     }
 
     #[test]

@@ -78,6 +78,8 @@ pub struct OtherFile {
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
+    /// What tells whether it is still as it was.
+    pub stamp: Stamp,
     /// Why it does not count.
     pub why: &'static str,
 }
@@ -147,6 +149,7 @@ impl Found {
                 self.others.push(OtherFile {
                     path: agent.path,
                     bytes: agent.bytes,
+                    stamp: agent.stamp,
                     why: "a warm-up, not a sub-agent",
                 });
                 continue;
@@ -293,6 +296,7 @@ impl Walk {
         self.found.others.push(OtherFile {
             path,
             bytes: metadata.len(),
+            stamp: Stamp::of(metadata),
             why,
         });
     }

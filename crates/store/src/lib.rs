@@ -23,6 +23,7 @@ pub mod read;
 pub mod resolve;
 pub mod scan;
 pub mod side;
+pub mod spent;
 
 pub use error::{Error, Warning};
 pub use find::{AgentFile, Found, OtherFile, SessionFile, find};

@@ -225,6 +225,27 @@ impl Source for FileSource {
     }
 }
 
+/// The numbers of the lines that begin at these places, which rise; the file is read once.
+pub fn line_numbers(file: &File, places: &[u64]) -> io::Result<Vec<u32>> {
+    let mut numbers = Vec::with_capacity(places.len());
+    let mut buffer = vec![0; 1 << 20];
+    let (mut at, mut lines) = (0, 0usize);
+    for &place in places {
+        while at < place {
+            let want = usize::try_from(place - at).unwrap_or(usize::MAX);
+            let want = want.min(buffer.len());
+            let read = read_at(file, &mut buffer[..want], at)?;
+            if read == 0 {
+                break;
+            }
+            lines += memchr::memchr_iter(b'\n', &buffer[..read]).count();
+            at += read as u64;
+        }
+        numbers.push(u32::try_from(lines + 1).unwrap_or(u32::MAX));
+    }
+    Ok(numbers)
+}
+
 fn count_lines(file: &File, end: u64) -> io::Result<u32> {
     let mut buffer = vec![0; 1 << 20];
     let (mut at, mut lines) = (0, 0usize);

@@ -24,7 +24,7 @@ use unspool_store::read::Reader;
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::when;
-use crate::world::World;
+use crate::world::{World, is_project};
 
 /// Arguments of `ls`.
 #[derive(Debug, Default, Args)]
@@ -92,7 +92,7 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         rows.extend(orphans(world, &found, now));
     }
     rows.retain(|row| {
-        let fits = |wanted: &String| is_project(row, wanted);
+        let fits = |wanted: &String| is_project(&row.project, wanted);
         let recent = since.is_none_or(|since| {
             row.last
                 .as_deref()
@@ -126,14 +126,6 @@ fn state(name: &str) -> Result<State, Failure> {
         Failure::failed(format!("`{name}` is no status"))
             .hint("write working, waiting_for_approval, waiting_for_input, idle or error")
     })
-}
-
-fn is_project(row: &SessionRow, wanted: &str) -> bool {
-    let name = project::project_name(&row.project);
-    let lower = wanted.to_lowercase();
-    name.eq_ignore_ascii_case(wanted)
-        || project::same_path(&row.project, wanted)
-        || row.project.to_lowercase().contains(&lower)
 }
 
 /// What reading one session gives.

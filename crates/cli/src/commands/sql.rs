@@ -1,15 +1,250 @@
 //! `sql`: SQL over all sessions.
 
+mod answer;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
 use clap::Args;
+use serde::Serialize;
+use unspool_index::spending::Spendings;
+use unspool_index::tables::Tables;
+use unspool_index::tables::query::{Asked, Refused};
+use unspool_index::tables::views::VIEWS;
+use unspool_show::amount;
+use unspool_show::style::{Line, Paint};
 
 use crate::failure::Failure;
+use crate::progress::Bar;
 use crate::world::World;
+use answer::Form;
 
 /// Arguments of `sql`.
 #[derive(Debug, Args)]
-pub struct SqlArgs {}
+#[command(after_help = "Examples:
+  unspool sql 'SELECT title, turns, last FROM sessions ORDER BY last DESC LIMIT 10'
+  unspool sql 'SELECT name, count(*) FROM calls GROUP BY name ORDER BY 2 DESC'
+  unspool sql --csv 'SELECT substr(at, 1, 10) AS day, sum(cost_usd) FROM usage GROUP BY day'
+  unspool sql --schema         views and columns
+  unspool sql - < query.sql    the query from standard input
 
-/// Does it.
-pub fn run(_world: &World, _args: &SqlArgs) -> Result<(), Failure> {
-    Err(Failure::failed("under construction"))
+The tables are brought up to date first; only sessions that changed are read. Queries can only
+read. Times are text in UTC; secrets in texts are masked. Exit codes: 0 also when there are no
+rows, 2 when the query is wrong.")]
+pub struct SqlArgs {
+    /// One SELECT statement; `-` reads it from standard input
+    #[arg(required_unless_present = "schema")]
+    pub query: Option<String>,
+
+    /// Print the views, their columns and what they mean
+    #[arg(long, conflicts_with_all = ["query", "csv"])]
+    pub schema: bool,
+
+    /// Print rows as CSV, with a line of names first
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
 }
+
+/// Answers a question.
+pub fn run(world: &World, args: &SqlArgs) -> Result<(), Failure> {
+    let Some(query) = &args.query else {
+        return schema(world);
+    };
+    let query = match query.as_str() {
+        "-" => from_stdin()?,
+        _ => query.clone(),
+    };
+    // A mistake is told before anything is read.
+    Asked::check(&query).map_err(|why| refused(&query, why))?;
+    let asked = up_to_date(world)?;
+    let form = match (world.ui.json, args.csv) {
+        (true, _) => Form::Json,
+        (_, true) => Form::Csv,
+        _ => Form::Table,
+    };
+    let style = world.ui.style();
+    let mut answer = answer::Answer::new(form, world.ui.out(), &style);
+    let rows = asked
+        .ask(&query, &mut answer)
+        .map_err(|why| refused(&query, why))?;
+    answer.finish()?;
+    if form == Form::Table && world.ui.is_terminal() {
+        world.ui.note(&amount::count(rows, "row"));
+    }
+    Ok(())
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    let mut query = String::new();
+    let read = std::io::stdin().read_to_string(&mut query);
+    read.map_err(|why| Failure::failed(format!("cannot read the query: {why}")))?;
+    Ok(query)
+}
+
+/// The tables, brought up to date.
+fn up_to_date(world: &World) -> Result<Asked, Failure> {
+    let mut found = world.walk()?;
+    if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
+        return Err(world.no_sessions());
+    }
+    let kept = world.demo.is_none();
+    let mut spendings = Spendings::open(kept.then_some(world.own.cache.as_path()));
+    spendings.update(&found);
+    for note in spendings.notes() {
+        world.ui.warn(&note);
+    }
+    found.identify_agents();
+    let mut tables = open(world, kept)?;
+    let mut bar = Bar::new(&world.ui, "reading sessions");
+    let done = tables.refresh(&found, &mut |done, all| bar.show(done, all));
+    bar.clear();
+    let done = done.map_err(Failure::failed)?;
+    let notices = done.notice.iter().map(ToString::to_string);
+    let warnings = done.warnings.iter().map(ToString::to_string);
+    notices
+        .chain(warnings)
+        .for_each(|text| world.ui.warn(&text));
+    let counted = tables
+        .count(&spendings, &world.prices())
+        .map_err(Failure::failed)?;
+    if done.held_up || !counted {
+        world
+            .ui
+            .note("another unspool is reading sessions right now: the newest may be missing");
+    }
+    world.ui.detail(&format!(
+        "{} read, {} gone",
+        amount::count(done.read as u64, "session"),
+        done.gone
+    ));
+    tables.read_only().map_err(Failure::failed)
+}
+
+/// Where nothing can be kept, everything is read.
+fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
+    if kept {
+        match Tables::open(&folder(world)) {
+            Ok((tables, notice)) => {
+                if let Some(notice) = notice {
+                    world.ui.warn(&notice.to_string());
+                }
+                return Ok(tables);
+            }
+            Err(error) => world
+                .ui
+                .warn(&format!("{error}; reading everything instead")),
+        }
+    }
+    Tables::in_memory().map_err(Failure::failed)
+}
+
+/// Each set of config folders has tables of its own, so that asking about one does not throw
+/// away what was read of another.
+fn folder(world: &World) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    for dir in &world.dirs {
+        let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.clone());
+        real.as_os_str().hash(&mut hasher);
+    }
+    let name = format!("{:016x}", hasher.finish());
+    world.own.cache.join("sql").join(name)
+}
+
+/// What is wrong with a query, and where.
+fn refused(query: &str, why: Refused) -> Failure {
+    let hint = "see the views and their columns with `unspool sql --schema`";
+    match why {
+        Refused::Io(error) => error.into(),
+        Refused::Empty => Failure::failed(why).hint(hint),
+        Refused::Open => Failure::failed(why).hint("write the values into the query"),
+        Refused::Several => Failure::failed(why).hint("ask them one by one"),
+        Refused::Writes => Failure::failed(why)
+            .hint("only SELECT is possible: the tables are made from transcripts"),
+        Refused::Sql { message, at } => {
+            let place = at.map_or_else(String::new, |at| place(query, at));
+            Failure::failed(format!("{message}{place}")).hint(hint)
+        }
+    }
+}
+
+/// The line of the query and a mark below the place.
+fn place(query: &str, at: usize) -> String {
+    let Some(before) = query.get(..at) else {
+        return String::new();
+    };
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    let line = query[start..].lines().next().unwrap_or_default();
+    let column = Line::of(Paint::PLAIN, &query[start..at]).width();
+    format!("\n  {line}\n  {}^", " ".repeat(column))
+}
+
+/// A view, for machines.
+#[derive(Serialize)]
+struct ViewRow {
+    view: &'static str,
+    about: &'static str,
+    columns: Vec<ColumnRow>,
+}
+
+/// A column of a view, for machines.
+#[derive(Serialize)]
+struct ColumnRow {
+    name: &'static str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    about: &'static str,
+}
+
+fn schema(world: &World) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    let color = world.ui.style().color;
+    for view in VIEWS {
+        if world.ui.json {
+            let columns = view.columns.iter().map(|column| ColumnRow {
+                name: column.name,
+                kind: column.kind.name(),
+                about: column.about,
+            });
+            let row = ViewRow {
+                view: view.name,
+                about: view.about,
+                columns: columns.collect(),
+            };
+            world.ui.row(&mut out, &row)?;
+            continue;
+        }
+        let mut head = Line::of(Paint::BOLD, view.name);
+        head.push(Paint::PLAIN, &format!(": {}", view.about));
+        head.write(&mut out, color)?;
+        for column in view.columns {
+            let (name, kind) = (column.name, column.kind.name());
+            let mut line = Line::of(Paint::PLAIN, &format!("  {name:<16}"));
+            line.push(Paint::DIM, &format!("{kind:<9}"));
+            line.push(Paint::PLAIN, column.about);
+            line.write(&mut out, color)?;
+        }
+        writeln!(out)?;
+    }
+    if !world.ui.json {
+        out.write_all(ADVICE.as_bytes())?;
+    }
+    Ok(out.flush()?)
+}
+
+const ADVICE: &str = "\
+Times are text such as 2026-01-03T15:44:58.325Z (UTC): they sort and compare as they are,
+substr(at, 1, 10) is the day, and date(at, 'localtime') the local one.
+
+What each project cost this month:
+  SELECT project, round(sum(cost_usd), 2) AS usd FROM usage
+  WHERE at >= date('now', 'start of month') GROUP BY project ORDER BY usd DESC
+
+Calls that failed, by tool:
+  SELECT name, count(*) AS calls, sum(status = 'error') AS failed FROM calls
+  GROUP BY name ORDER BY failed DESC
+
+Files that most sessions changed:
+  SELECT path, count(DISTINCT session) AS sessions, sum(added) AS added FROM files
+  WHERE edits + writes > 0 GROUP BY path ORDER BY sessions DESC LIMIT 20
+";

@@ -1,15 +1,252 @@
-//! `usage`: tokens and cost.
+//! `usage`: tokens and cost, each message once.
 
-use clap::Args;
+mod explain;
+mod report;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use unspool_index::spending::Spendings;
+use unspool_model::price::Prices;
+use unspool_model::spent::Spending;
+use unspool_model::time::Time;
+use unspool_model::view::usage::group::{Books, Per, Place};
+use unspool_model::view::usage::{self, Counted};
+use unspool_store::spent::{Source, places};
 
 use crate::failure::Failure;
-use crate::world::World;
+use crate::when;
+use crate::world::{World, is_project};
 
 /// Arguments of `usage`.
 #[derive(Debug, Args)]
-pub struct UsageArgs {}
+#[command(after_help = "Examples:
+  unspool usage                        tokens and cost per day
+  unspool usage month --by model       per month and model
+  unspool usage session --since 7d     sessions of the last week, with how full they are
+  unspool usage block --live           the current window of five hours, refreshed
+  unspool usage day --explain today    how a number came about
+  unspool usage --json | jq -s 'map(.cost_usd) | add'
 
-/// Does it.
-pub fn run(_world: &World, _args: &UsageArgs) -> Result<(), Failure> {
-    Err(Failure::failed("under construction"))
+A message counts once, on the day of its first line, however many lines and files repeat it.
+Sub-agents count in their session. Prices are those of `unspool prices`; a model without a
+price makes the cost of its row unknown (`?`, null), never 0.")]
+pub struct UsageArgs {
+    /// What to sum up by
+    #[arg(value_enum, default_value = "day")]
+    pub per: Grouping,
+
+    /// Only messages since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    #[arg(long, value_name = "T")]
+    pub since: Option<String>,
+
+    /// Only messages until then; a day counts to its end
+    #[arg(long, value_name = "T")]
+    pub until: Option<String>,
+
+    /// Also tell these apart
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    pub by: Vec<Grouping>,
+
+    /// Only this project: its name, its directory, or a part of it
+    #[arg(long, value_name = "P")]
+    pub project: Option<String>,
+
+    /// Tell sub-agents apart from their sessions
+    #[arg(long)]
+    pub own: bool,
+
+    /// Say how a row came about: its day, session, project or model, as the row names it
+    #[arg(long, value_name = "ROW")]
+    pub explain: Option<String>,
+
+    /// Refresh until stopped
+    #[arg(long, conflicts_with = "explain")]
+    pub live: bool,
+
+    /// Read every file anew, and keep nothing
+    #[arg(long)]
+    pub no_cache: bool,
+}
+
+/// What usage can be summed up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Grouping {
+    /// Days of the local zone, or of `--timezone`
+    #[value(alias = "daily")]
+    Day,
+    /// Weeks, from Monday
+    #[value(alias = "weekly")]
+    Week,
+    /// Months
+    #[value(alias = "monthly")]
+    Month,
+    /// Sessions, sub-agents included
+    #[value(alias = "sessions")]
+    Session,
+    /// Projects
+    #[value(alias = "projects")]
+    Project,
+    /// Models
+    #[value(alias = "models")]
+    Model,
+    /// Windows of five hours, as the limits of plans go by
+    #[value(alias = "blocks")]
+    Block,
+}
+
+impl Grouping {
+    fn per(self) -> Per {
+        match self {
+            Grouping::Day => Per::Day,
+            Grouping::Week => Per::Week,
+            Grouping::Month => Per::Month,
+            Grouping::Session => Per::Session,
+            Grouping::Project => Per::Project,
+            Grouping::Model => Per::Model,
+            Grouping::Block => Per::Block,
+        }
+    }
+}
+
+/// The messages that count, and everything about them that rows are made of.
+pub struct Account<'a> {
+    /// Every file.
+    pub sources: Vec<&'a Source>,
+    /// What each says.
+    pub files: Vec<&'a Spending>,
+    /// Where each belongs.
+    pub places: Vec<Place>,
+    /// The messages that count.
+    pub counted: Vec<Counted>,
+    /// The file of each session itself.
+    mains: HashMap<String, usize>,
+}
+
+impl<'a> Account<'a> {
+    fn of(spendings: &'a Spendings) -> Account<'a> {
+        let (sources, files) = spendings.files();
+        let places = places(&sources, &files);
+        let counted = usage::count(&files);
+        let mains = (0..)
+            .zip(&places)
+            .filter(|(_, place)| place.agent.is_none());
+        let mains = mains.filter_map(|(at, place)| Some((place.session.clone()?, at)));
+        Account {
+            mains: mains.collect(),
+            sources,
+            files,
+            places,
+            counted,
+        }
+    }
+
+    /// The file of a session itself.
+    pub fn main(&self, session: Option<&str>) -> Option<usize> {
+        session.and_then(|id| self.mains.get(id).copied())
+    }
+
+    /// The same, to be grouped.
+    pub fn books<'b>(&'b self, prices: &'b Prices, world: &'b World) -> Books<'b> {
+        Books {
+            files: &self.files,
+            places: &self.places,
+            counted: &self.counted,
+            prices,
+            zone: world.ui.zone(),
+        }
+    }
+}
+
+/// Which messages are wanted.
+pub struct Filter {
+    since: Option<Time>,
+    until: Option<Time>,
+    project: Option<String>,
+}
+
+impl Filter {
+    fn new(world: &World, args: &UsageArgs) -> Result<Filter, Failure> {
+        let (now, zone) = (world.now(), world.ui.zone());
+        let since = args.since.as_deref();
+        let until = args.until.as_deref();
+        let filter = Filter {
+            since: since.map(|text| when::parse(text, now, zone)).transpose()?,
+            until: until.map(|text| when::end(text, now, zone)).transpose()?,
+            project: args.project.clone(),
+        };
+        match (filter.since, filter.until) {
+            (Some(since), Some(until)) if since >= until => {
+                Err(Failure::failed("`--since` is not before `--until`"))
+            }
+            _ => Ok(filter),
+        }
+    }
+
+    fn lets(&self, one: &Counted, places: &[Place]) -> bool {
+        let after = self
+            .since
+            .is_none_or(|since| one.at.is_some_and(|at| at >= since));
+        let before = self
+            .until
+            .is_none_or(|until| one.at.is_some_and(|at| at < until));
+        let project = &places[one.file as usize].project;
+        let fits = self
+            .project
+            .as_ref()
+            .is_none_or(|wanted| is_project(project, wanted));
+        after && before && fits
+    }
+}
+
+/// How often `--live` looks.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Sums up.
+pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
+    let filter = Filter::new(world, args)?;
+    let prices = world.prices();
+    let cache = (!args.no_cache && world.demo.is_none()).then_some(world.own.cache.as_path());
+    let mut spendings = Spendings::open(cache);
+    let mut shown = Vec::new();
+    loop {
+        let found = world.walk()?;
+        if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
+            return Err(world.no_sessions());
+        }
+        spendings.update(&found);
+        for note in spendings.notes() {
+            world.ui.warn(&note);
+        }
+        let account = Account::of(&spendings);
+        let mut out = Vec::new();
+        if let Some(row) = &args.explain {
+            explain::write(world, args, &account, &prices, &filter, row, &mut out)?;
+        } else {
+            report::write(world, args, &account, &prices, &filter, &mut out)?;
+        }
+        if !args.live {
+            let mut stdout = world.ui.out();
+            stdout.write_all(&out)?;
+            return Ok(stdout.flush()?);
+        }
+        if out != shown {
+            show(world, &out)?;
+            shown = out;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Shows what `--live` has found, in the place of what it showed before.
+fn show(world: &World, text: &[u8]) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    if world.ui.is_terminal() && !world.ui.json {
+        // Home, and clear what is below.
+        out.write_all(b"\x1b[H\x1b[2J")?;
+    }
+    out.write_all(text)?;
+    Ok(out.flush()?)
 }

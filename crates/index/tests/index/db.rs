@@ -53,10 +53,10 @@ fn a_log_of_writes_is_used_and_a_large_one_is_emptied() {
         .unwrap();
     assert_eq!(mode, "wal");
     let log = dir.path().join("things.db-wal");
-    let text = "x".repeat(1 << 20);
+    let text = "x".repeat(2 << 20);
     let sql = "INSERT INTO things VALUES (1, ?)";
     opened.connection.execute(sql, [&text]).unwrap();
-    assert!(fs::metadata(&log).unwrap().len() > 1 << 20);
+    assert!(fs::metadata(&log).unwrap().len() > 2 << 20);
     db::settle(&opened.connection, &opened.path);
     assert_eq!(fs::metadata(&log).unwrap().len(), 0);
 }

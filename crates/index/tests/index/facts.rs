@@ -118,9 +118,10 @@ fn damage(folder: &Path) {
     let path = folder.join("usage.db");
     let size = fs::metadata(&path).unwrap().len();
     let file = File::options().write(true).open(&path).unwrap();
+    const PAGE: u64 = 8192;
     let noise = [0xA5; 512];
-    for page in 1..size / 4096 {
-        std::os::unix::fs::FileExt::write_at(&file, &noise, page * 4096).unwrap();
+    for page in 1..size / PAGE {
+        std::os::unix::fs::FileExt::write_at(&file, &noise, page * PAGE).unwrap();
     }
 }
 
@@ -128,7 +129,7 @@ fn damage(folder: &Path) {
 #[test]
 fn damage_that_shows_late_is_set_aside_too() {
     let dir = tempfile::tempdir().unwrap();
-    let rows: Vec<_> = (0..300).map(|n| row(n, &"x".repeat(2000))).collect();
+    let rows: Vec<_> = (0..800).map(|n| row(n, &"x".repeat(2000))).collect();
     assert!(facts(dir.path()).save(&rows, &[]).unwrap());
     damage(dir.path());
     let mut facts = facts(dir.path());
@@ -136,6 +137,6 @@ fn damage_that_shows_late_is_set_aside_too() {
     assert!(known.is_empty());
     assert!(notice.unwrap().to_string().contains("is damaged"));
     assert!(facts.save(&rows, &[]).unwrap());
-    assert_eq!(facts.load().unwrap().0.len(), 300);
+    assert_eq!(facts.load().unwrap().0.len(), 800);
     assert!(dir.path().join("usage.db.aside").exists());
 }

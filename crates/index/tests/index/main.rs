@@ -5,3 +5,4 @@
 mod db;
 mod facts;
 mod keep;
+mod tables;

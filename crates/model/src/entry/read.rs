@@ -412,7 +412,7 @@ fn nested_text(c: &mut Cursor<'_>, wanted: &str) -> Read<Option<String>> {
 }
 
 /// The message head, and the role it names.
-fn message<'a>(
+pub(super) fn message<'a>(
     c: &mut Cursor<'a>,
     line: &[u8],
     blocks: Option<&mut Vec<Block>>,
@@ -447,7 +447,7 @@ fn message<'a>(
 }
 
 /// The `usage` of a message: tokens, and what else decides the price.
-pub(crate) fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
+fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
     let mut usage = Usage::default();
     let mut terms = Terms::default();
     let mut writes = 0;
@@ -568,7 +568,7 @@ fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
 }
 
 /// `data.message` of an `agent_progress` line is a whole line of the sub-agent.
-fn copied(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<MessageHead>> {
+pub(super) fn copied(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<MessageHead>> {
     let mut copy = None;
     c.object(|c, key| {
         match key {

@@ -19,6 +19,7 @@ mod corpus;
 mod generated;
 mod hostile;
 mod make;
+mod prices;
 mod regressions;
 mod resume_rules;
 mod rules_graph;

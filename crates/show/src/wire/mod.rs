@@ -11,6 +11,7 @@ pub mod file;
 pub mod graph;
 pub mod session;
 pub mod turn;
+pub mod usage;
 
 use schemars::Schema;
 
@@ -29,6 +30,8 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("context", || schemars::schema_for!(file::ContextRow)),
     ("fault", || schemars::schema_for!(check::FaultRow)),
     ("verdict", || schemars::schema_for!(check::VerdictRow)),
+    ("usage", || schemars::schema_for!(usage::UsageSum)),
+    ("usage_trace", || schemars::schema_for!(usage::UsageTrace)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

@@ -1,0 +1,350 @@
+//! How a row of `usage` came about: files, messages, what was dropped, and prices.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use unspool_model::price::Prices;
+use unspool_model::view::usage::group::{Per, Row};
+use unspool_model::view::usage::{self, Counted, Fate};
+use unspool_show::amount;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::usage::UsageTrace;
+use unspool_store::open::line_numbers;
+
+use super::report::{keys, name};
+use super::{Account, Filter, UsageArgs};
+use crate::failure::Failure;
+use crate::when;
+use crate::world::World;
+
+/// A message of a file, and what became of it.
+struct Trace<'a> {
+    file: usize,
+    message: u32,
+    fate: Fate,
+    one: Option<&'a Counted>,
+}
+
+/// Writes how the row came about that somebody named.
+pub fn write(
+    world: &World,
+    args: &UsageArgs,
+    account: &Account<'_>,
+    prices: &Prices,
+    filter: &Filter,
+    wanted: &str,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let books = account.books(prices, world);
+    let per = keys(args);
+    let rows = books.group(&per, |one| filter.lets(one, &account.places));
+    let fitting: Vec<&Row> = rows
+        .iter()
+        .filter(|row| is_named(world, &per, row, wanted))
+        .collect();
+    if fitting.is_empty() {
+        let some: Vec<String> = rows
+            .iter()
+            .rev()
+            .take(5)
+            .map(|(keys, _)| name(per[0], &keys[0]))
+            .collect();
+        return Err(
+            Failure::nothing(format!("no row is called `{wanted}`")).hint(format!(
+                "write one as `unspool usage` names it, such as {}",
+                some.join(", ")
+            )),
+        );
+    }
+    let mut is_member = vec![false; account.counted.len()];
+    let members = fitting.iter().flat_map(|(_, sum)| &sum.members);
+    members.for_each(|&at| is_member[at as usize] = true);
+    let traces = traces(account, &is_member, &fitting);
+    if world.ui.json {
+        return rows_out(world, account, prices, &traces, out);
+    }
+    for row in &fitting {
+        headline(&per, row, out)?;
+    }
+    files(account, &traces).write(out, &world.ui.style())?;
+    writeln!(out)?;
+    priced(account, prices, &traces).write(out, &world.ui.style())?;
+    writeln!(out)?;
+    for line in dropped(&traces, account) {
+        writeln!(out, "{line}")?;
+    }
+    let date = prices.date();
+    writeln!(out, "Prices of {date}; one row per message with `--json`.")?;
+    Ok(())
+}
+
+/// A day may also be called `today`, a session by the start of its id.
+fn is_named(world: &World, per: &[Per], (keys, _): &Row, wanted: &str) -> bool {
+    let called = name(per[0], &keys[0]);
+    let day = || {
+        let time = when::parse(wanted, world.now(), world.ui.zone()).ok()?;
+        Some(amount::day(time, world.ui.zone()))
+    };
+    match per[0] {
+        Per::Day => called == wanted || day().is_some_and(|day| called == day),
+        Per::Session => wanted.len() >= 4 && called.starts_with(wanted),
+        Per::Project => crate::world::is_project(&called, wanted),
+        Per::Model => called == wanted || called.contains(wanted),
+        _ => called.starts_with(wanted),
+    }
+}
+
+/// What became of the row's messages, and of those of its sessions that do not count.
+fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Vec<Trace<'a>> {
+    let mut touched = vec![false; account.files.len()];
+    let members = rows.iter().flat_map(|(_, sum)| &sum.members);
+    members.for_each(|&at| touched[account.counted[at as usize].file as usize] = true);
+    let between = |at| {
+        let in_row = |(_, sum): &&&Row| sum.first <= at && at <= sum.last;
+        rows.iter().any(|row| in_row(&row))
+    };
+    let all = usage::fates(&account.files, &account.counted);
+    let wanted = all
+        .into_iter()
+        .filter(|&(file, message, fate, of)| match of {
+            Some(of) => is_member[of as usize],
+            // What the client wrote belongs to no row; it is told where it stands.
+            None => {
+                let spent = &account.files[file as usize].messages[message as usize];
+                fate == Fate::Synthetic && touched[file as usize] && between(spent.at)
+            }
+        });
+    wanted
+        .map(|(file, message, fate, of)| Trace {
+            file: file as usize,
+            message,
+            fate,
+            one: of.map(|of| &account.counted[of as usize]),
+        })
+        .collect()
+}
+
+fn rows_out(
+    world: &World,
+    account: &Account<'_>,
+    prices: &Prices,
+    traces: &[Trace<'_>],
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let lines = lines(account, traces);
+    for (trace, line) in traces.iter().zip(lines) {
+        let spending = account.files[trace.file];
+        let spent = &spending.messages[trace.message as usize];
+        let place = &account.places[trace.file];
+        let counts = trace.one.filter(|_| trace.fate == Fate::Counted);
+        // Where it counts, with what other files say about it.
+        let usage = counts.map_or(spent.usage, |one| one.usage);
+        let model = spending.model(spent);
+        let row = UsageTrace {
+            message: spending.id(spent).to_owned(),
+            fate: trace.fate.name().to_owned(),
+            path: account.sources[trace.file].path.display().to_string(),
+            line,
+            lines: spent.lines,
+            session: place.session.clone(),
+            agent: place.agent.clone(),
+            at: spent.at.map(|at| at.to_string()),
+            model: model.map(str::to_owned),
+            version: spending.version(spent).map(str::to_owned),
+            input: usage.input,
+            output: usage.output,
+            cache_read: usage.cache_read,
+            cache_write_5m: usage.cache_write_5m,
+            cache_write_1h: usage.cache_write_1h,
+            floor: counts.is_some_and(|one| one.floor(&account.files).is_some()),
+            price: model
+                .and_then(|model| prices.find(model))
+                .map(|price| price.name.clone()),
+            cost_usd: counts
+                .and_then(|one| one.cost(&account.files, prices))
+                .map(|cost| cost.usd()),
+        };
+        world.ui.row(out, &row)?;
+    }
+    Ok(())
+}
+
+/// The number of the line that each message begins with; each file is read once.
+fn lines(account: &Account<'_>, traces: &[Trace<'_>]) -> Vec<u32> {
+    let mut offsets: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
+    let offset =
+        |trace: &Trace<'_>| account.files[trace.file].messages[trace.message as usize].offset;
+    for trace in traces {
+        offsets.entry(trace.file).or_default().push(offset(trace));
+    }
+    let mut known: BTreeMap<(usize, u64), u32> = BTreeMap::new();
+    for (file, mut places) in offsets {
+        places.sort_unstable();
+        places.dedup();
+        let numbers = numbers(&account.sources[file].path, &places);
+        known.extend(
+            places
+                .into_iter()
+                .zip(numbers)
+                .map(|(place, line)| ((file, place), line)),
+        );
+    }
+    let line = |trace: &Trace<'_>| known.get(&(trace.file, offset(trace))).copied();
+    traces
+        .iter()
+        .map(|trace| line(trace).unwrap_or(0))
+        .collect()
+}
+
+/// A file that is gone meanwhile has no lines.
+fn numbers(path: &Path, places: &[u64]) -> Vec<u32> {
+    let read = File::open(path).and_then(|file| line_numbers(&file, places));
+    read.unwrap_or_else(|_| vec![0; places.len()])
+}
+
+fn headline(per: &[Per], (keys, sum): &Row, out: &mut dyn Write) -> Result<(), Failure> {
+    let names: Vec<String> = per
+        .iter()
+        .zip(keys)
+        .map(|(per, key)| name(*per, key))
+        .collect();
+    let cost = sum.cost().map_or_else(
+        || "unknown cost".to_owned(),
+        |cost| amount::dollars(cost.usd()),
+    );
+    let usage = sum.usage;
+    writeln!(
+        out,
+        "{}: {} messages, {cost}\n  input {}  output {}  cache read {}  cache write 5m {}  1h {}\n",
+        unspool_show::clean::text(&names.join(" · ")),
+        amount::grouped(sum.messages),
+        amount::grouped(usage.input),
+        amount::grouped(usage.output),
+        amount::grouped(usage.cache_read),
+        amount::grouped(usage.cache_write_5m),
+        amount::grouped(usage.cache_write_1h),
+    )?;
+    Ok(())
+}
+
+/// Files, with how much of each counts and how much does not.
+fn files(account: &Account<'_>, traces: &[Trace<'_>]) -> Table {
+    let mut table = Table::new(vec![
+        Column::path("file", 24),
+        Column::number("counted"),
+        Column::number("lines"),
+        Column::number("in older files"),
+        Column::number("copies"),
+    ]);
+    let mut per_file: BTreeMap<usize, [u64; 4]> = BTreeMap::new();
+    for trace in traces.iter().filter(|trace| trace.fate != Fate::Synthetic) {
+        let spent = &account.files[trace.file].messages[trace.message as usize];
+        let row = per_file.entry(trace.file).or_default();
+        match trace.fate {
+            Fate::Counted => row[0] += 1,
+            Fate::Elsewhere => row[2] += 1,
+            Fate::Copy => row[3] += 1,
+            Fate::Synthetic => {}
+        }
+        row[1] += u64::from(spent.lines);
+    }
+    for (file, counts) in per_file {
+        let path = account.sources[file].path.display().to_string();
+        table.row(std::iter::once(path).chain(counts.iter().map(|count| amount::grouped(*count))));
+    }
+    table
+}
+
+/// Models, with the price that each was counted at.
+fn priced(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> Table {
+    let mut table = Table::new(vec![
+        Column::flexible("model", 12),
+        Column::number("messages"),
+        Column::flexible("price", 12),
+        Column::number("in"),
+        Column::number("out"),
+        Column::number("read"),
+        Column::number("write 5m"),
+        Column::number("write 1h"),
+        Column::number("cost"),
+    ]);
+    let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
+    let mut models: BTreeMap<&str, Vec<&Counted>> = BTreeMap::new();
+    for one in counted.filter_map(|trace| trace.one) {
+        models
+            .entry(one.model(&account.files).unwrap_or("unknown"))
+            .or_default()
+            .push(one);
+    }
+    for (model, ones) in models {
+        let costs: Option<Vec<_>> = ones
+            .iter()
+            .map(|one| one.cost(&account.files, prices))
+            .collect();
+        let cost = costs.map(|costs| costs.into_iter().sum::<unspool_model::price::Cost>());
+        let cost = cost.map_or_else(|| "?".to_owned(), |cost| amount::dollars(cost.usd()));
+        let price = prices.find(model);
+        let rates = price.map(|price| &price.rates);
+        let rate = |rate: Option<unspool_model::price::Rate>| {
+            rate.map_or_else(|| "?".to_owned(), |rate| format!("{}", rate.per_million()))
+        };
+        table.row([
+            model.to_owned(),
+            amount::grouped(ones.len() as u64),
+            price.map_or_else(|| "none known".to_owned(), |price| price.name.clone()),
+            rate(rates.and_then(|rates| rates.input)),
+            rate(rates.and_then(|rates| rates.output)),
+            rate(rates.and_then(|rates| rates.cache_read)),
+            rate(rates.and_then(|rates| rates.cache_write_5m)),
+            rate(rates.and_then(|rates| rates.cache_write_1h)),
+            cost,
+        ]);
+    }
+    table
+}
+
+/// In words, what was not counted and why.
+fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
+    let many = |fate: Fate| traces.iter().filter(|trace| trace.fate == fate).count() as u64;
+    let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
+    let ones: Vec<&Counted> = counted.filter_map(|trace| trace.one).collect();
+    let lines: u64 = ones.iter().map(|one| u64::from(one.lines)).sum();
+    let floors = ones
+        .iter()
+        .filter(|one| one.floor(&account.files).is_some())
+        .count() as u64;
+    let once = format!(
+        "{} lines repeat the tokens of {} messages; each counts once, at the most any line says.",
+        amount::grouped(lines),
+        amount::grouped(ones.len() as u64)
+    );
+    let reasons = [
+        (
+            Fate::Elsewhere,
+            "in resumed or forked sessions repeat messages that count in an older file",
+        ),
+        (
+            Fate::Copy,
+            "in progress lines repeat messages of a sub-agent's own file",
+        ),
+        (
+            Fate::Synthetic,
+            "were written by the client itself and cost nothing",
+        ),
+    ];
+    let mut all = vec![once];
+    for (fate, why) in reasons {
+        if many(fate) > 0 {
+            all.push(format!("{} {why}.", amount::grouped(many(fate))));
+        }
+    }
+    if floors > 0 {
+        all.push(format!(
+            "The output of {} is a floor: their client never wrote what it came to.",
+            amount::grouped(floors)
+        ));
+    }
+    all
+}

@@ -1,0 +1,332 @@
+//! The rows of `usage`, as a table and for machines.
+
+use std::io::Write;
+
+use jiff::civil::Date;
+use unspool_model::price::Prices;
+use unspool_model::time::Time;
+use unspool_model::view::usage::group::{Key, Per, Row, Sum};
+use unspool_model::view::usage::period::WINDOW;
+use unspool_model::view::usage::{self, version_numbers};
+use unspool_show::amount;
+use unspool_show::spark::spark;
+use unspool_show::style::{Line, Paint};
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::usage::UsageSum;
+use unspool_store::project;
+
+use super::{Account, Filter, Grouping, UsageArgs};
+use crate::commands::ls;
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Writes the rows that were asked for.
+pub fn write(
+    world: &World,
+    args: &UsageArgs,
+    account: &Account<'_>,
+    prices: &Prices,
+    filter: &Filter,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let books = account.books(prices, world);
+    let per = keys(args);
+    let wanted = |one: &_| filter.lets(one, &account.places);
+    let mut rows = books.group(&per, wanted);
+    if rows.is_empty() {
+        return Err(Failure::nothing("no message fits")
+            .hint("widen `--since`, `--until` or `--project`; `unspool ls` lists all sessions"));
+    }
+    sort(args.per, &mut rows);
+    if world.ui.json {
+        for row in &rows {
+            let row = wire(world, account, &per, row);
+            world.ui.row(out, &row)?;
+        }
+        return Ok(());
+    }
+    let total = books.total(wanted);
+    table(world, account, &per, &rows, &total).write(out, &world.ui.style())?;
+    remarks(world, account, &total);
+    Ok(())
+}
+
+/// What the rows are told apart by, in the order of the columns.
+pub fn keys(args: &UsageArgs) -> Vec<Per> {
+    let mut keys = vec![args.per.per()];
+    for by in args.by.iter().map(|by| by.per()) {
+        if !keys.contains(&by) {
+            keys.push(by);
+        }
+    }
+    if args.own {
+        keys.push(Per::Agent);
+    }
+    keys
+}
+
+/// Times run downwards, so that the latest stands above the prompt; names go by their cost.
+fn sort(per: Grouping, rows: &mut [Row]) {
+    match per {
+        Grouping::Day | Grouping::Week | Grouping::Month | Grouping::Block => {}
+        Grouping::Session => rows.sort_by_key(|(_, sum)| sum.last),
+        Grouping::Project | Grouping::Model => {
+            rows.sort_by_key(|(_, sum)| (sum.known_cost, sum.usage.total()));
+        }
+    }
+}
+
+fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row) -> UsageSum {
+    let usage = sum.usage;
+    let one = (sum.models.len() == 1).then(|| sum.models.first().cloned());
+    let time = |time: Option<Time>| time.map(|time| time.to_string());
+    let mut row = UsageSum {
+        model: one.flatten(),
+        models: sum.models.iter().cloned().collect(),
+        messages: sum.messages,
+        input: usage.input,
+        output: usage.output,
+        cache_read: usage.cache_read,
+        cache_write_5m: usage.cache_write_5m,
+        cache_write_1h: usage.cache_write_1h,
+        total: usage.total(),
+        cost_usd: sum.cost().map(|cost| cost.usd()),
+        unpriced_messages: sum.unpriced,
+        floor_messages: sum.floors,
+        first: time(sum.first),
+        last: time(sum.last),
+        ..UsageSum::default()
+    };
+    let by_session = per.contains(&Per::Session);
+    for (per, key) in per.iter().zip(keys) {
+        match (per, key) {
+            (Per::Day, key) => row.day = Some(name(*per, key)),
+            (Per::Week, key) => row.week = Some(name(*per, key)),
+            (Per::Month, key) => row.month = Some(name(*per, key)),
+            (Per::Block, Key::Block(start)) => {
+                row.block = time(*start);
+                row.block_end = time(start.map(|start| Time(start.0 + WINDOW)));
+                row.active = start.map(|start| world.now().0 < start.0 + WINDOW);
+            }
+            (Per::Session, Key::Text(session)) => name_session(account, session, &mut row),
+            (Per::Project, Key::Text(project)) => row.project.clone_from(project),
+            (Per::Agent, Key::Text(agent)) => {
+                row.is_subagent = Some(agent.is_some());
+                row.agent = agent.clone().filter(|_| by_session);
+            }
+            _ => {}
+        }
+    }
+    row
+}
+
+/// A session's file, project and context.
+fn name_session(account: &Account<'_>, session: &Option<String>, row: &mut UsageSum) {
+    row.session = Some(session.clone().unwrap_or_default());
+    let Some(at) = account.main(session.as_deref()) else {
+        return;
+    };
+    row.path = Some(account.sources[at].path.display().to_string());
+    row.project = Some(account.places[at].project.clone());
+    if let Some((tokens, limit)) = usage::context(account.files[at]) {
+        row.context_tokens = Some(tokens);
+        row.context_limit = limit;
+    }
+}
+
+/// How a row calls what its messages have in common.
+pub fn name(per: Per, key: &Key) -> String {
+    let date = |date: &Option<Date>, form: &str| {
+        date.map_or_else(
+            || "unknown".to_owned(),
+            |date| date.strftime(form).to_string(),
+        )
+    };
+    match key {
+        Key::Date(day) if per == Per::Month => date(day, "%Y-%m"),
+        Key::Date(day) => date(day, "%Y-%m-%d"),
+        Key::Block(start) => start.map_or_else(|| "unknown".to_owned(), |start| start.to_string()),
+        Key::Text(text) => text.clone().unwrap_or_else(|| "unknown".to_owned()),
+    }
+}
+
+fn heading(per: Per) -> &'static str {
+    match per {
+        Per::Day => "day",
+        Per::Week => "week from",
+        Per::Month => "month",
+        Per::Session => "session",
+        Per::Project => "project",
+        Per::Model => "model",
+        Per::Block => "window from",
+        Per::Agent => "sub-agent",
+    }
+}
+
+fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total: &Sum) -> Table {
+    let session = per.contains(&Per::Session);
+    let with_models = !per.contains(&Per::Model);
+    let mut columns: Vec<Column> = per
+        .iter()
+        .map(|per| match per {
+            Per::Project => Column::path(heading(*per), 12),
+            Per::Model => Column::flexible(heading(*per), 10),
+            _ => Column::fixed(heading(*per)),
+        })
+        .collect();
+    if session {
+        columns.push(Column::flexible("project", 8));
+        columns.push(Column::number("context"));
+    }
+    if with_models {
+        columns.push(Column::flexible("models", 8));
+    }
+    for title in [
+        "messages",
+        "input",
+        "output",
+        "cache read",
+        "cache write",
+        "cost",
+    ] {
+        columns.push(Column::number(title));
+    }
+    columns.push(Column::flexible("", 6));
+    let mut table = Table::new(columns);
+    for (keys, sum) in rows {
+        let names = per.iter().zip(keys);
+        let mut cells: Vec<Line> = names
+            .map(|(per, key)| plain(&label(world, *per, key)))
+            .collect();
+        if session {
+            let at = per.iter().position(|per| *per == Per::Session);
+            let key = at.and_then(|at| match &keys[at] {
+                Key::Text(text) => text.as_deref(),
+                _ => None,
+            });
+            cells.extend(session_cells(account, key));
+        }
+        if with_models {
+            cells.push(Line::of(Paint::DIM, &models(sum)));
+        }
+        cells.extend(numbers(sum).map(|cell| plain(&cell)));
+        cells.push(Line::of(Paint::DIM, &spark(&sum.shape)));
+        table.rows.push(cells);
+    }
+    let names = per.iter().enumerate();
+    let mut cells: Vec<Line> = names
+        .map(|(nth, _)| Line::of(Paint::BOLD, if nth == 0 { "total" } else { "" }))
+        .collect();
+    let empty = usize::from(session) * 2 + usize::from(with_models);
+    cells.extend(std::iter::repeat_n(plain(""), empty));
+    cells.extend(numbers(total).map(|cell| Line::of(Paint::BOLD, &cell)));
+    table.rows.push(cells);
+    table
+}
+
+fn plain(text: &str) -> Line {
+    Line::of(Paint::PLAIN, text)
+}
+
+/// What a row is called in the table.
+fn label(world: &World, per: Per, key: &Key) -> String {
+    match (per, key) {
+        (Per::Session, Key::Text(Some(id))) => ls::short(id).to_owned(),
+        (Per::Project, Key::Text(Some(path))) => project::project_name(path).to_owned(),
+        (Per::Model, Key::Text(Some(model))) => short_model(model).to_owned(),
+        (Per::Agent, Key::Text(None)) => "-".to_owned(),
+        (Per::Agent, Key::Text(Some(id))) if id.is_empty() => "inside".to_owned(),
+        (Per::Block, Key::Block(Some(start))) => {
+            let local = world.ui.zone().to_datetime(start.timestamp());
+            let open = world.now().0 < start.0 + WINDOW;
+            local.strftime("%Y-%m-%d %H:%M").to_string() + if open { " (now)" } else { "" }
+        }
+        _ => name(per, key),
+    }
+}
+
+fn session_cells(account: &Account<'_>, session: Option<&str>) -> [Line; 2] {
+    let Some(at) = account.main(session) else {
+        return [plain(""), plain("")];
+    };
+    let project = project::project_name(&account.places[at].project);
+    let context = usage::context(account.files[at]);
+    let context = context.map_or_else(String::new, |(tokens, limit)| {
+        amount::fullness(tokens, limit)
+    });
+    [plain(project), plain(&context)]
+}
+
+/// `claude-opus-4-5-20251101` is known as `opus-4-5`.
+fn short_model(model: &str) -> &str {
+    let name = model.strip_prefix("claude-").unwrap_or(model);
+    match name.rsplit_once('-') {
+        Some((start, date))
+            if date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            start
+        }
+        _ => name,
+    }
+}
+
+fn models(sum: &Sum) -> String {
+    let names: Vec<&str> = sum.models.iter().map(|model| short_model(model)).collect();
+    names.join(" ")
+}
+
+fn numbers(sum: &Sum) -> [String; 6] {
+    let usage = sum.usage;
+    let writes = usage.cache_write_5m.saturating_add(usage.cache_write_1h);
+    [
+        amount::grouped(sum.messages),
+        amount::tokens(usage.input),
+        amount::tokens(usage.output),
+        amount::tokens(usage.cache_read),
+        amount::tokens(writes),
+        sum.cost()
+            .map_or_else(|| "?".to_owned(), |cost| amount::dollars(cost.usd())),
+    ]
+}
+
+/// What to know about the numbers.
+fn remarks(world: &World, account: &Account<'_>, total: &Sum) {
+    let members = || {
+        total
+            .members
+            .iter()
+            .map(|&at| &account.counted[at as usize])
+    };
+    if total.unpriced > 0 {
+        let prices = world.prices();
+        let mut unknown: Vec<&str> = members()
+            .filter(|one| one.cost(&account.files, &prices).is_none())
+            .map(|one| one.model(&account.files).unwrap_or("no model named"))
+            .collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        world.ui.note(&format!(
+            "{} of {} messages have no known price ({}); the others cost {}. Add prices as `unspool prices --help` says.",
+            amount::grouped(total.unpriced),
+            amount::grouped(total.messages),
+            unknown.join(", "),
+            amount::dollars(total.known_cost.usd()),
+        ));
+    }
+    if total.floors > 0 {
+        let mut versions: Vec<&str> = members()
+            .filter_map(|one| one.floor(&account.files))
+            .collect();
+        versions.sort_unstable_by_key(|version| version_numbers(version));
+        versions.dedup();
+        let range = match (versions.first(), versions.last()) {
+            (Some(first), Some(last)) if first != last => format!("{first}–{last}"),
+            (Some(only), _) => (*only).to_owned(),
+            _ => String::new(),
+        };
+        world.ui.note(&format!(
+            "output of {} messages is a floor: written by {range}",
+            amount::grouped(total.floors),
+        ));
+    }
+}

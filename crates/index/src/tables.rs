@@ -1,0 +1,554 @@
+//! All sessions as tables, for questions that nobody foresaw.
+//!
+//! Rows are made by the model's views, a family at a time: a session with its sub-agents. A
+//! family whose files did not change costs nothing; one that changed is made again as a
+//! whole and its rows are exchanged at once. Reading goes on while another process writes.
+
+mod counted;
+pub mod query;
+mod rows;
+pub mod views;
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use unspool_model::session::{Role, Session};
+use unspool_store::family::{agents_by_session, is_warm_up};
+use unspool_store::read::{Loaded, Reader};
+use unspool_store::{AgentFile, Found, SessionFile, Warning, each, project};
+
+use crate::db::{self, Notice, Opened};
+use crate::error::Error;
+use crate::path;
+use rows::Rows;
+use views::{CALLS, FILES, MESSAGES, SESSIONS, TURNS, View};
+
+/// All sessions as tables.
+#[derive(Debug)]
+pub struct Tables {
+    connection: Connection,
+    path: PathBuf,
+    /// Where it is kept, and which file it is; `None` if in memory only.
+    kept: Option<(PathBuf, u64)>,
+}
+
+/// What bringing the tables up to date did.
+#[derive(Debug, Default)]
+pub struct Refreshed {
+    /// How many sessions were read.
+    pub read: usize,
+    /// How many are no longer there.
+    pub gone: usize,
+    /// Files that could not be read.
+    pub warnings: Vec<Warning>,
+    /// Another process was writing, so that not all is up to date.
+    pub held_up: bool,
+    /// What to tell the person, once.
+    pub notice: Option<Notice>,
+}
+
+/// Called with the bytes that are done and the bytes there are.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+impl Tables {
+    /// Opens the tables in a folder of ours. They belong to one set of config folders: give
+    /// each its own folder.
+    pub fn open(folder: &Path) -> Result<(Tables, Option<Notice>), Error> {
+        let opened = db::open(folder, &views::schema())?;
+        Ok(Tables::of(folder, opened))
+    }
+
+    /// Tables that are gone with the process, where none can be kept.
+    pub fn in_memory() -> Result<Tables, Error> {
+        let path = PathBuf::from(":memory:");
+        let make = || {
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(views::schema().sql)?;
+            Ok(connection)
+        };
+        let connection = make().map_err(|why| Error::sql(&path, why))?;
+        Ok(Tables {
+            connection,
+            path,
+            kept: None,
+        })
+    }
+
+    fn of(folder: &Path, opened: Opened) -> (Tables, Option<Notice>) {
+        let Opened {
+            connection,
+            notice,
+            path,
+            file,
+        } = opened;
+        let kept = Some((folder.to_owned(), file));
+        let tables = Tables {
+            connection,
+            path,
+            kept,
+        };
+        (tables, notice)
+    }
+
+    /// Brings sessions, turns, messages, calls and files up to date with what a walk found,
+    /// once [`Found::identify_agents`] has told whose sub-agents are whose.
+    pub fn refresh(&mut self, found: &Found, progress: Progress<'_>) -> Result<Refreshed, Error> {
+        match self.bring_up(found, progress) {
+            Err(error) if error.is_damaged() && self.kept.is_some() => {
+                let notice = self.renew()?;
+                let mut done = self.bring_up(found, progress)?;
+                done.notice = notice;
+                Ok(done)
+            }
+            other => other,
+        }
+    }
+
+    fn renew(&mut self) -> Result<Option<Notice>, Error> {
+        let Some((folder, file)) = self.kept.take() else {
+            return Ok(None);
+        };
+        // Closed first: the new file must not meet the log of the old one.
+        *self = Tables::in_memory()?;
+        let opened = db::renew(&folder, &views::schema(), file)?;
+        let (tables, notice) = Tables::of(&folder, opened);
+        *self = tables;
+        Ok(notice)
+    }
+
+    fn bring_up(&mut self, found: &Found, progress: Progress<'_>) -> Result<Refreshed, Error> {
+        let mut done = Refreshed::default();
+        match self.write(found, progress, &mut done) {
+            Ok(()) => {}
+            Err(why) => {
+                let _ = self.connection.execute_batch("ROLLBACK");
+                match Error::sql(&self.path, why) {
+                    error if error.is_busy() => done.held_up = true,
+                    error => return Err(error),
+                }
+            }
+        }
+        db::settle(&self.connection, &self.path);
+        Ok(done)
+    }
+
+    fn write(
+        &self,
+        found: &Found,
+        progress: Progress<'_>,
+        done: &mut Refreshed,
+    ) -> rusqlite::Result<()> {
+        let families = families(found);
+        let known = known(&self.connection)?;
+        let mut pen = Pen::new(&self.connection);
+        let old = families
+            .iter()
+            .filter_map(|family| path::bytes(family.path()));
+        let there: HashSet<&[u8]> = old.collect();
+        for (path, family) in &known {
+            if !there.contains(path.as_slice()) {
+                pen.remove(family.id)?;
+                done.gone += 1;
+            }
+        }
+        let is_news = |family: &&Family<'_>| {
+            let known = path::bytes(family.path()).and_then(|path| known.get(path));
+            known.is_none_or(|known| known.print != family.print())
+        };
+        let news: Vec<&Family<'_>> = families.iter().filter(is_news).collect();
+        fold_all(&news, progress, &mut pen, done)?;
+        // Titles that other files give may have changed for those without one of their own.
+        let titles = pen.titles()?;
+        let stale = pen.untitled_before(titles.print)?;
+        let again: Vec<&Family<'_>> = families
+            .iter()
+            .filter(|family| path::bytes(family.path()).is_some_and(|path| stale.contains(path)))
+            .collect();
+        fold_all(&again, &mut |_, _| (), &mut pen, done)?;
+        pen.entitle(&titles)?;
+        pen.commit()
+    }
+}
+
+/// A family as the database knows it.
+struct Known {
+    id: i64,
+    print: i64,
+}
+
+fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, Known>> {
+    let mut statement = connection.prepare("SELECT path, id, print FROM families")?;
+    let rows = statement.query_map([], |row| {
+        let known = Known {
+            id: row.get(1)?,
+            print: row.get(2)?,
+        };
+        Ok((row.get(0)?, known))
+    })?;
+    rows.collect()
+}
+
+/// A session with its sub-agents, or a sub-agent whose session is gone.
+struct Family<'a> {
+    main: Option<&'a SessionFile>,
+    agents: Vec<&'a AgentFile>,
+}
+
+fn families(found: &Found) -> Vec<Family<'_>> {
+    let mut by_session = agents_by_session(found);
+    let mut all = Vec::with_capacity(found.sessions.len());
+    for file in &found.sessions {
+        let key = (file.config.as_path(), &*file.folder, &*file.id);
+        all.push(Family {
+            main: Some(file),
+            agents: by_session.remove(&key).unwrap_or_default(),
+        });
+    }
+    let nobody = found.agents.iter().filter(|agent| agent.session.is_none());
+    let orphans = by_session.into_values().flatten().chain(nobody);
+    all.extend(orphans.map(|agent| Family {
+        main: None,
+        agents: vec![agent],
+    }));
+    all
+}
+
+impl Family<'_> {
+    /// What it is known by: its first file.
+    fn path(&self) -> &Path {
+        let first = self.agents.first().map(|agent| agent.path.as_path());
+        let main = self.main.map(|file| file.path.as_path());
+        main.or(first).unwrap_or(Path::new(""))
+    }
+
+    fn bytes(&self) -> u64 {
+        let main = self.main.map_or(0, |file| file.bytes);
+        main + self.agents.iter().map(|agent| agent.bytes).sum::<u64>()
+    }
+
+    /// Changes when one of its files does.
+    fn print(&self) -> i64 {
+        let mut hasher = DefaultHasher::new();
+        let main = self.main.map(|file| (&file.path, file.stamp));
+        let agents = self.agents.iter().map(|agent| (&agent.path, agent.stamp));
+        for (path, stamp) in main.into_iter().chain(agents) {
+            path.as_os_str().hash(&mut hasher);
+            (stamp.identity, stamp.size, stamp.modified).hash(&mut hasher);
+        }
+        hasher.finish().cast_signed()
+    }
+
+    fn fold(&self) -> Folded {
+        let mut folded = Folded::default();
+        let main = self
+            .main
+            .and_then(|file| folded.read(&file.path, Role::Main));
+        folded.lost = self.main.is_some() && main.is_none();
+        let agents: Vec<(&AgentFile, Loaded)> = self
+            .agents
+            .iter()
+            .filter_map(|agent| Some((*agent, folded.read(&agent.path, Role::Agent)?)))
+            .filter(|(_, loaded)| !is_warm_up(&loaded.session))
+            .collect();
+        folded.session = self.session_id();
+        if let (Some(file), Some(main)) = (self.main, &main) {
+            if !main.session.is_conversation() {
+                return folded;
+            }
+            let sessions: Vec<&Session> =
+                agents.iter().map(|(_, loaded)| &loaded.session).collect();
+            folded.project = project::project(&main.session, &file.folder).to_owned();
+            folded.titles(&main.session);
+            folded.rows.sessions = rows::session(&file.path, file.bytes, &main.session, &sessions);
+            rows::file(&mut folded.rows, &main.session, &main.source, None);
+        } else if let Some((agent, loaded)) = agents.first() {
+            folded.project = project::project(&loaded.session, &agent.folder).to_owned();
+        }
+        for (agent, loaded) in &agents {
+            rows::file(
+                &mut folded.rows,
+                &loaded.session,
+                &loaded.source,
+                Some(&agent.id),
+            );
+        }
+        folded
+    }
+
+    fn session_id(&self) -> String {
+        let main = self.main.map(|file| file.id.clone());
+        let said = || self.agents.first()?.session.clone();
+        main.or_else(said).unwrap_or_default()
+    }
+}
+
+/// What reading a family gives.
+#[derive(Default)]
+struct Folded {
+    rows: Rows,
+    session: String,
+    project: String,
+    /// Its own file could not be read: what is known of it stays.
+    lost: bool,
+    /// Titles that its lines give to lines of other files.
+    given: Vec<(i64, String)>,
+    /// Its lines, if it has no title of its own.
+    untitled: Option<Vec<i64>>,
+    warnings: Vec<Warning>,
+}
+
+impl Folded {
+    fn read(&mut self, path: &Path, role: Role) -> Option<Loaded> {
+        let reader = Reader {
+            threads: 1,
+            ..Reader::default()
+        };
+        let read = reader.read(path, role);
+        read.map_err(|error| self.warnings.push(error.warning(path)))
+            .ok()
+    }
+
+    fn titles(&mut self, session: &Session) {
+        let given = session.foreign_titles();
+        self.given = given
+            .map(|(leaf, title)| (hash(leaf), rows::short(title)))
+            .collect();
+        let untitled = session.given_title().is_none();
+        self.untitled = untitled.then(|| session.ids().map(hash).collect());
+    }
+}
+
+fn hash(what: &impl Hash) -> i64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish().cast_signed()
+}
+
+/// Reads families on all cores, largest first, and writes them down as they come.
+fn fold_all(
+    families: &[&Family<'_>],
+    progress: Progress<'_>,
+    pen: &mut Pen<'_>,
+    done: &mut Refreshed,
+) -> rusqlite::Result<()> {
+    let mut order: Vec<usize> = (0..families.len()).collect();
+    order.sort_by_key(|&at| std::cmp::Reverse(families[at].bytes()));
+    let total: u64 = families.iter().map(|family| family.bytes()).sum();
+    let next = AtomicUsize::new(0);
+    let workers = each::threads().min(families.len());
+    std::thread::scope(|scope| {
+        let (send, receive) = sync_channel(workers);
+        for _ in 0..workers {
+            let (send, order, next) = (send.clone(), &order, &next);
+            scope.spawn(move || {
+                while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if send.send((at, families[at].fold())).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(send);
+        let mut bytes = 0;
+        for (at, mut folded) in receive {
+            let family = families[at];
+            done.warnings.append(&mut folded.warnings);
+            pen.put(family, folded)?;
+            done.read += 1;
+            bytes += family.bytes();
+            progress(bytes, total);
+        }
+        Ok(())
+    })
+}
+
+/// Writes families down, some megabytes of transcripts at a time, so that what was done
+/// stays done.
+struct Pen<'a> {
+    connection: &'a Connection,
+    open: bool,
+    bytes: u64,
+    /// Families without a title of their own, and their lines.
+    untitled: Vec<(i64, Vec<i64>)>,
+}
+
+/// How much is written at once.
+const BATCH: u64 = 256 << 20;
+
+/// The titles that files give to lines of others.
+struct Titles {
+    by_leaf: HashMap<i64, String>,
+    print: i64,
+}
+
+impl<'a> Pen<'a> {
+    fn new(connection: &'a Connection) -> Pen<'a> {
+        Pen {
+            connection,
+            open: false,
+            bytes: 0,
+            untitled: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self) -> rusqlite::Result<()> {
+        if !self.open {
+            self.connection.execute_batch("BEGIN IMMEDIATE")?;
+            self.open = true;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> rusqlite::Result<()> {
+        if self.open {
+            self.connection.execute_batch("COMMIT")?;
+            self.open = false;
+            self.bytes = 0;
+        }
+        Ok(())
+    }
+
+    fn run(&self, sql: &str, values: impl rusqlite::Params) -> rusqlite::Result<usize> {
+        self.connection.prepare_cached(sql)?.execute(values)
+    }
+
+    fn remove(&mut self, family: i64) -> rusqlite::Result<()> {
+        self.begin()?;
+        self.clear(family)?;
+        self.run("DELETE FROM families WHERE id = ?", [family])?;
+        Ok(())
+    }
+
+    fn clear(&self, family: i64) -> rusqlite::Result<()> {
+        for view in [&SESSIONS, &TURNS, &MESSAGES, &CALLS, &FILES] {
+            let sql = format!("DELETE FROM {}_rows WHERE family = ?", view.name);
+            self.run(&sql, [family])?;
+        }
+        self.run("DELETE FROM given WHERE family = ?", [family])?;
+        Ok(())
+    }
+
+    fn put(&mut self, family: &Family<'_>, folded: Folded) -> rusqlite::Result<()> {
+        let Some(path) = path::bytes(family.path()).filter(|_| !folded.lost) else {
+            return Ok(());
+        };
+        self.begin()?;
+        // One with a file that could not be read is tried again.
+        let print = family.print() ^ i64::from(!folded.warnings.is_empty());
+        let id = self.family(path)?;
+        self.clear(id)?;
+        // Until its title is settled, it counts as made with others.
+        let titles = folded.untitled.as_ref().map(|_| 0);
+        let sql = "INSERT OR REPLACE INTO families VALUES (?, ?, ?, ?, ?, ?)";
+        let Folded {
+            session, project, ..
+        } = &folded;
+        self.run(sql, params![id, path, print, titles, session, project])?;
+        let Rows {
+            sessions,
+            turns,
+            messages,
+            calls,
+            files,
+        } = folded.rows;
+        for (view, cells) in [
+            (&SESSIONS, sessions),
+            (&TURNS, turns),
+            (&MESSAGES, messages),
+            (&CALLS, calls),
+            (&FILES, files),
+        ] {
+            insert(self.connection, view, id, &cells)?;
+        }
+        for (leaf, title) in folded.given {
+            self.run(
+                "INSERT INTO given VALUES (?, ?, ?)",
+                params![id, leaf, title],
+            )?;
+        }
+        self.untitled
+            .extend(folded.untitled.map(|lines| (id, lines)));
+        self.bytes += family.bytes();
+        if self.bytes > BATCH {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    /// The number of a family, or the next free one.
+    fn family(&self, path: &[u8]) -> rusqlite::Result<i64> {
+        let sql = "SELECT id FROM families WHERE path = ?";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let known = statement.query_row([path], |row| row.get(0)).optional()?;
+        let next = "SELECT coalesce(max(id), 0) + 1 FROM families";
+        match known {
+            Some(id) => Ok(id),
+            None => self.connection.query_row(next, [], |row| row.get(0)),
+        }
+    }
+
+    fn titles(&self) -> rusqlite::Result<Titles> {
+        let sql = "SELECT leaf, title FROM given ORDER BY leaf, title";
+        let mut statement = self.connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let all: Vec<(i64, String)> = rows.collect::<rusqlite::Result<_>>()?;
+        Ok(Titles {
+            print: hash(&all),
+            by_leaf: all.into_iter().collect(),
+        })
+    }
+
+    /// Families whose title was made when other files gave other titles.
+    fn untitled_before(&self, titles: i64) -> rusqlite::Result<HashSet<Vec<u8>>> {
+        let just_made: HashSet<i64> = self.untitled.iter().map(|(family, _)| *family).collect();
+        let sql = "SELECT id, path FROM families WHERE titles <> ?";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([titles])?;
+        let mut stale = HashSet::new();
+        while let Some(row) = rows.next()? {
+            if !just_made.contains(&row.get(0)?) {
+                stale.insert(row.get(1)?);
+            }
+        }
+        Ok(stale)
+    }
+
+    /// Gives the titles of other files to those without one of their own.
+    fn entitle(&mut self, titles: &Titles) -> rusqlite::Result<()> {
+        for (family, mut lines) in std::mem::take(&mut self.untitled) {
+            self.begin()?;
+            let sql = "UPDATE families SET titles = ? WHERE id = ?";
+            self.run(sql, [titles.print, family])?;
+            if titles.by_leaf.is_empty() {
+                continue;
+            }
+            // The order of lines in a session is that of a hash map.
+            lines.sort_unstable();
+            if let Some(title) = lines.iter().find_map(|line| titles.by_leaf.get(line)) {
+                let sql = "UPDATE sessions_rows SET title = ? WHERE family = ?";
+                self.run(sql, params![title, family])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn insert(
+    connection: &Connection,
+    view: &View,
+    family: i64,
+    cells: &[Value],
+) -> rusqlite::Result<()> {
+    let width = view.stored().count();
+    let mut statement = connection.prepare_cached(&view.insert())?;
+    for (place, row) in (0..).zip(cells.chunks_exact(width)) {
+        let start = [Value::Integer(family), Value::Integer(place)];
+        statement.execute(params_from_iter(start.iter().chain(row)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! The messages that count, as a table.
+//!
+//! Which they are can change anywhere when one file changes: a copy may turn up of a message
+//! that counted elsewhere. So they are counted anew each time, by the model, from what is
+//! known of each file, and only the rows of files where something differs are exchanged.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params};
+use unspool_model::price::Prices;
+use unspool_model::spent::Spending;
+use unspool_model::view::usage::group::Place;
+use unspool_model::view::usage::{self, Counted};
+use unspool_store::spent::{Source, places};
+
+use super::rows::{self, Cells};
+use super::views::USAGE;
+use super::{Tables, insert};
+use crate::db;
+use crate::error::Error;
+use crate::path;
+use crate::spending::Spendings;
+
+impl Tables {
+    /// Brings `usage` up to date. `false`: another process was writing, and it is not.
+    pub fn count(&mut self, spendings: &Spendings, prices: &Prices) -> Result<bool, Error> {
+        let (sources, files) = spendings.files();
+        let count = Count {
+            places: places(&sources, &files),
+            counted: usage::count(&files),
+            sources,
+            files,
+            prices,
+        };
+        let by_file = count.by_file();
+        let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
+        let mut gone = known;
+        let mut news = Vec::new();
+        for (file, counted) in by_file.iter().enumerate() {
+            let Some(path) = path::bytes(&count.sources[file].path) else {
+                continue;
+            };
+            let print = count.print(file, counted);
+            let before = gone.remove(path);
+            if before != Some(print) && (before.is_some() || !counted.is_empty()) {
+                news.push((path, print, file));
+            }
+        }
+        if news.is_empty() && gone.is_empty() {
+            return Ok(true);
+        }
+        let saved = db::write(&mut self.connection, &self.path, |work| {
+            for path in gone.keys() {
+                let id = number(work, path)?;
+                work.execute("DELETE FROM usage_rows WHERE family = ?", [id])?;
+                work.execute("DELETE FROM counted WHERE id = ?", [id])?;
+            }
+            for &(path, print, file) in &news {
+                let id = number(work, path)?;
+                work.prepare_cached("DELETE FROM usage_rows WHERE family = ?")?
+                    .execute([id])?;
+                insert(work, &USAGE, id, &count.cells(file, &by_file[file]))?;
+                work.prepare_cached("INSERT OR REPLACE INTO counted VALUES (?, ?, ?)")?
+                    .execute(params![id, path, print])?;
+            }
+            Ok(())
+        });
+        db::settle(&self.connection, &self.path);
+        saved
+    }
+}
+
+/// The number of a file, or the next free one.
+fn number(connection: &Connection, path: &[u8]) -> rusqlite::Result<i64> {
+    let sql = "SELECT coalesce((SELECT id FROM counted WHERE path = ?),
+                               (SELECT coalesce(max(id), 0) + 1 FROM counted))";
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row([path], |row| row.get(0))
+}
+
+fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, i64>> {
+    let mut statement = connection.prepare("SELECT path, print FROM counted")?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}
+
+struct Count<'a> {
+    sources: Vec<&'a Source>,
+    files: Vec<&'a Spending>,
+    places: Vec<Place>,
+    counted: Vec<Counted>,
+    prices: &'a Prices,
+}
+
+impl Count<'_> {
+    fn by_file(&self) -> Vec<Vec<&Counted>> {
+        let mut by_file = vec![Vec::new(); self.files.len()];
+        for counted in &self.counted {
+            by_file[counted.file as usize].push(counted);
+        }
+        by_file
+    }
+
+    /// Changes when a row does.
+    fn print(&self, file: usize, counted: &[&Counted]) -> i64 {
+        let mut hasher = DefaultHasher::new();
+        let Place {
+            session,
+            agent,
+            project,
+        } = &self.places[file];
+        (session, agent, project).hash(&mut hasher);
+        for one in counted {
+            let usage = one.usage;
+            (one.spent(&self.files).key, one.at, self.cost(one)).hash(&mut hasher);
+            (usage.input, usage.output, usage.cache_read).hash(&mut hasher);
+            (usage.cache_write_5m, usage.cache_write_1h).hash(&mut hasher);
+            (one.model(&self.files), self.is_floor(one)).hash(&mut hasher);
+        }
+        hasher.finish().cast_signed()
+    }
+
+    fn cells(&self, file: usize, counted: &[&Counted]) -> Cells {
+        let mut cells = Cells::new();
+        let place = &self.places[file];
+        for one in counted {
+            let spending = self.files[file];
+            let id = spending.id(one.spent(&self.files));
+            cells.extend([
+                place.session.clone().into(),
+                place.agent.clone().into(),
+                place.project.clone().into(),
+                id.to_owned().into(),
+                one.model(&self.files).map(str::to_owned).into(),
+                rows::time(one.at),
+            ]);
+            cells.extend(rows::tokens(one.usage));
+            cells.extend([
+                self.cost(one)
+                    .map_or(Value::Null, |cost| Value::Real(f64::from_bits(cost))),
+                self.is_floor(one).into(),
+            ]);
+        }
+        cells
+    }
+
+    /// What a message cost, as bits that can be compared.
+    fn cost(&self, one: &Counted) -> Option<u64> {
+        let cost = one.cost(&self.files, self.prices)?;
+        Some(cost.usd().to_bits())
+    }
+
+    fn is_floor(&self, one: &Counted) -> bool {
+        one.floor(&self.files).is_some()
+    }
+}

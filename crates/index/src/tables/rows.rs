@@ -1,0 +1,316 @@
+//! A session with its sub-agents as rows.
+//!
+//! Nothing is decided here: the rows are those of the model's views. Texts are a second copy
+//! of what stands in the transcripts, so they are cut short and secrets in them are masked.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::types::Value;
+use unspool_model::entry::{self, Kind};
+use unspool_model::input::Input;
+use unspool_model::secrets::Secrets;
+use unspool_model::session::{Call, Index, Message, Record, Session};
+use unspool_model::time::Time;
+use unspool_model::usage::Usage;
+use unspool_model::view::turns::{self, Course, TurnRow};
+use unspool_model::view::{agents, files, row};
+use unspool_store::open::FileSource;
+
+/// Rows of one view, one cell behind the other.
+pub type Cells = Vec<Value>;
+
+/// The rows of a family, by view.
+#[derive(Debug, Default)]
+pub struct Rows {
+    pub sessions: Cells,
+    pub turns: Cells,
+    pub messages: Cells,
+    pub calls: Cells,
+    pub files: Cells,
+}
+
+/// Most characters of a text.
+const TEXT: usize = 500;
+
+/// So much of a text is searched for secrets: one that begins in what is kept must be seen
+/// to its end.
+const SEARCHED: usize = 8 << 10;
+
+/// A text as it may be kept.
+pub fn short(text: &str) -> String {
+    let start = match text.char_indices().nth(SEARCHED) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    };
+    entry::clip(&Secrets::standard().mask(start), TEXT)
+}
+
+/// The row of a session.
+pub fn session(path: &Path, bytes: u64, session: &Session, agents: &[&Session]) -> Cells {
+    // The time only decides the status, which is not among the columns: it would be old
+    // before anybody asks.
+    let row = row::row(session, agents, &HashMap::new(), Time(0));
+    let first = |tally: &unspool_model::tally::Tally| {
+        let first = tally.iter().next();
+        first.map(|(text, _)| text.to_owned())
+    };
+    let mut cells = vec![
+        path.display().to_string().into(),
+        first(&session.cwds).into(),
+        masked(row.title),
+        masked(row.goal),
+        masked(row.recent_output),
+        count(row.turns),
+        count(row.messages),
+        count(row.calls),
+        count(row.agents),
+        time(session.first),
+        time(session.last),
+        row.model.into(),
+        list(&session.models.texts()),
+        session
+            .versions
+            .iter()
+            .next_back()
+            .map(|(version, _)| version.to_owned())
+            .into(),
+        list(&session.versions.texts()),
+        session.branch.clone().into(),
+        session.slug.clone().into(),
+        session.permission_mode.clone().into(),
+        session.entrypoint.clone().into(),
+        list(&session.pr_links.texts()),
+        count(row.compactions),
+        number(bytes),
+    ];
+    cells.extend(tokens(row.usage));
+    cells.extend([
+        row.context_tokens.map_or(Value::Null, number),
+        row.context_limit.map_or(Value::Null, number),
+        session.forked_from.as_ref().map(ToString::to_string).into(),
+    ]);
+    cells
+}
+
+/// Adds what one file of a family tells; `agent` is whose file it is.
+pub fn file(rows: &mut Rows, session: &Session, source: &FileSource, agent: Option<&str>) {
+    let turns = turns::turns(session, source, turns::Options::default());
+    let file = File {
+        session,
+        source,
+        agent,
+        course: Course::of(session),
+        turn_of: turn_of(session, &turns),
+        threads: (0..session.threads.len() as Index)
+            .map(|thread| agents::thread_name(session, thread))
+            .collect(),
+    };
+    for turn in &turns {
+        file.turn(&mut rows.turns, turn);
+    }
+    for (at, record) in session.records.iter().enumerate() {
+        file.message(&mut rows.messages, at as Index, record);
+    }
+    for call in &session.calls {
+        file.call(&mut rows.calls, call);
+    }
+    for touched in files::files(session, source) {
+        let numbers = [
+            touched.reads,
+            touched.writes,
+            touched.edits,
+            touched.added,
+            touched.removed,
+            touched.versions,
+        ];
+        rows.files
+            .extend([agent.map(str::to_owned).into(), short(&touched.path).into()]);
+        rows.files.extend(numbers.map(count));
+    }
+}
+
+/// The number of the turn that each record belongs to.
+fn turn_of(session: &Session, turns: &[TurnRow]) -> Vec<Option<usize>> {
+    let numbers: HashMap<Index, usize> = turns.iter().map(|turn| (turn.record, turn.n)).collect();
+    let by_record = session.turns_by_record().into_iter();
+    let number = |turn: Index| numbers.get(&session.turns[turn as usize].record).copied();
+    by_record.map(|turn| turn.and_then(number)).collect()
+}
+
+/// One file of a family.
+struct File<'a> {
+    session: &'a Session,
+    source: &'a FileSource,
+    agent: Option<&'a str>,
+    course: Course,
+    turn_of: Vec<Option<usize>>,
+    threads: Vec<String>,
+}
+
+impl File<'_> {
+    fn turn(&self, cells: &mut Cells, turn: &TurnRow) {
+        let opener = &self.session.records[turn.record as usize];
+        let mode = opener.permission_mode.map(|mode| self.session.text(mode));
+        cells.extend([
+            self.agent.map(str::to_owned).into(),
+            count(turn.n),
+            opener.line.into(),
+            uuid(opener),
+            turn.kind.name().to_owned().into(),
+            turn.round.name().to_owned().into(),
+            turn.live.into(),
+            mode.map(str::to_owned).into(),
+            short(&turn.prompt).into(),
+            time(turn.at),
+            time(turn.ended),
+            turn.duration_ms.map_or(Value::Null, number),
+            count(turn.messages.len()),
+            count(turn.calls.len()),
+            count(turns::agents(self.session, &turn.calls).len()),
+            masked(turn.reply.clone()),
+            turn.interrupted.into(),
+            turn.compacted.into(),
+        ]);
+        cells.extend(tokens(turn.usage));
+    }
+
+    /// The message that begins on this line, if one does.
+    fn message(&self, cells: &mut Cells, at: Index, record: &Record) {
+        match record.kind {
+            Kind::User if !record.duplicate => self.said(cells, at, record),
+            Kind::Assistant => {
+                let message = record
+                    .message
+                    .map(|message| &self.session.messages[message as usize]);
+                if let Some(message) = message.filter(|one| one.records.first() == Some(&at)) {
+                    self.reply(cells, at, record, message);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn said(&self, cells: &mut Cells, at: Index, record: &Record) {
+        let text = (record.input != Input::Results)
+            .then(|| turns::prompt(self.session, self.source, record))
+            .filter(|text| !text.is_empty());
+        self.start(cells, at, record);
+        cells.extend([
+            Value::Null,
+            "user".to_owned().into(),
+            record.input.name().to_owned().into(),
+            time(record.at),
+            Value::Null,
+            masked(text),
+        ]);
+        cells.extend(std::iter::repeat_n(Value::Null, 7));
+    }
+
+    fn reply(&self, cells: &mut Cells, at: Index, record: &Record, message: &Message) {
+        let name = |name: Option<Index>| name.map(|name| self.session.text(name).to_owned());
+        let kind = if message.synthetic {
+            "synthetic"
+        } else {
+            "reply"
+        };
+        let said = turns::said(self.session, self.source, message);
+        self.start(cells, at, record);
+        cells.extend([
+            message.id.as_deref().map(str::to_owned).into(),
+            "assistant".to_owned().into(),
+            kind.to_owned().into(),
+            time(message.first),
+            time(message.last),
+            masked(Some(said).filter(|said| !said.is_empty())),
+            name(message.model).into(),
+            name(message.stop).into(),
+        ]);
+        cells.extend(tokens(message.usage));
+    }
+
+    fn call(&self, cells: &mut Cells, call: &Call) {
+        let session = self.session;
+        let record = &session.records[call.record as usize];
+        let length = |block: Index| count(session.blocks[block as usize].body.len);
+        let result = call.result.as_ref();
+        let message = record
+            .message
+            .and_then(|at| session.messages[at as usize].id.as_deref());
+        cells.extend([
+            self.agent_of(record),
+            self.turn_at(call.record),
+            record.line.into(),
+            call.id.to_string().into(),
+            uuid(record),
+            result.map_or(Value::Null, |result| {
+                uuid(&session.records[result.record as usize])
+            }),
+            message.map(str::to_owned).into(),
+            session.text(call.tool).to_owned().into(),
+            masked(call.subject.as_deref().map(str::to_owned)),
+            self.course.status(session, call).name().to_owned().into(),
+            time(record.at),
+            turns::call_duration(session, call).map_or(Value::Null, number),
+            length(call.block),
+            result.map_or(Value::Null, |result| length(result.block)),
+            call.agent.as_deref().map(str::to_owned).into(),
+        ]);
+    }
+
+    /// The columns that every message begins with.
+    fn start(&self, cells: &mut Cells, at: Index, record: &Record) {
+        cells.extend([
+            self.agent_of(record),
+            self.turn_at(at),
+            record.line.into(),
+            uuid(record),
+        ]);
+    }
+
+    /// Whose line it is: sub-agents may also speak inside their session's file.
+    fn agent_of(&self, record: &Record) -> Value {
+        let inside = (record.thread != 0).then(|| &*self.threads[record.thread as usize]);
+        self.agent.or(inside).map(str::to_owned).into()
+    }
+
+    fn turn_at(&self, record: Index) -> Value {
+        self.turn_of[record as usize].map_or(Value::Null, count)
+    }
+}
+
+fn uuid(record: &Record) -> Value {
+    record.uuid.as_ref().map(ToString::to_string).into()
+}
+
+pub fn time(time: Option<Time>) -> Value {
+    time.map(|time| time.to_string()).into()
+}
+
+fn masked(text: Option<String>) -> Value {
+    text.map(|text| short(&text)).into()
+}
+
+fn count(number: usize) -> Value {
+    self::number(number as u64)
+}
+
+fn number(number: u64) -> Value {
+    i64::try_from(number).unwrap_or(i64::MAX).into()
+}
+
+/// Tokens in the order of the columns.
+pub fn tokens(usage: Usage) -> [Value; 5] {
+    [
+        usage.input,
+        usage.output,
+        usage.cache_read,
+        usage.cache_write_5m,
+        usage.cache_write_1h,
+    ]
+    .map(number)
+}
+
+fn list(texts: &[String]) -> Value {
+    serde_json::json!(texts).to_string().into()
+}

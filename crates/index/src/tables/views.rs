@@ -1,0 +1,362 @@
+//! The views that SQL may ask: their columns, what they mean, and the tables behind them.
+//!
+//! Names and meanings are promises, the same as those of JSON rows. The tables behind the
+//! views are not: a view has the columns of its table and those of the family the row
+//! belongs to. Another list of columns makes another version of the database by itself;
+//! raise [`MEANING`] when a column keeps its name and means something else.
+
+use std::sync::LazyLock;
+
+use crate::db::Schema;
+
+/// Raise this when rows of the same columns are made differently.
+const MEANING: u32 = 1;
+
+/// What is in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// Whole numbers; truth is 1 and 0.
+    Integer,
+    /// Other numbers.
+    Real,
+}
+
+impl Kind {
+    /// The name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Text => "TEXT",
+            Kind::Integer => "INTEGER",
+            Kind::Real => "REAL",
+        }
+    }
+}
+
+/// A column of a view.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What is in it.
+    pub kind: Kind,
+    /// What it means, in one line.
+    pub about: &'static str,
+    /// It stands with the family, not with the row.
+    family: bool,
+}
+
+/// A view.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// Its name.
+    pub name: &'static str,
+    /// What a row is, in one line.
+    pub about: &'static str,
+    /// Its columns in order.
+    pub columns: &'static [Column],
+}
+
+impl View {
+    /// The columns of the table behind it.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = &'static Column> {
+        self.columns.iter().filter(|column| !column.family)
+    }
+
+    /// Puts a row into the table behind it.
+    pub(crate) fn insert(&self) -> String {
+        let marks = ", ?".repeat(self.stored().count());
+        format!("INSERT INTO {}_rows VALUES (?, ?{marks})", self.name)
+    }
+}
+
+const fn text(name: &'static str, about: &'static str) -> Column {
+    Column {
+        name,
+        kind: Kind::Text,
+        about,
+        family: false,
+    }
+}
+
+const fn int(name: &'static str, about: &'static str) -> Column {
+    Column {
+        kind: Kind::Integer,
+        ..text(name, about)
+    }
+}
+
+const fn of_family(name: &'static str, about: &'static str) -> Column {
+    Column {
+        family: true,
+        ..text(name, about)
+    }
+}
+
+const SESSION: Column = of_family("session", "the id of the session");
+const PROJECT: Column = of_family("project", "the directory of its project");
+const AGENT: Column = text("agent", "the sub-agent; NULL for the session itself");
+const INPUT: Column = int("input", "tokens of input that the cache had no part in");
+const OUTPUT: Column = int("output", "tokens the model wrote");
+const CACHE_READ: Column = int("cache_read", "tokens of input read from the cache");
+const CACHE_5M: Column = int("cache_write_5m", "tokens written to the five-minute cache");
+const CACHE_1H: Column = int("cache_write_1h", "tokens written to the one-hour cache");
+
+/// One row per session.
+pub const SESSIONS: View = View {
+    name: "sessions",
+    about: "one row per session; tokens include its sub-agents and what it repeats of a session it goes on from",
+    columns: &[
+        of_family("id", "the id: the name of its file"),
+        text("path", "its file"),
+        PROJECT,
+        text("cwd", "the directory it began in"),
+        text("title", "its title, else its first prompt"),
+        text("goal", "the first prompt, up to 200 characters"),
+        text(
+            "recent_output",
+            "the last thing the model said, up to 500 characters",
+        ),
+        int("turns", "turns"),
+        int("messages", "replies, each counted once"),
+        int("calls", "tool calls"),
+        int("agents", "sub-agents"),
+        text("first", "the first time in it"),
+        text("last", "the last time in it"),
+        text("model", "the model of the last reply"),
+        text("models", "all models, as a JSON array"),
+        text("version", "the version of the client that wrote last"),
+        text("versions", "all versions, as a JSON array"),
+        text("git_branch", "the last branch of git"),
+        text("slug", "the words that name the session"),
+        text("permission_mode", "the last permission mode"),
+        text("entrypoint", "how the client was started"),
+        text("pr_links", "pull requests made in it, as a JSON array"),
+        int("compactions", "how often its context was compacted"),
+        int("bytes", "bytes of its file"),
+        INPUT,
+        OUTPUT,
+        CACHE_READ,
+        CACHE_5M,
+        CACHE_1H,
+        int("context_tokens", "tokens in the context of the last reply"),
+        int("context_limit", "tokens that fit"),
+        text("forked_from", "the session it was forked from"),
+    ],
+};
+
+/// One row per turn.
+pub const TURNS: View = View {
+    name: "turns",
+    about: "one row per turn: from a person's act to the answer",
+    columns: &[
+        SESSION,
+        AGENT,
+        PROJECT,
+        int("n", "its number, from 1"),
+        int("line", "the line that opened it"),
+        text("uuid", "the id of that line"),
+        text("kind", "prompt, command, shell, memory or plan"),
+        text("round", "new_session, resume or new_round"),
+        int(
+            "live",
+            "1 on the branch that goes on, 0 for what was rewound",
+        ),
+        text("permission_mode", "the permission mode it was typed in"),
+        text("prompt", "what was asked, up to 500 characters"),
+        text("at", "when"),
+        text("ended", "when it was over; NULL while it goes on"),
+        int("duration_ms", "how long it took"),
+        int("messages", "replies, each counted once"),
+        int("calls", "tool calls"),
+        int("agents", "sub-agents it started"),
+        text(
+            "reply",
+            "the last thing the model said, up to 500 characters",
+        ),
+        int("interrupted", "1 if the person stopped it"),
+        int("compacted", "1 if the context was compacted meanwhile"),
+        INPUT,
+        OUTPUT,
+        CACHE_READ,
+        CACHE_5M,
+        CACHE_1H,
+    ],
+};
+
+/// One row per message.
+pub const MESSAGES: View = View {
+    name: "messages",
+    about: "one row per message of a file: what a person or program said, and each reply once",
+    columns: &[
+        SESSION,
+        AGENT,
+        PROJECT,
+        int("turn", "the number of its turn"),
+        int("line", "its first line"),
+        text("uuid", "the id of that line"),
+        text(
+            "id",
+            "the id the API gave a reply; replies repeated in other files share it",
+        ),
+        text("role", "user or assistant"),
+        text(
+            "kind",
+            "reply, synthetic, or what a user line is: prompt, tool_result, meta …",
+        ),
+        text("at", "when; of a reply, its first line"),
+        text("ended", "of a reply, the time of its last line"),
+        text(
+            "text",
+            "what it says, up to 500 characters; NULL for tool results (see calls)",
+        ),
+        text("model", "the model of a reply"),
+        text("stop_reason", "why the model stopped"),
+        INPUT,
+        OUTPUT,
+        CACHE_READ,
+        CACHE_5M,
+        CACHE_1H,
+    ],
+};
+
+/// One row per tool call.
+pub const CALLS: View = View {
+    name: "calls",
+    about: "one row per tool call",
+    columns: &[
+        SESSION,
+        AGENT,
+        PROJECT,
+        int("turn", "the number of its turn"),
+        int("line", "the line that made it"),
+        text("id", "its id"),
+        text("uuid", "the id of that line"),
+        text("result_uuid", "the id of the line with its result"),
+        text("message", "the id of the reply that made it"),
+        text("name", "the tool"),
+        text("subject", "what it is about: a path, a command, a pattern"),
+        text("status", "ok, error, missing or running"),
+        text("at", "when it was made"),
+        int("duration_ms", "from call to result"),
+        int("input_bytes", "bytes of its input"),
+        int("result_bytes", "bytes of its result"),
+        text("started_agent", "the sub-agent it started"),
+    ],
+};
+
+/// One row per message of the API, counted once over all files.
+pub const USAGE: View = View {
+    name: "usage",
+    about: "one row per message of the API, counted once however many files hold it: sum this for tokens and cost",
+    columns: &[
+        text("session", "the id of the session it counts in"),
+        AGENT,
+        text("project", "the directory of its project"),
+        text("id", "the id the API gave it, else that of its line"),
+        text("model", "its model"),
+        text("at", "when"),
+        INPUT,
+        OUTPUT,
+        CACHE_READ,
+        CACHE_5M,
+        CACHE_1H,
+        Column {
+            kind: Kind::Real,
+            ..text(
+                "cost_usd",
+                "what it cost; NULL where the price is not known",
+            )
+        },
+        int(
+            "output_is_floor",
+            "1 if its client never wrote the final output tokens",
+        ),
+    ],
+};
+
+/// One row per file that a session touched.
+pub const FILES: View = View {
+    name: "files",
+    about: "one row per file that a session read or changed",
+    columns: &[
+        SESSION,
+        AGENT,
+        PROJECT,
+        text("path", "its path as the tools were given it"),
+        int("reads", "how often it was read"),
+        int("writes", "how often it was written as a whole"),
+        int("edits", "how often a part was changed"),
+        int("added", "lines added"),
+        int("removed", "lines removed"),
+        int("versions", "backups the client keeps of it"),
+    ],
+};
+
+/// All views.
+pub const VIEWS: [&View; 6] = [&SESSIONS, &TURNS, &MESSAGES, &CALLS, &USAGE, &FILES];
+
+/// A family is a session with its sub-agents; all its rows are made at once. `print` changes
+/// when one of its files does; `titles` stands for the titles that other files gave when its
+/// own was made, NULL if it has one itself. Files of which messages count are `counted`.
+const OWN: &str = "
+CREATE TABLE families (
+  id INTEGER PRIMARY KEY,
+  path BLOB NOT NULL UNIQUE,
+  print INTEGER NOT NULL,
+  titles INTEGER,
+  session TEXT NOT NULL,
+  project TEXT NOT NULL
+);
+CREATE TABLE given (family INTEGER NOT NULL, leaf INTEGER NOT NULL, title TEXT NOT NULL);
+CREATE TABLE counted (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, print INTEGER NOT NULL);
+";
+
+static SQL: LazyLock<String> = LazyLock::new(|| {
+    let mut sql = OWN.to_owned();
+    for view in VIEWS {
+        let View { name, .. } = view;
+        let stored = view.stored().map(|column| {
+            let Column { name, kind, .. } = column;
+            format!(",\n  {name} {}", kind.name())
+        });
+        let stored: String = stored.collect();
+        let shown = view.columns.iter().map(|column| match column {
+            Column {
+                name: "id",
+                family: true,
+                ..
+            } => "f.session AS id".to_owned(),
+            Column {
+                name, family: true, ..
+            } => format!("f.{name} AS {name}"),
+            Column { name, .. } => format!("r.{name} AS {name}"),
+        });
+        let shown: Vec<String> = shown.collect();
+        let shown = shown.join(", ");
+        // Joined to the left so that SQLite leaves the family out where nobody asks for it.
+        sql += &format!(
+            "CREATE TABLE {name}_rows (
+  family INTEGER NOT NULL,
+  place INTEGER NOT NULL{stored},
+  PRIMARY KEY (family, place)
+) WITHOUT ROWID;
+CREATE VIEW {name} AS SELECT {shown} FROM {name}_rows r LEFT JOIN families f ON f.id = r.family;
+"
+        );
+    }
+    sql
+});
+
+/// The database behind the views.
+pub(crate) fn schema() -> Schema {
+    let hash = SQL.bytes().fold(0u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    Schema {
+        name: "tables.db",
+        version: MEANING << 24 | hash >> 8,
+        sql: &SQL,
+    }
+}

@@ -1,0 +1,133 @@
+//! What a line says about tokens, without reading the rest of it.
+//!
+//! For scans over everything: the same fields as [`super::decode`] reads, by the same
+//! functions, but content is passed over. A line without [`MARK`] has nothing to say.
+
+use compact_str::CompactString;
+
+use super::MessageHead;
+use super::read::{copied, message};
+use crate::id::Id;
+use crate::json::{Bad, Cursor};
+use crate::time::Time;
+
+/// Every line that tells tokens holds these bytes; most lines do not.
+pub const MARK: &[u8] = b"\"usage\"";
+
+/// A line's part of a reply.
+#[derive(Clone, Debug, Default)]
+pub struct Reply {
+    /// Id, model, tokens.
+    pub head: MessageHead,
+    /// A copy of a sub-agent's message in its parent's progress, not the message itself.
+    pub copy: bool,
+    /// Marked as belonging to a sub-agent.
+    pub sidechain: bool,
+    /// Marked as copied from another session.
+    pub forked: bool,
+    /// The id of the line.
+    pub uuid: Option<Id>,
+    /// When it was written.
+    pub at: Option<Time>,
+    /// Version of the client.
+    pub version: Option<CompactString>,
+}
+
+/// Where a line says it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Working directory.
+    pub cwd: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+    /// The sub-agent.
+    pub agent: Option<String>,
+}
+
+/// Hands out the replies of a line. What cannot be read has none.
+pub fn replies(line: &[u8], mut each: impl FnMut(Reply)) {
+    let mut at = if line.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
+    // Usually one object; glued lines hold several.
+    while let Ok((reply, end)) = object(line, at) {
+        if let Some(reply) = reply {
+            each(reply);
+        }
+        at = end;
+        if line[at..].iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+    }
+}
+
+/// Where a line says it was written.
+pub fn origin(line: &[u8]) -> Origin {
+    let mut origin = Origin::default();
+    let mut cursor = Cursor::new(line);
+    // What was read before a line goes wrong still counts.
+    let _ = cursor.object(|c, key| {
+        let slot = match key {
+            "cwd" => &mut origin.cwd,
+            "sessionId" => &mut origin.session,
+            "agentId" => &mut origin.agent,
+            _ => return c.skip().map(drop),
+        };
+        *slot = c.text()?.map(Into::into);
+        Ok(())
+    });
+    origin
+}
+
+fn object(line: &[u8], at: usize) -> Result<(Option<Reply>, usize), Bad> {
+    let mut cursor = Cursor::from(line, at);
+    let mut reply = Reply::default();
+    let mut inner = None;
+    let (mut kind, mut role, mut time) = (None, None, None);
+    let is_object = cursor.object(|c, key| {
+        match key {
+            "type" => kind = c.text()?,
+            "message" => {
+                (reply.head, role) = message(c, line, None, &mut Vec::new())?;
+            }
+            "attachment" | "data" | "progressData" => {
+                inner = None;
+                c.object(|c, key| {
+                    if key == "message" {
+                        inner = copied(c, line)?;
+                    } else {
+                        c.skip()?;
+                    }
+                    Ok(())
+                })?;
+            }
+            "timestamp" => time = c.text()?,
+            "uuid" => reply.uuid = c.text()?.map(|text| Id::new(&text)),
+            "version" => reply.version = c.text()?.map(CompactString::from),
+            "isSidechain" => reply.sidechain = c.truth()?,
+            "forkedFrom" => reply.forked = c.object(|c, _| c.skip().map(drop))?,
+            _ => drop(c.skip()?),
+        }
+        Ok(())
+    })?;
+    let end = cursor.position();
+    // The time at the top of the line counts before the one inside the message.
+    reply.at = match time {
+        Some(text) => Time::parse(&text),
+        None => reply.head.time,
+    };
+    let said = kind.or(role);
+    let reply = match (said.as_deref(), inner) {
+        _ if !is_object => None,
+        (Some("assistant"), _) => Some(reply),
+        (_, Some(head)) => Some(Reply {
+            head,
+            copy: true,
+            ..reply
+        }),
+        _ => None,
+    };
+    Ok((reply.filter(|reply| reply.head.usage.is_some()), end))
+}

@@ -1,0 +1,384 @@
+//! What models cost: a table of prices, and the cost of a message by it.
+//!
+//! Prices are whole picodollars (10⁻¹² dollars) per token, so a sum of costs is the same in
+//! whatever order it is made. A model that is not in the table has no price: nothing is
+//! guessed from its family or from the version before it.
+
+mod name;
+mod read;
+mod write;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::{Add, AddAssign};
+use std::sync::OnceLock;
+
+use crate::usage::{Terms, Usage};
+
+pub use read::BadPrices;
+
+/// What the client names as the model of lines it wrote itself.
+pub const SYNTHETIC: &str = "<synthetic>";
+
+/// The price of one token, in picodollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rate(pub u64);
+
+impl Rate {
+    /// Dollars for a million tokens, as price lists put it.
+    pub fn per_million(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// A number to multiply prices with, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor(pub u64);
+
+impl Factor {
+    /// Changes nothing.
+    pub const ONE: Factor = Factor(1_000_000);
+
+    /// As a plain number.
+    pub fn value(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+/// What tokens cost, by kind; `None` where the table does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// Input outside the cache.
+    pub input: Option<Rate>,
+    /// What the model writes.
+    pub output: Option<Rate>,
+    /// Input read from the cache.
+    pub cache_read: Option<Rate>,
+    /// Input written to the five-minute cache.
+    pub cache_write_5m: Option<Rate>,
+    /// Input written to the one-hour cache.
+    pub cache_write_1h: Option<Rate>,
+}
+
+/// Prices of a message whose input is long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Long {
+    /// They hold for messages that were given more tokens than this.
+    pub above: u64,
+    /// The prices, of all tokens of such a message.
+    pub rates: Rates,
+    /// The same through the batch interface.
+    pub batch: Option<Rates>,
+}
+
+/// Which table a price is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The table that comes with the program.
+    #[default]
+    Bundled,
+    /// A newer one that was taken in.
+    Updated,
+    /// What a person wrote.
+    Override,
+}
+
+impl Origin {
+    /// Its name in rows and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Origin::Bundled => "bundled",
+            Origin::Updated => "updated",
+            Origin::Override => "override",
+        }
+    }
+}
+
+/// What one model costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Price {
+    /// Its name in the table.
+    pub name: String,
+    /// Prices of tokens. Input and output are always there.
+    pub rates: Rates,
+    /// Prices of messages with long input, where they differ.
+    pub long: Option<Long>,
+    /// Prices through the batch interface.
+    pub batch: Option<Rates>,
+    /// Picodollars for one search of the web.
+    pub web_search: Option<u64>,
+    /// How much dearer the fast mode is.
+    pub fast: Option<Factor>,
+    /// How much dearer answers from the United States only are.
+    pub us: Option<Factor>,
+    /// Tokens that fit into its context.
+    pub limit: Option<u64>,
+    /// Where the price is from.
+    pub origin: Origin,
+}
+
+/// The prices that hold for one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tier {
+    /// What its tokens cost, before the factor.
+    pub rates: Rates,
+    /// What all of it is multiplied with; searches are not.
+    pub factor: Factor,
+    /// The prices are those for long input.
+    pub long: bool,
+    /// The prices are those of the batch interface.
+    pub batch: bool,
+}
+
+/// Why a message has no cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unpriced {
+    /// The table does not have the model.
+    Model,
+    /// The table has the model, but not this price of it.
+    Part(&'static str),
+}
+
+impl fmt::Display for Unpriced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unpriced::Model => write!(f, "no price for this model"),
+            Unpriced::Part(part) => write!(f, "no price for {part} of this model"),
+        }
+    }
+}
+
+/// An amount of money, in picodollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cost(pub u128);
+
+impl Cost {
+    /// In dollars.
+    pub fn usd(self) -> f64 {
+        self.0 as f64 / 1e12
+    }
+}
+
+impl Add for Cost {
+    type Output = Cost;
+
+    fn add(self, other: Cost) -> Cost {
+        Cost(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        *self = *self + other;
+    }
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Cost>>(all: I) -> Cost {
+        all.fold(Cost::default(), Add::add)
+    }
+}
+
+/// A table of prices.
+#[derive(Clone, Debug, Default)]
+pub struct Prices {
+    date: String,
+    source: String,
+    rows: BTreeMap<String, Price>,
+    /// Names of rows by what is left of a name without its provider's additions.
+    keys: BTreeMap<String, String>,
+}
+
+impl Prices {
+    /// The table that comes with the program.
+    pub fn bundled() -> &'static Prices {
+        static TABLE: OnceLock<Prices> = OnceLock::new();
+        // A test parses the file; if it were broken, every model would be unknown.
+        TABLE.get_or_init(|| Prices::parse(include_str!("../data/prices.json")).unwrap_or_default())
+    }
+
+    /// Reads a table: ours, or the one that LiteLLM publishes, of which the rows of Claude
+    /// models are taken.
+    ///
+    /// Ours has dollars per million tokens:
+    ///
+    /// ```
+    /// use unspool_model::price::Prices;
+    ///
+    /// let prices = Prices::parse(r#"{"date": "2026-01-31", "models": {"claude-x-1": {
+    ///     "input": 3, "output": 15, "cache_read": 0.3, "cache_write_5m": 3.75, "cache_write_1h": 6,
+    ///     "long": {"above": 200000, "input": 6, "output": 22.5},
+    ///     "batch": {"input": 1.5, "output": 7.5},
+    ///     "web_search": 0.01, "fast": 6, "us": 1.1, "limit": 200000
+    /// }}}"#)?;
+    /// assert_eq!(prices.date(), "2026-01-31");
+    /// # Ok::<(), unspool_model::price::BadPrices>(())
+    /// ```
+    ///
+    /// `input` and `output` are needed, everything else may be left out. `web_search` is
+    /// dollars for one search, `fast` and `us` are factors, `limit` is tokens.
+    pub fn parse(json: &str) -> Result<Prices, BadPrices> {
+        read::parse(json)
+    }
+
+    /// A table of these rows; a later one of the same name stands in the place of an earlier.
+    pub fn new(date: &str, source: &str, rows: impl IntoIterator<Item = Price>) -> Prices {
+        let rows: BTreeMap<String, Price> = rows
+            .into_iter()
+            .map(|price| (price.name.clone(), price))
+            .collect();
+        Prices {
+            date: date.to_owned(),
+            source: source.to_owned(),
+            keys: name::keys(rows.keys()),
+            rows,
+        }
+    }
+
+    /// The same table, all of it from there.
+    #[must_use]
+    pub fn marked(mut self, origin: Origin) -> Prices {
+        for price in self.rows.values_mut() {
+            price.origin = origin;
+        }
+        self
+    }
+
+    /// This table with the rows of another in the place of its own. Models that only this
+    /// one has stay: sessions of models that are gone have a price too.
+    #[must_use]
+    pub fn merged(&self, over: Prices) -> Prices {
+        let either = |new: String, old: &str| if new.is_empty() { old.to_owned() } else { new };
+        let date = either(over.date, &self.date);
+        let source = either(over.source, &self.source);
+        let own = self.rows.values().cloned();
+        Prices::new(&date, &source, own.chain(over.rows.into_values()))
+    }
+
+    /// The day of the table; empty if it does not say.
+    pub fn date(&self) -> &str {
+        &self.date
+    }
+
+    /// Where it is from; empty if it does not say.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// All rows by name.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &Price> {
+        self.rows.values()
+    }
+
+    /// The row of exactly this name.
+    pub fn row(&self, name: &str) -> Option<&Price> {
+        self.rows.get(name)
+    }
+
+    /// The price of a model as transcripts name it.
+    ///
+    /// A name that is not in the table is looked for without what providers add to it
+    /// (`us.anthropic.…-v1:0`, `vertex_ai/…@20250929`, `…[1m]`), then without its date, then
+    /// as the short name of the only row with a date. Nothing else: an unknown model is
+    /// `None`.
+    pub fn find(&self, model: &str) -> Option<&Price> {
+        self.row(model)
+            .or_else(|| self.row(name::find(&self.keys, model)?))
+    }
+
+    /// What a message costs; `None` if the table does not say.
+    pub fn cost(&self, model: &str, usage: Usage, terms: Terms) -> Option<Cost> {
+        self.charge(model, usage, terms).ok()
+    }
+
+    /// What a message costs, or why that is not known.
+    pub fn charge(&self, model: &str, usage: Usage, terms: Terms) -> Result<Cost, Unpriced> {
+        if model == SYNTHETIC {
+            return Ok(Cost::default());
+        }
+        let price = self.find(model).ok_or(Unpriced::Model)?;
+        price.charge(usage, terms)
+    }
+
+    /// How many tokens fit into the context of a model.
+    ///
+    /// More than that were seen in a session only where the long context was switched on,
+    /// which the name says (`[1m]`) on some lines and not on others.
+    pub fn limit(&self, model: &str, seen: u64) -> Option<u64> {
+        let listed = self.find(model).and_then(|price| price.limit);
+        // A new model is not in the table yet; all that the name says is whose it is.
+        let usual = listed.or_else(|| model.contains("claude").then_some(200_000))?;
+        let long = model.contains("[1m]") || seen > usual;
+        Some(if long { usual.max(1_000_000) } else { usual })
+    }
+
+    /// The table in our own format, one line per model.
+    pub fn to_json(&self) -> String {
+        write::json(self)
+    }
+}
+
+impl Price {
+    /// The prices that hold for a message.
+    pub fn tier(&self, usage: Usage, terms: Terms) -> Result<Tier, Unpriced> {
+        let long = self
+            .long
+            .as_ref()
+            .filter(|long| usage.context() > long.above);
+        let (plain, batch) = match long {
+            Some(long) => (long.rates, long.batch),
+            None => (self.rates, self.batch),
+        };
+        let rates = if terms.batch {
+            batch.ok_or(Unpriced::Part("batches"))?
+        } else {
+            plain
+        };
+        let fast = if terms.fast {
+            self.fast.ok_or(Unpriced::Part("the fast mode"))?
+        } else {
+            Factor::ONE
+        };
+        // Models without a factor cost the same everywhere.
+        let us = self.us.filter(|_| terms.us).unwrap_or(Factor::ONE);
+        Ok(Tier {
+            rates,
+            factor: Factor(fast.0.saturating_mul(us.0) / Factor::ONE.0),
+            long: long.is_some(),
+            batch: terms.batch,
+        })
+    }
+
+    /// What a message costs, or which price the table lacks for it.
+    pub fn charge(&self, usage: Usage, terms: Terms) -> Result<Cost, Unpriced> {
+        let tier = self.tier(usage, terms)?;
+        let rates = &tier.rates;
+        let parts = [
+            (usage.input, rates.input, "input"),
+            (usage.output, rates.output, "output"),
+            (usage.cache_read, rates.cache_read, "cache reads"),
+            (
+                usage.cache_write_5m,
+                rates.cache_write_5m,
+                "five-minute cache writes",
+            ),
+            (
+                usage.cache_write_1h,
+                rates.cache_write_1h,
+                "one-hour cache writes",
+            ),
+        ];
+        let mut tokens: u128 = 0;
+        for (count, rate, what) in parts.into_iter().filter(|(count, _, _)| *count > 0) {
+            let rate = rate.ok_or(Unpriced::Part(what))?;
+            tokens = tokens.saturating_add(u128::from(count) * u128::from(rate.0));
+        }
+        let tokens = tokens.saturating_mul(u128::from(tier.factor.0)) / u128::from(Factor::ONE.0);
+        let searches = match (terms.web_searches, self.web_search) {
+            (0, _) => 0,
+            (_, None) => return Err(Unpriced::Part("web searches")),
+            (count, Some(each)) => u128::from(count) * u128::from(each),
+        };
+        Ok(Cost(tokens.saturating_add(searches)))
+    }
+}

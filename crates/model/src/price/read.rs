@@ -1,0 +1,359 @@
+//! Reads tables of prices: our own format, and LiteLLM's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::{Factor, Long, Origin, Price, Prices, Rate, Rates};
+
+/// Why a file is no table of prices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPrices {
+    /// What is wrong, and with which model.
+    pub what: String,
+    /// Line and column, from 1, where they are known.
+    pub at: Option<(usize, usize)>,
+}
+
+impl fmt::Display for BadPrices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Some((line, column)) => write!(f, "line {line}, column {column}: {}", self.what),
+            None => write!(f, "{}", self.what),
+        }
+    }
+}
+
+impl std::error::Error for BadPrices {}
+
+impl From<serde_json::Error> for BadPrices {
+    fn from(error: serde_json::Error) -> BadPrices {
+        let text = error.to_string();
+        let what = text.split(" at line ").next().unwrap_or(&text).to_owned();
+        let at = (error.line() > 0).then(|| (error.line(), error.column()));
+        BadPrices { what, at }
+    }
+}
+
+fn bad(what: String) -> BadPrices {
+    BadPrices { what, at: None }
+}
+
+pub fn parse(json: &str) -> Result<Prices, BadPrices> {
+    let Shape { models } = serde_json::from_str(json)?;
+    if models.is_some() {
+        ours(json)
+    } else {
+        litellm(json)
+    }
+}
+
+/// Enough of a file to tell the two formats apart.
+#[derive(Deserialize)]
+struct Shape {
+    models: Option<IgnoredAny>,
+}
+
+/// Our own format. A name it does not know is an error, since the price that was meant
+/// would be missing without a word.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    date: String,
+    #[serde(default)]
+    source: String,
+    models: BTreeMap<String, Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    input: PerMillion,
+    output: PerMillion,
+    cache_read: Option<PerMillion>,
+    cache_write_5m: Option<PerMillion>,
+    cache_write_1h: Option<PerMillion>,
+    long: Option<LongRow>,
+    batch: Option<Part>,
+    web_search: Option<Dollars>,
+    fast: Option<Times>,
+    us: Option<Times>,
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongRow {
+    above: u64,
+    input: PerMillion,
+    output: PerMillion,
+    cache_read: Option<PerMillion>,
+    cache_write_5m: Option<PerMillion>,
+    cache_write_1h: Option<PerMillion>,
+    batch: Option<Part>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    input: PerMillion,
+    output: PerMillion,
+    cache_read: Option<PerMillion>,
+    cache_write_5m: Option<PerMillion>,
+    cache_write_1h: Option<PerMillion>,
+}
+
+impl Part {
+    fn rates(self) -> Rates {
+        Rates {
+            input: Some(self.input.0),
+            output: Some(self.output.0),
+            cache_read: self.cache_read.map(|rate| rate.0),
+            cache_write_5m: self.cache_write_5m.map(|rate| rate.0),
+            cache_write_1h: self.cache_write_1h.map(|rate| rate.0),
+        }
+    }
+}
+
+struct PerMillion(Rate);
+struct Dollars(u64);
+struct Times(Factor);
+
+impl<'de> Deserialize<'de> for PerMillion {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<PerMillion, D::Error> {
+        let dollars = f64::deserialize(from)?;
+        let rate = scaled(dollars, 1e6).ok_or_else(|| not_a_price::<D>(dollars))?;
+        Ok(PerMillion(Rate(rate)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Dollars, D::Error> {
+        let dollars = f64::deserialize(from)?;
+        let price = scaled(dollars, 1e12).ok_or_else(|| not_a_price::<D>(dollars))?;
+        Ok(Dollars(price))
+    }
+}
+
+impl<'de> Deserialize<'de> for Times {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Times, D::Error> {
+        let times = f64::deserialize(from)?;
+        let factor = scaled(times, 1e6).filter(|&factor| factor > 0);
+        let factor = factor.ok_or_else(|| D::Error::custom(format!("{times} is no factor")))?;
+        Ok(Times(Factor(factor)))
+    }
+}
+
+fn not_a_price<'de, D: Deserializer<'de>>(number: f64) -> D::Error {
+    D::Error::custom(format!("{number} is no price"))
+}
+
+/// A number in smaller units; `None` if it is negative, or so large that it is a mistake.
+fn scaled(number: f64, by: f64) -> Option<u64> {
+    let scaled = (number * by).round();
+    (0.0..1e15).contains(&scaled).then_some(scaled as u64)
+}
+
+fn ours(json: &str) -> Result<Prices, BadPrices> {
+    let table: Table = serde_json::from_str(json)?;
+    let rows = table.models.into_iter().map(|(name, row)| row.price(name));
+    Ok(Prices::new(&table.date, &table.source, rows))
+}
+
+impl Row {
+    fn price(self, name: String) -> Price {
+        let rates = Part {
+            input: self.input,
+            output: self.output,
+            cache_read: self.cache_read,
+            cache_write_5m: self.cache_write_5m,
+            cache_write_1h: self.cache_write_1h,
+        };
+        Price {
+            name,
+            rates: rates.rates(),
+            long: self.long.map(LongRow::long),
+            batch: self.batch.map(Part::rates),
+            web_search: self.web_search.map(|price| price.0),
+            fast: self.fast.map(|times| times.0),
+            us: self.us.map(|times| times.0),
+            limit: self.limit,
+            origin: Origin::default(),
+        }
+    }
+}
+
+impl LongRow {
+    fn long(self) -> Long {
+        let rates = Part {
+            input: self.input,
+            output: self.output,
+            cache_read: self.cache_read,
+            cache_write_5m: self.cache_write_5m,
+            cache_write_1h: self.cache_write_1h,
+        };
+        Long {
+            above: self.above,
+            rates: rates.rates(),
+            batch: self.batch.map(Part::rates),
+        }
+    }
+}
+
+/// LiteLLM's format: dollars per token, a field per kind, tier and interface. It says of
+/// some models what they cost by the second, or nothing at all; those are passed over.
+fn litellm(json: &str) -> Result<Prices, BadPrices> {
+    let Claude(models) = serde_json::from_str(json)?;
+    let mut rows = Vec::new();
+    for (name, fields) in models {
+        rows.extend(litellm_row(name, &fields)?);
+    }
+    if rows.is_empty() {
+        return Err(bad("it has no price of a Claude model".to_owned()));
+    }
+    Ok(Prices::new("", "", rows))
+}
+
+/// The rows of a LiteLLM table whose names are those of Claude models.
+struct Claude(BTreeMap<String, Map<String, Value>>);
+
+impl<'de> Deserialize<'de> for Claude {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Claude, D::Error> {
+        struct Rows;
+
+        impl<'de> Visitor<'de> for Rows {
+            type Value = Claude;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "an object of models")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Claude, A::Error> {
+                let mut rows = BTreeMap::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name.contains("claude") {
+                        rows.insert(name, map.next_value()?);
+                    } else {
+                        map.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(Claude(rows))
+            }
+        }
+
+        from.deserialize_map(Rows)
+    }
+}
+
+fn litellm_row(name: String, fields: &Map<String, Value>) -> Result<Option<Price>, BadPrices> {
+    let row = Fields {
+        name: &name,
+        fields,
+    };
+    let rates = row.rates("", "")?;
+    if rates.input.is_none() || rates.output.is_none() {
+        return Ok(None);
+    }
+    let batch = row.batch("", rates)?;
+    let long = match row.above() {
+        Some(above) => row.long(above)?,
+        None => None,
+    };
+    let extra = |key: &str| fields.get("provider_specific_entry")?.get(key);
+    let search = fields
+        .get("search_context_cost_per_query")
+        .and_then(|prices| prices.get("search_context_size_medium"));
+    Ok(Some(Price {
+        rates,
+        long,
+        batch,
+        web_search: row.number("search_context_cost_per_query", search, 1e12)?,
+        fast: row.number("fast", extra("fast"), 1e6)?.map(Factor),
+        us: row.number("us", extra("us"), 1e6)?.map(Factor),
+        limit: fields.get("max_input_tokens").and_then(Value::as_u64),
+        origin: Origin::default(),
+        name,
+    }))
+}
+
+/// The fields of one model in LiteLLM's table.
+struct Fields<'a> {
+    name: &'a str,
+    fields: &'a Map<String, Value>,
+}
+
+impl Fields<'_> {
+    /// The prices of one tier (`_above_200k_tokens`) and interface (`_batches`).
+    fn rates(&self, tier: &str, interface: &str) -> Result<Rates, BadPrices> {
+        let rate = |kind: &str| self.rate(&format!("{kind}{tier}{interface}"));
+        Ok(Rates {
+            input: rate("input_cost_per_token")?,
+            output: rate("output_cost_per_token")?,
+            cache_read: rate("cache_read_input_token_cost")?,
+            cache_write_5m: rate("cache_creation_input_token_cost")?,
+            cache_write_1h: rate("cache_creation_input_token_cost_above_1hr")?,
+        })
+    }
+
+    fn batch(&self, tier: &str, plain: Rates) -> Result<Option<Rates>, BadPrices> {
+        let listed = self.rates(tier, "_batches")?;
+        let (Some(input), Some(_)) = (listed.input, listed.output) else {
+            return Ok(None);
+        };
+        // The table has no field for one-hour writes in batches; the maker takes the same
+        // share off everything that goes through that interface.
+        let share = |rate: Rate| {
+            let whole = plain.input.filter(|whole| whole.0 > 0)?;
+            let scaled = u128::from(rate.0) * u128::from(input.0) / u128::from(whole.0);
+            u64::try_from(scaled).ok().map(Rate)
+        };
+        Ok(Some(Rates {
+            cache_write_1h: listed.cache_write_1h.or_else(|| {
+                let hour = listed.cache_write_5m.and(plain.cache_write_1h);
+                hour.and_then(share)
+            }),
+            ..listed
+        }))
+    }
+
+    /// From how many thousand tokens on the input is long.
+    fn above(&self) -> Option<u64> {
+        self.fields.keys().find_map(|key| {
+            let tier = key.strip_prefix("input_cost_per_token_above_")?;
+            tier.strip_suffix("k_tokens")?.parse().ok()
+        })
+    }
+
+    fn long(&self, thousands: u64) -> Result<Option<Long>, BadPrices> {
+        let tier = format!("_above_{thousands}k_tokens");
+        let rates = self.rates(&tier, "")?;
+        if rates.input.is_none() || rates.output.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Long {
+            above: thousands.saturating_mul(1_000),
+            rates,
+            batch: self.batch(&tier, rates)?,
+        }))
+    }
+
+    fn rate(&self, key: &str) -> Result<Option<Rate>, BadPrices> {
+        let rate = self.number(key, self.fields.get(key), 1e12)?;
+        Ok(rate.map(Rate))
+    }
+
+    fn number(&self, key: &str, value: Option<&Value>, by: f64) -> Result<Option<u64>, BadPrices> {
+        match value {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                let number = value.as_f64().and_then(|number| scaled(number, by));
+                let wrong = || bad(format!("`{}`: {value} is no value of `{key}`", self.name));
+                number.map(Some).ok_or_else(wrong)
+            }
+        }
+    }
+}

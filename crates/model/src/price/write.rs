@@ -1,0 +1,72 @@
+//! Writes a table of prices in our own format.
+
+use std::fmt::Write;
+
+use super::{Price, Prices, Rates};
+
+/// The table, one line per model, so that two versions of it can be compared.
+pub fn json(prices: &Prices) -> String {
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let mut out = String::from("{\n");
+    for (key, value) in [("date", prices.date()), ("source", prices.source())] {
+        if !value.is_empty() {
+            let _ = writeln!(out, "\"{key}\": {},", text(value));
+        }
+    }
+    out.push_str("\"models\": {");
+    for (at, price) in prices.rows().enumerate() {
+        out.push_str(if at == 0 { "\n" } else { ",\n" });
+        let _ = write!(out, "{}: {}", text(&price.name), row(price));
+    }
+    out.push_str("\n}}\n");
+    out
+}
+
+fn row(price: &Price) -> String {
+    let mut fields = rates(&price.rates);
+    if let Some(long) = &price.long {
+        let mut inner = vec![format!("\"above\":{}", long.above)];
+        inner.extend(rates(&long.rates));
+        inner.extend(long.batch.as_ref().map(batch));
+        fields.push(format!("\"long\":{{{}}}", inner.join(",")));
+    }
+    fields.extend(price.batch.as_ref().map(batch));
+    let mut number = |key: &str, value: Option<String>| {
+        fields.extend(value.map(|value| format!("\"{key}\":{value}")));
+    };
+    number("web_search", price.web_search.map(|each| decimal(each, 12)));
+    number("fast", price.fast.map(|factor| decimal(factor.0, 6)));
+    number("us", price.us.map(|factor| decimal(factor.0, 6)));
+    number("limit", price.limit.map(|limit| limit.to_string()));
+    format!("{{{}}}", fields.join(","))
+}
+
+fn batch(part: &Rates) -> String {
+    format!("\"batch\":{{{}}}", rates(part).join(","))
+}
+
+fn rates(rates: &Rates) -> Vec<String> {
+    let named = [
+        ("input", rates.input),
+        ("output", rates.output),
+        ("cache_read", rates.cache_read),
+        ("cache_write_5m", rates.cache_write_5m),
+        ("cache_write_1h", rates.cache_write_1h),
+    ];
+    named
+        .into_iter()
+        .filter_map(|(key, rate)| Some(format!("\"{key}\":{}", decimal(rate?.0, 6))))
+        .collect()
+}
+
+/// `units` of 10^-`places`, written without rounding.
+fn decimal(units: u64, places: usize) -> String {
+    let digits = format!("{units:0>width$}", width = places + 1);
+    let (whole, part) = digits.split_at(digits.len() - places);
+    let part = part.trim_end_matches('0');
+    if part.is_empty() {
+        whole.to_owned()
+    } else {
+        format!("{whole}.{part}")
+    }
+}

@@ -1,0 +1,253 @@
+//! What one file says about tokens: every message once, in the order they appear.
+//!
+//! This is all that reports about usage need of a file, some fifty bytes per message. It is
+//! gathered line by line or piece by piece, and can be written down and read back, so that a
+//! file that was read once need not be read again. Which of several files that hold the same
+//! message counts is not decided here: see [`crate::view::usage`].
+
+mod pack;
+
+pub use pack::FORMAT;
+
+use foldhash::HashMap;
+
+use crate::entry::reply::{self, Origin, Reply};
+use crate::tally::Tally;
+use crate::time::Time;
+use crate::usage::{Terms, Usage};
+
+/// A message as one file tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spent {
+    /// Stands for the id; equal ids have equal keys in all files.
+    pub key: u128,
+    /// Tokens: of all its lines the maximum.
+    pub usage: Usage,
+    /// What else decides the price.
+    pub terms: Terms,
+    /// The time of its first line.
+    pub at: Option<Time>,
+    /// Where its first line begins.
+    pub offset: u64,
+    /// How many lines told its tokens.
+    pub lines: u32,
+    /// The model, in [`Spending::models`].
+    pub model: Option<u32>,
+    /// The version of the client, in [`Spending::versions`].
+    pub version: Option<u32>,
+    /// What is true of it.
+    pub marks: Marks,
+    id: (u32, u32),
+}
+
+/// What is true of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// A copy in the progress lines of a parent, not the message itself.
+    pub copy: bool,
+    /// It belongs to a sub-agent inside a session's file.
+    pub sidechain: bool,
+    /// A line says that it was copied from another session.
+    pub forked: bool,
+    /// A line says why the model stopped, so its tokens are final.
+    pub stopped: bool,
+    /// Written by the client itself; counts nothing.
+    pub synthetic: bool,
+}
+
+/// All messages of one file.
+#[derive(Clone, Debug, Default)]
+pub struct Spending {
+    /// The messages.
+    pub messages: Vec<Spent>,
+    /// Names of models.
+    pub models: Tally,
+    /// Versions of the client.
+    pub versions: Tally,
+    /// Where it was written, as its first lines say.
+    pub origin: Origin,
+    /// The latest time on a message.
+    pub last: Option<Time>,
+    ids: String,
+    known: HashMap<(u128, bool), u32>,
+}
+
+impl PartialEq for Spending {
+    fn eq(&self, other: &Spending) -> bool {
+        self.pack() == other.pack()
+    }
+}
+
+impl Spending {
+    /// Takes in the next lines of the file, of which the first begins at `offset`.
+    pub fn feed(&mut self, offset: u64, lines: &[u8]) {
+        self.place(lines);
+        let mark = memchr::memmem::Finder::new(reply::MARK);
+        let mut at = 0;
+        while let Some(hit) = mark.find(&lines[at..]) {
+            let hit = at + hit;
+            let start = memchr::memrchr(b'\n', &lines[at..hit]).map_or(at, |end| at + end + 1);
+            let end = memchr::memchr(b'\n', &lines[hit..]).map_or(lines.len(), |end| hit + end);
+            let place = offset + start as u64;
+            reply::replies(&lines[start..end], |reply| self.take(place, &reply));
+            at = end;
+        }
+    }
+
+    /// Looks at the first lines for where they were written.
+    fn place(&mut self, lines: &[u8]) {
+        // Bookkeeping may stand in front of the first line that says.
+        for line in lines.split(|byte| *byte == b'\n').take(FIRST) {
+            if self.origin.cwd.is_some() && self.origin.session.is_some() {
+                return;
+            }
+            let origin = reply::origin(line);
+            self.origin.or(origin);
+        }
+    }
+
+    fn take(&mut self, offset: u64, reply: &Reply) {
+        let Some(usage) = reply.head.usage else {
+            return;
+        };
+        let id = match (&reply.head.id, &reply.uuid) {
+            (Some(id), _) => id.to_string(),
+            // Some gateways give no id. The line's own is the same in all copies of it.
+            (None, Some(uuid)) => uuid.to_string(),
+            // Only a copy of the whole file has the same there.
+            (None, None) => format!("{offset} {:?} {usage:?}", reply.at),
+        };
+        let model = reply.head.model.as_deref();
+        let new = Spent {
+            key: key(&id),
+            usage,
+            terms: reply.head.terms,
+            at: reply.at,
+            offset,
+            lines: 1,
+            model: model.map(|model| self.models.add(model)),
+            version: reply
+                .version
+                .as_deref()
+                .map(|version| self.versions.add(version)),
+            marks: Marks {
+                copy: reply.copy,
+                sidechain: reply.sidechain,
+                forked: reply.forked,
+                stopped: reply.head.stop.is_some(),
+                synthetic: model == Some("<synthetic>"),
+            },
+            id: (0, 0),
+        };
+        self.enter(new, &id);
+    }
+
+    fn enter(&mut self, mut new: Spent, id: &str) {
+        self.last = self.last.max(new.at);
+        let key = (new.key, new.marks.copy);
+        if let Some(&at) = self.known.get(&key) {
+            self.messages[at as usize].merge(&new);
+            return;
+        }
+        self.known.insert(key, self.messages.len() as u32);
+        new.id = (self.ids.len() as u32, id.len() as u32);
+        self.ids.push_str(id);
+        self.messages.push(new);
+    }
+
+    /// Adds what later lines of the same file said.
+    pub fn append(&mut self, later: &Spending) {
+        self.origin.or(later.origin.clone());
+        for spent in &later.messages {
+            let model = spent
+                .model
+                .map(|model| self.models.add(later.models.get(model)));
+            let version = spent
+                .version
+                .map(|version| self.versions.add(later.versions.get(version)));
+            let new = Spent {
+                model,
+                version,
+                ..spent.clone()
+            };
+            self.enter(new, later.id(spent));
+        }
+    }
+
+    /// The id of a message; that of its line where it has none.
+    pub fn id(&self, spent: &Spent) -> &str {
+        let (start, len) = (spent.id.0 as usize, spent.id.1 as usize);
+        self.ids.get(start..start + len).unwrap_or_default()
+    }
+
+    /// The model of a message.
+    pub fn model(&self, spent: &Spent) -> Option<&str> {
+        spent.model.map(|model| self.models.get(model))
+    }
+
+    /// The version of the client that wrote a message.
+    pub fn version(&self, spent: &Spent) -> Option<&str> {
+        spent.version.map(|version| self.versions.get(version))
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.origin == Origin::default()
+    }
+
+    /// Gives back the memory that only growing needs.
+    pub fn settle(&mut self) {
+        self.known = HashMap::default();
+        self.messages.shrink_to_fit();
+        self.ids.shrink_to_fit();
+    }
+
+    /// Prepares for more lines after [`Spending::settle`] or [`Spending::unpack`].
+    pub fn reopen(&mut self) {
+        let entries = self.messages.iter().enumerate();
+        self.known = entries
+            .map(|(at, spent)| ((spent.key, spent.marks.copy), at as u32))
+            .collect();
+    }
+}
+
+/// How many lines of a piece are asked where they were written.
+const FIRST: usize = 64;
+
+impl Origin {
+    fn or(&mut self, other: Origin) {
+        let Origin {
+            cwd,
+            session,
+            agent,
+        } = other;
+        self.cwd = self.cwd.take().or(cwd);
+        self.session = self.session.take().or(session);
+        self.agent = self.agent.take().or(agent);
+    }
+}
+
+impl Spent {
+    /// Another line of the same message: it repeats the tokens, it does not add to them.
+    fn merge(&mut self, other: &Spent) {
+        self.usage = self.usage.max(other.usage);
+        self.terms = self.terms.max(other.terms);
+        self.at = self.at.or(other.at);
+        self.lines = self.lines.saturating_add(other.lines);
+        self.model = other.model.or(self.model);
+        self.version = self.version.or(other.version);
+        self.marks.sidechain |= other.marks.sidechain;
+        self.marks.forked |= other.marks.forked;
+        self.marks.stopped |= other.marks.stopped;
+        // As the last line has it.
+        self.marks.synthetic = other.marks.synthetic;
+    }
+}
+
+/// FNV-1a of 128 bits: the same on every machine and in every version.
+fn key(id: &str) -> u128 {
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let step = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
+    id.bytes().fold(START, step)
+}

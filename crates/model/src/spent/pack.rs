@@ -1,0 +1,219 @@
+//! A file's spending as few bytes, and back.
+//!
+//! Numbers are written seven bits at a time, texts with their length in front. What was
+//! damaged or cut on disk reads as nothing; who asked reads the transcript again.
+
+use super::{Marks, Spending, Spent};
+use crate::entry::reply::Origin;
+use crate::tally::Tally;
+use crate::time::Time;
+use crate::usage::{Terms, Usage};
+
+/// Raise this when packed bytes mean something else.
+pub const FORMAT: u32 = 1;
+
+impl Spending {
+    /// Writes it down.
+    pub fn pack(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + self.messages.len() * 56);
+        let Origin {
+            cwd,
+            session,
+            agent,
+        } = &self.origin;
+        for text in [cwd, session, agent] {
+            number(&mut out, u64::from(text.is_some()));
+            words(&mut out, text.as_deref().unwrap_or_default());
+        }
+        for names in [&self.models, &self.versions] {
+            number(&mut out, names.len() as u64);
+            names.iter().for_each(|(name, _)| words(&mut out, name));
+        }
+        number(&mut out, self.messages.len() as u64);
+        for spent in &self.messages {
+            self.pack_one(spent, &mut out);
+        }
+        out
+    }
+
+    fn pack_one(&self, spent: &Spent, out: &mut Vec<u8>) {
+        words(out, self.id(spent));
+        let Usage {
+            input,
+            output,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+        } = spent.usage;
+        let terms = spent.terms;
+        let marks = spent.marks;
+        let flags = [
+            marks.copy,
+            marks.sidechain,
+            marks.forked,
+            marks.stopped,
+            marks.synthetic,
+            terms.batch,
+            terms.fast,
+            terms.us,
+            spent.at.is_some(),
+        ];
+        let bits = flags
+            .iter()
+            .rev()
+            .fold(0, |bits, &flag| bits << 1 | u64::from(flag));
+        let at = spent.at.map_or(0, |at| zigzag(at.0));
+        let index = |name: Option<u32>| name.map_or(0, |name| u64::from(name) + 1);
+        let numbers = [
+            bits,
+            input,
+            output,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            u64::from(terms.web_searches),
+            at,
+            spent.offset,
+            u64::from(spent.lines),
+            index(spent.model),
+            index(spent.version),
+        ];
+        numbers.iter().for_each(|value| number(out, *value));
+    }
+
+    /// Reads it back; `None` if these are not such bytes.
+    pub fn unpack(bytes: &[u8]) -> Option<Spending> {
+        let mut input = Input(bytes);
+        let mut spending = Spending::default();
+        let mut texts = [None, None, None];
+        for text in &mut texts {
+            let is_there = input.number()? == 1;
+            let words = input.words()?;
+            *text = is_there.then(|| words.to_owned());
+        }
+        let [cwd, session, agent] = texts;
+        spending.origin = Origin {
+            cwd,
+            session,
+            agent,
+        };
+        for names in [&mut spending.models, &mut spending.versions] {
+            for _ in 0..input.number()? {
+                names.add(input.words()?);
+            }
+        }
+        for _ in 0..input.number()? {
+            let (spent, id) = input.spent(&spending)?;
+            spending.last = spending.last.max(spent.at);
+            let start = u32::try_from(spending.ids.len()).ok()?;
+            spending.ids.push_str(id);
+            spending.messages.push(Spent {
+                id: (start, id.len() as u32),
+                ..spent
+            });
+        }
+        input.0.is_empty().then_some(spending)
+    }
+}
+
+fn number(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn words(out: &mut Vec<u8>, text: &str) {
+    number(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Small numbers stay small, also negative ones.
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63) as u64
+}
+
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn number(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (&byte, rest) = self.0.split_first()?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn words(&mut self) -> Option<&'a str> {
+        let len = usize::try_from(self.number()?).ok()?;
+        let (text, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok()
+    }
+
+    fn spent(&mut self, spending: &Spending) -> Option<(Spent, &'a str)> {
+        let id = self.words()?;
+        let mut numbers = [0; 12];
+        for slot in &mut numbers {
+            *slot = self.number()?;
+        }
+        let [
+            bits,
+            input,
+            output,
+            cache_read,
+            write_5m,
+            write_1h,
+            searches,
+            at,
+            offset,
+            lines,
+            model,
+            version,
+        ] = numbers;
+        let flag = |nth: u32| bits >> nth & 1 == 1;
+        let index = |value: u64, names: &Tally| match value {
+            0 => Some(None),
+            _ => u32::try_from(value - 1)
+                .ok()
+                .filter(|&name| (name as usize) < names.len())
+                .map(Some),
+        };
+        let spent = Spent {
+            key: super::key(id),
+            usage: Usage {
+                input,
+                output,
+                cache_read,
+                cache_write_5m: write_5m,
+                cache_write_1h: write_1h,
+            },
+            terms: Terms {
+                web_searches: u32::try_from(searches).ok()?,
+                batch: flag(5),
+                fast: flag(6),
+                us: flag(7),
+            },
+            at: flag(8).then(|| Time((at >> 1) as i64 ^ -((at & 1) as i64))),
+            offset,
+            lines: u32::try_from(lines).ok()?,
+            model: index(model, &spending.models)?,
+            version: index(version, &spending.versions)?,
+            marks: Marks {
+                copy: flag(0),
+                sidechain: flag(1),
+                forked: flag(2),
+                stopped: flag(3),
+                synthetic: flag(4),
+            },
+            id: (0, 0),
+        };
+        Some((spent, id))
+    }
+}

@@ -1,0 +1,175 @@
+//! Tokens of many files at once: the scan behind `usage`.
+//!
+//! What counts how often is for `unspool_model::view::usage` to say.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use memchr::memrchr;
+use unspool_model::spent::Spending;
+use unspool_model::view::usage::group::Place;
+
+use crate::error::Error;
+use crate::find::Found;
+use crate::open::{self, Stamp};
+use crate::scan::{self, Part};
+use crate::{each, project};
+
+/// A file that may tell tokens, and what its place says about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// What tells whether it is still as it was.
+    pub stamp: Stamp,
+    /// Its session, unless only its lines know.
+    pub session: Option<String>,
+    /// The sub-agent whose file it is.
+    pub agent: Option<String>,
+    /// The name of its project's folder.
+    pub folder: String,
+}
+
+/// Every file that may tell tokens: sessions, sub-agents, and also the client's own helpers,
+/// such as those that compact or warm up, since they cost as much.
+pub fn sources(found: &Found) -> Vec<Source> {
+    let sessions = found.sessions.iter().map(|file| Source {
+        path: file.path.clone(),
+        stamp: file.stamp,
+        session: Some(file.id.clone()),
+        agent: None,
+        folder: file.folder.clone(),
+    });
+    let agents = found.agents.iter().map(|file| Source {
+        path: file.path.clone(),
+        stamp: file.stamp,
+        session: file.session.clone(),
+        agent: Some(file.id.clone()),
+        folder: file.folder.clone(),
+    });
+    let others = found.others.iter().filter(|file| file.bytes > 0);
+    let others = others.map(|file| Source {
+        path: file.path.clone(),
+        stamp: file.stamp,
+        session: None,
+        agent: agent_of(&file.path),
+        folder: String::new(),
+    });
+    sessions.chain(agents).chain(others).collect()
+}
+
+fn agent_of(path: &Path) -> Option<String> {
+    let stem = path.file_stem()?.to_string_lossy();
+    stem.strip_prefix("agent-").map(str::to_owned)
+}
+
+/// Where each file belongs: as its place says, else as its lines say.
+pub fn places(sources: &[&Source], spendings: &[&Spending]) -> Vec<Place> {
+    let session = |source: &Source, spending: &Spending| {
+        let said = spending.origin.session.clone();
+        source.session.clone().or(said)
+    };
+    let mut projects: HashMap<String, String> = HashMap::new();
+    let mut all = Vec::with_capacity(sources.len());
+    for (source, spending) in sources.iter().zip(spendings) {
+        let cwd = spending.origin.cwd.as_deref();
+        let own = cwd.map_or(source.folder.as_str(), project::project_of);
+        let session = session(source, spending);
+        if let (Some(id), None) = (&session, &source.agent) {
+            projects.insert(id.clone(), own.to_owned());
+        }
+        all.push(Place {
+            session,
+            agent: source.agent.clone(),
+            project: own.to_owned(),
+        });
+    }
+    // A sub-agent may work elsewhere; what it costs, its session's project costs.
+    for place in all.iter_mut().filter(|place| place.agent.is_some()) {
+        let project = place.session.as_ref().and_then(|id| projects.get(id));
+        if let Some(project) = project {
+            place.project.clone_from(project);
+        }
+    }
+    all
+}
+
+/// What a file says, read from some place on.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// What its ended lines say.
+    pub spending: Spending,
+    /// What stands behind the last newline says, if that is a whole line.
+    pub tail: Option<Spending>,
+    /// Behind the last newline.
+    pub end: u64,
+}
+
+/// Reads each file from its offset on, which is the start of a line, to its end.
+pub fn gather(files: &[(&Path, u64, u64)], threads: usize) -> Vec<Result<Gathered, Error>> {
+    let parts = scan::parts(files.iter().map(|(_, start, end)| (*start, *end)));
+    let read = each::map(
+        &parts,
+        threads,
+        |part| part.end - part.start,
+        |part| gather_part(files[part.file].0, part),
+    );
+    let mut all: Vec<Result<Gathered, Error>> = files
+        .iter()
+        .map(|(_, start, _)| {
+            Ok(Gathered {
+                end: *start,
+                ..Gathered::default()
+            })
+        })
+        .collect();
+    for (part, read) in parts.iter().zip(read) {
+        let slot = &mut all[part.file];
+        match (slot.as_mut(), read) {
+            (Ok(whole), Ok(next)) => whole.append(next),
+            (Ok(_), Err(error)) => *slot = Err(error),
+            (Err(_), _) => {}
+        }
+    }
+    all
+}
+
+impl Gathered {
+    fn append(&mut self, next: Gathered) {
+        if self.spending.is_empty() {
+            self.spending = next.spending;
+        } else {
+            self.spending.reopen();
+            self.spending.append(&next.spending);
+            self.spending.settle();
+        }
+        // The file may have grown since it was cut: then the next part begins behind.
+        self.tail = next.tail;
+        self.end = self.end.max(next.end);
+    }
+}
+
+fn gather_part(path: &Path, part: &Part) -> Result<Gathered, Error> {
+    let (file, _) = open::open(path)?;
+    let mut gathered = Gathered {
+        end: part.start,
+        ..Gathered::default()
+    };
+    let read = part.read(&file, |offset, bytes| {
+        let ended = memrchr(b'\n', bytes).map_or(0, |last| last + 1);
+        let (lines, tail) = bytes.split_at(ended);
+        gathered.spending.feed(offset, lines);
+        if !lines.is_empty() {
+            gathered.end = offset + ended as u64;
+        }
+        if !tail.is_empty() {
+            let mut last = Spending::default();
+            last.feed(offset + ended as u64, tail);
+            gathered.tail = (!last.is_empty()).then_some(last);
+        }
+    });
+    read.map_err(|why| Error::io(path, why))?;
+    // Many files are held at once.
+    gathered.spending.settle();
+    Ok(gathered)
+}
