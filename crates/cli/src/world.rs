@@ -70,13 +70,13 @@ impl World {
 
     /// All sessions, with one warning for each thing that could not be read.
     pub fn found(&self) -> Result<Found, Failure> {
-        let mut found = self.walk()?;
+        let mut found = self.walked()?;
         found.identify_agents();
         Ok(found)
     }
 
-    /// All files by their places alone; none is opened.
-    pub fn walk(&self) -> Result<Found, Failure> {
+    /// Like [`World::found`], by names alone: for those who read all files anyway.
+    pub fn walked(&self) -> Result<Found, Failure> {
         let (mut present, mut absent) = (Vec::new(), Vec::new());
         for dir in &self.dirs {
             match dirs::check(dir) {

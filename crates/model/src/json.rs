@@ -466,7 +466,7 @@ fn unescape(inner: &[u8]) -> String {
 }
 
 /// The character that `rest`, which begins with a backslash, stands for, and its length.
-fn escape(rest: &[u8]) -> (char, usize) {
+pub(crate) fn escape(rest: &[u8]) -> (char, usize) {
     match rest.get(1) {
         Some(b'n') => ('\n', 2),
         Some(b't') => ('\t', 2),

@@ -27,6 +27,7 @@
 pub mod block;
 pub mod entry;
 pub mod fault;
+pub mod find;
 pub mod graph;
 pub mod id;
 pub mod input;

@@ -119,6 +119,11 @@ impl Paint {
     pub const ADDED: Paint = color(2);
     /// A removed line.
     pub const REMOVED: Paint = color(1);
+    /// What somebody looked for.
+    pub const HIT: Paint = Paint {
+        bold: true,
+        ..color(1)
+    };
     /// Code within text.
     pub const CODE: Paint = color(6);
     /// A heading.

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`dirs`] says where to look, [`find`] walks there, [`read`] folds a file
 //! into a session, [`each`] does that for many files at once, [`scan`] looks for little in all of
-//! them, [`resolve`] finds the one a
+//! them, [`search`] finds text in them, [`resolve`] finds the one a
 //! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
 //! [`follow`] reads on while it grows.
 //!
@@ -22,6 +22,7 @@ pub mod project;
 pub mod read;
 pub mod resolve;
 pub mod scan;
+pub mod search;
 pub mod side;
 pub mod spent;
 

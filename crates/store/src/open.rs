@@ -193,7 +193,8 @@ impl FileSource {
     /// How many lines end before `offset`: what to add to the line numbers of a session
     /// that was read from there.
     pub fn lines_before(&self, offset: u64) -> Result<u32, Error> {
-        self.with_file(|file| count_lines(file, offset))
+        self.with_file(|file| count_lines(file, 0, offset))
+            .map(|lines| u32::try_from(lines).unwrap_or(u32::MAX))
             .map_err(|why| Error::io(&self.path, why))
     }
 
@@ -246,9 +247,11 @@ pub fn line_numbers(file: &File, places: &[u64]) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-fn count_lines(file: &File, end: u64) -> io::Result<u32> {
-    let mut buffer = vec![0; 1 << 20];
-    let (mut at, mut lines) = (0, 0usize);
+/// How many newlines stand in `start..end`.
+pub(crate) fn count_lines(file: &File, start: u64, end: u64) -> io::Result<u64> {
+    let largest = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
+    let mut buffer = vec![0; largest.min(256 << 10)];
+    let (mut at, mut lines) = (start, 0);
     while at < end {
         let want = usize::try_from(end - at)
             .unwrap_or(usize::MAX)
@@ -257,10 +260,10 @@ fn count_lines(file: &File, end: u64) -> io::Result<u32> {
         if read == 0 {
             break;
         }
-        lines += memchr::memchr_iter(b'\n', &buffer[..read]).count();
+        lines += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
         at += read as u64;
     }
-    Ok(u32::try_from(lines).unwrap_or(u32::MAX))
+    Ok(lines)
 }
 
 #[cfg(test)]

@@ -83,6 +83,14 @@ pub fn same_path(a: &str, b: &str) -> bool {
     key(a) == key(b)
 }
 
+/// Whether a person who writes `wanted` means this project: its name, its directory, or a
+/// part of it.
+pub fn is_meant(project: &str, wanted: &str) -> bool {
+    project_name(project).eq_ignore_ascii_case(wanted)
+        || same_path(project, wanted)
+        || project.to_lowercase().contains(&wanted.to_lowercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -40,13 +40,19 @@ pub fn side(file: &SessionFile) -> Side {
     let mut tasks = config("tasks").map_or_else(Vec::new, |dir| files(&dir.join(&file.id), 0));
     tasks.retain(|path| path.extension().is_some_and(|end| end == "json"));
     Side {
-        tool_results: beside("tool-results").map_or_else(Vec::new, |dir| files(&dir, 1)),
+        tool_results: tool_results(file),
         file_history: config("file-history")
             .map_or_else(Vec::new, |dir| files(&dir.join(&file.id), 0)),
         todos,
         tasks,
         custom_title: beside("custom-title.json").filter(|path| path.is_file()),
     }
+}
+
+/// Only the large tool outputs of a session.
+pub fn tool_results(file: &SessionFile) -> Vec<PathBuf> {
+    let dir = file.beside.as_ref().map(|dir| dir.join("tool-results"));
+    dir.map_or_else(Vec::new, |dir| files(&dir, 1))
 }
 
 /// The plan of a session (2.1), named by the three words that the session's lines give.

@@ -24,7 +24,7 @@ use unspool_store::read::Reader;
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::when;
-use crate::world::{World, is_project};
+use crate::world::World;
 
 /// Arguments of `ls`.
 #[derive(Debug, Default, Args)]
@@ -92,7 +92,7 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         rows.extend(orphans(world, &found, now));
     }
     rows.retain(|row| {
-        let fits = |wanted: &String| is_project(&row.project, wanted);
+        let fits = |wanted: &String| project::is_meant(&row.project, wanted);
         let recent = since.is_none_or(|since| {
             row.last
                 .as_deref()

@@ -1,15 +1,440 @@
 //! `search`: finds text in all sessions.
 
-use clap::Args;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
 
+use clap::Args;
+use unspool_model::find::{Bad, Case, Query, Scope, Snippet};
+use unspool_model::text::Where;
+use unspool_model::time::Time;
+use unspool_show::wire::hit::HitRow;
+use unspool_show::{Line, Paint, Style, amount, layout};
+use unspool_store::resolve::Target;
+use unspool_store::search::{self, Hit, Holds, Search, Source, Span};
+use unspool_store::{each, find, project};
+
+use crate::commands::ls::short;
 use crate::failure::Failure;
+use crate::when;
 use crate::world::World;
 
 /// Arguments of `search`.
 #[derive(Debug, Args)]
-pub struct SearchArgs {}
+#[command(after_help = "Examples:
+  unspool search 'connection reset'
+  unspool search 'the \"velvet hammer\" clause' --in prompt,reply
+  unspool search --regex 'TODO\\((\\w+)\\)' --project webshop --since 7d
+  unspool search --files src/main.rs
+  unspool search panic --json | jq -r '[.session, .line, .snippet] | @tsv'
 
-/// Does it.
-pub fn run(_world: &World, _args: &SearchArgs) -> Result<(), Failure> {
-    Err(Failure::failed("under construction"))
+The query is one literal text, quotes and newlines included. It is looked for in the decoded
+text of everything: prompts, replies, thinking, what tools were given and what they said,
+progress, titles, sub-agents, and outputs that were put in files of their own. Colours that
+programs print are not in the way. Capitals matter only if the query has some.")]
+pub struct SearchArgs {
+    /// The text to find
+    #[arg(allow_hyphen_values = true)]
+    pub query: String,
+
+    /// The query is a regular expression
+    #[arg(long, short = 'e')]
+    pub regex: bool,
+
+    /// Capitals never matter
+    #[arg(long, short, conflicts_with = "case_sensitive")]
+    pub ignore_case: bool,
+
+    /// Capitals always matter
+    #[arg(long, short = 's')]
+    pub case_sensitive: bool,
+
+    /// Only in these places: prompt, reply, thinking, tool, result, progress, title, other
+    #[arg(long = "in", value_name = "PLACES", value_delimiter = ',', value_parser = place)]
+    pub places: Vec<Where>,
+
+    /// Only sessions of this project: its name, its directory, or a part of it
+    #[arg(long, value_name = "P")]
+    pub project: Option<String>,
+
+    /// Only this session, with its sub-agents
+    #[arg(long, value_name = "SESSION")]
+    pub session: Option<OsString>,
+
+    /// Only what was written since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    #[arg(long, value_name = "T")]
+    pub since: Option<String>,
+
+    /// Only what was written before then
+    #[arg(long, value_name = "T")]
+    pub until: Option<String>,
+
+    /// Show at most so many hits, 0 for all [default: 50, all with --json]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show so many lines of text around each match
+    #[arg(long, short = 'C', value_name = "N", default_value_t = 0)]
+    pub context: usize,
+
+    /// Only paths of files that tools were given
+    #[arg(long)]
+    pub files: bool,
+}
+
+fn place(name: &str) -> Result<Where, String> {
+    Where::parse(name).ok_or_else(|| {
+        let names: Vec<&str> = Where::ALL.iter().map(|place| place.name()).collect();
+        format!("no such place: write some of {}", names.join(","))
+    })
+}
+
+/// How many hits a person gets to see unless they ask for more.
+const FEW: usize = 50;
+
+/// More lines around a match than this are a conversation: `show` it.
+const MOST_CONTEXT: usize = 100;
+
+/// Finds text.
+pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
+    let query = query(args)?;
+    let scope = Scope {
+        places: args.places.clone(),
+        paths: args.files,
+        around: args.context.min(MOST_CONTEXT),
+    };
+    let span = span(world, args)?;
+    let sources = sources(world, args)?;
+    let what = Search {
+        query: &query,
+        scope: &scope,
+        span,
+    };
+    let limit = match (args.limit, world.ui.json) {
+        (Some(0), _) | (None, true) => usize::MAX,
+        (Some(limit), _) => limit,
+        (None, false) => FEW,
+    };
+    let mut shown = Shown::new(world, limit, scope.around > 0);
+    let mut failed = None;
+    let warnings = search::search(&sources, &what, each::threads(), |source, hit| match shown
+        .hit(source, hit)
+    {
+        Ok(flow) => flow,
+        Err(failure) => {
+            failed = Some(failure);
+            ControlFlow::Break(())
+        }
+    });
+    for warning in warnings {
+        world.ui.warn(&warning.to_string());
+    }
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    if shown.hits == 0 {
+        return Err(nothing(args));
+    }
+    shown.end()
+}
+
+fn query(args: &SearchArgs) -> Result<Query, Failure> {
+    let case = match (args.ignore_case, args.case_sensitive) {
+        (true, _) => Case::Ignore,
+        (_, true) => Case::Exact,
+        _ => Case::Smart,
+    };
+    let query = if args.regex {
+        Query::regex(&args.query, case)
+    } else {
+        Query::literal(&args.query, case)
+    };
+    query.map_err(|bad| match bad {
+        Bad::Empty => Failure::failed("the query is empty").hint("write the text to find"),
+        Bad::TooLarge => Failure::failed("the regular expression needs too much memory")
+            .hint("use smaller repetitions"),
+        Bad::Regex { at, why } => Failure::failed(format!(
+            "`{}` is no regular expression: {why} at character {}",
+            args.query,
+            at + 1
+        ))
+        .hint(format!(
+            "here:\n  {}\n  {}^\nto find this very text leave out `--regex`",
+            args.query.replace('\n', " "),
+            " ".repeat(at)
+        )),
+    })
+}
+
+fn span(world: &World, args: &SearchArgs) -> Result<Span, Failure> {
+    let time = |text: &Option<String>| {
+        let parse = |text: &str| when::parse(text, world.now(), world.ui.zone());
+        text.as_deref().map(parse).transpose()
+    };
+    Ok(Span {
+        since: time(&args.since)?,
+        until: time(&args.until)?,
+    })
+}
+
+/// The files to search, in the order in which hits are shown.
+fn sources(world: &World, args: &SearchArgs) -> Result<Vec<Source>, Failure> {
+    let fits = |path: &Path, folder: &str| match &args.project {
+        Some(wanted) => project::is_meant(&search::project(path, folder), wanted),
+        None => true,
+    };
+    if let Some(session) = &args.session {
+        let sources = match world.target(Some(session))? {
+            Target::Session(file) => search::files(&find::around(&file.path), &file),
+            Target::Agent(file) => vec![search::alone(&file)],
+        };
+        let first = sources.first();
+        return match first {
+            Some(first) if !fits(&first.path, &first.folder) => Err(nothing(args)),
+            _ => Ok(sources),
+        };
+    }
+    let found = world.walked()?;
+    if found.sessions.is_empty() && found.agents.is_empty() {
+        return Err(world.no_sessions());
+    }
+    Ok(search::all(&found, fits))
+}
+
+fn nothing(args: &SearchArgs) -> Failure {
+    let capitals = !args.ignore_case && args.query.chars().any(char::is_uppercase);
+    let narrowed = !args.places.is_empty()
+        || args.files
+        || args.session.is_some()
+        || args.project.is_some()
+        || args.since.is_some()
+        || args.until.is_some();
+    let hint = if capitals || args.case_sensitive {
+        "capitals matter here: add `--ignore-case` to find other spellings"
+    } else if narrowed {
+        "search everywhere by leaving out the options that narrow it"
+    } else {
+        "try a part of it, or a pattern with `--regex`"
+    };
+    Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint)
+}
+
+/// What has been shown so far.
+struct Shown<'a> {
+    world: &'a World,
+    style: Style,
+    out: Box<dyn Write>,
+    limit: usize,
+    hits: usize,
+    /// Sessions with hits beyond the limit are only counted.
+    sessions: usize,
+    session: Option<String>,
+    projects: HashMap<String, String>,
+    now: Time,
+    /// Whether lines around a match were asked for.
+    around: bool,
+    /// How to open the first hit.
+    open: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(world: &'a World, limit: usize, around: bool) -> Shown<'a> {
+        Shown {
+            world,
+            style: world.ui.style(),
+            out: Box::new(world.ui.out()),
+            limit,
+            hits: 0,
+            sessions: 0,
+            session: None,
+            projects: HashMap::new(),
+            now: world.now(),
+            around,
+            open: None,
+        }
+    }
+
+    fn hit(&mut self, source: &Source, hit: Hit) -> Result<ControlFlow<()>, Failure> {
+        self.hits += 1;
+        let first = self.session.as_ref() != Some(&source.session);
+        if first {
+            self.sessions += 1;
+            self.session = Some(source.session.clone());
+        }
+        if self.world.ui.json {
+            self.row(source, &hit)?;
+            // Nobody is told how many more there are.
+            return Ok(if self.hits >= self.limit {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            });
+        }
+        if self.hits <= self.limit {
+            if first {
+                self.head(source, &hit)?;
+            }
+            self.line(source, &hit)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn row(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
+        let row = HitRow {
+            session: source.session.clone(),
+            path: source.path.display().to_string(),
+            line: hit.line,
+            uuid: hit.uuid.clone(),
+            r#where: hit.found.place.name().to_owned(),
+            at: hit.at.map(|at| at.to_string()),
+            snippet: hit.found.snippet.whole(),
+            matches: hit.found.count,
+            agent: hit.agent.clone(),
+            project: self.project(source),
+        };
+        self.world.ui.row(&mut self.out, &row)
+    }
+
+    /// The project of the session: its file tells, and where that is gone the sub-agent's.
+    fn project(&mut self, source: &Source) -> String {
+        let known = self.projects.entry(source.session.clone());
+        let path = || session_file(source).unwrap_or_else(|| source.path.clone());
+        known
+            .or_insert_with(|| search::project(&path(), &source.folder))
+            .clone()
+    }
+
+    /// The session, above its hits.
+    fn head(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
+        if self.hits > 1 {
+            Line::new().write(&mut self.out, false)?;
+        }
+        let at = hit.at.unwrap_or(Time(source.modified));
+        let project = self.project(source);
+        let title = session_file(source).and_then(|path| search::title(&path));
+        let head = Line::of(Paint::HEADING, short(&source.session))
+            .with(
+                Paint::DIM,
+                &format!("  {}  ", amount::age(self.now.since(at))),
+            )
+            .with(Paint::VERB, project::project_name(&project))
+            .with(Paint::PLAIN, "  ")
+            .with(Paint::BOLD, &title.unwrap_or_default());
+        layout::cut(&head, self.style.columns()).write(&mut self.out, self.style.color)?;
+        Ok(())
+    }
+
+    fn line(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
+        if self.open.is_none() {
+            self.open = open(source, hit);
+        }
+        let mut head = Line::of(Paint::PLAIN, "  ");
+        match &source.holds {
+            Holds::Session => {}
+            Holds::Agent(id) => head.push(Paint::WARN, &format!("agent-{id} ")),
+            Holds::Output => {
+                let name = source.path.file_name().unwrap_or_default();
+                head.push(Paint::WARN, &format!("{} ", name.to_string_lossy()));
+            }
+        }
+        head.push(Paint::PLAIN, &format!("line {:<5} ", hit.line));
+        head.push(Paint::DIM, &format!("{:<8} ", hit.found.place.name()));
+        let columns = self.style.columns();
+        let lines = match hit.found.snippet.whole().contains('\n') {
+            // Where somebody asked for lines, they stand below.
+            true if self.around => {
+                head.write(&mut self.out, self.style.color)?;
+                below(&hit.found.snippet)
+            }
+            _ => {
+                let room = columns.saturating_sub(head.width());
+                head.append(&beside(&hit.found.snippet, room));
+                vec![head]
+            }
+        };
+        for line in lines {
+            layout::cut(&line, columns).write(&mut self.out, self.style.color)?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<(), Failure> {
+        self.out.flush()?;
+        let ui = &self.world.ui;
+        if ui.json {
+            return Ok(());
+        }
+        if self.hits > self.limit {
+            ui.note(&format!(
+                "{} more, {} in {} in all: raise `--limit`, or narrow the search with `--in`, `--project` or `--since`",
+                self.hits - self.limit,
+                amount::count(self.hits as u64, "hit"),
+                amount::count(self.sessions as u64, "session"),
+            ));
+        }
+        if let Some(open) = &self.open {
+            ui.note(&format!("open a hit such as the first with `{open}`"));
+        }
+        Ok(())
+    }
+}
+
+/// The session's own file, as far as the place of this one tells.
+fn session_file(source: &Source) -> Option<std::path::PathBuf> {
+    if source.holds == Holds::Session {
+        return Some(source.path.clone());
+    }
+    let name = format!("{}.jsonl", source.session);
+    let mut above = source.path.ancestors().skip(1);
+    above.find_map(|dir| Some(dir.join(&name)).filter(|path| path.is_file()))
+}
+
+/// The command that shows a hit.
+fn open(source: &Source, hit: &Hit) -> Option<String> {
+    match &source.holds {
+        Holds::Session => Some(format!(
+            "unspool show {} --line {}",
+            short(&source.session),
+            hit.line
+        )),
+        Holds::Agent(id) => Some(format!("unspool show agent-{id} --line {}", hit.line)),
+        Holds::Output => None,
+    }
+}
+
+/// A match on one line, cut so that it is in view.
+fn beside(snippet: &Snippet, room: usize) -> Line {
+    let hit = Line::of(Paint::HIT, &snippet.hit);
+    let before = room.saturating_sub(hit.width()) / 3;
+    let kept: Vec<char> = snippet.before.chars().collect();
+    let from = kept.len().saturating_sub(before.max(8));
+    let cut = if from > 0 { "…" } else { "" };
+    let start: String = kept[from..].iter().collect();
+    let mut line = Line::of(Paint::PLAIN, cut).with(Paint::PLAIN, start.trim_start());
+    line.append(&hit);
+    line.push(Paint::PLAIN, &snippet.after);
+    line
+}
+
+/// A match with the lines around it, each on its own.
+fn below(snippet: &Snippet) -> Vec<Line> {
+    let mut lines = vec![Line::of(Paint::PLAIN, "    ")];
+    let parts = [
+        (Paint::PLAIN, &snippet.before),
+        (Paint::HIT, &snippet.hit),
+        (Paint::PLAIN, &snippet.after),
+    ];
+    for (paint, text) in parts {
+        for (at, part) in layout::untabbed(text).split('\n').enumerate() {
+            if at > 0 {
+                lines.push(Line::of(Paint::PLAIN, "    "));
+            }
+            if let Some(line) = lines.last_mut() {
+                line.push(paint, part);
+            }
+        }
+    }
+    lines
 }

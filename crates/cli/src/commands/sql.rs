@@ -84,7 +84,7 @@ fn from_stdin() -> Result<String, Failure> {
 
 /// The tables, brought up to date.
 fn up_to_date(world: &World) -> Result<Asked, Failure> {
-    let mut found = world.walk()?;
+    let mut found = world.walked()?;
     if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
         return Err(world.no_sessions());
     }

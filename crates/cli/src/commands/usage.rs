@@ -212,7 +212,7 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
     let mut spendings = Spendings::open(cache);
     let mut shown = Vec::new();
     loop {
-        let found = world.walk()?;
+        let found = world.walked()?;
         if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
             return Err(world.no_sessions());
         }

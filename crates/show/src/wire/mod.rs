@@ -9,6 +9,7 @@ pub mod call;
 pub mod check;
 pub mod file;
 pub mod graph;
+pub mod hit;
 pub mod session;
 pub mod turn;
 pub mod usage;
@@ -32,6 +33,7 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("verdict", || schemars::schema_for!(check::VerdictRow)),
     ("usage", || schemars::schema_for!(usage::UsageSum)),
     ("usage_trace", || schemars::schema_for!(usage::UsageTrace)),
+    ("hit", || schemars::schema_for!(hit::HitRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 
