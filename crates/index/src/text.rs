@@ -18,12 +18,15 @@ pub mod snippet;
 mod table;
 pub mod words;
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::db::{self, Notice, Opened, Schema};
 use crate::error::Error;
 
-pub use feed::{Progress, Stage};
+pub use feed::{Ended, Progress, Stage};
 pub use query::{Query, Wrong};
 pub use rank::{Ask, Hit};
 pub use table::Status;
@@ -33,7 +36,12 @@ pub use table::Status;
 pub struct Text {
     opened: Opened,
     names: table::Names,
+    /// What is known of all transcripts, once it was asked for; forgotten with every write.
+    files: OnceCell<Known>,
 }
+
+/// Transcripts by their paths.
+type Known = Arc<HashMap<PathBuf, table::File>>;
 
 /// What `said` and `done` have in common: no content, so that no text is stored twice, and
 /// rows can be deleted all the same.
@@ -99,6 +107,7 @@ impl Text {
         let text = Text {
             opened,
             names: table::Names::default(),
+            files: OnceCell::new(),
         };
         // A few megabytes of pages make the difference between reading the inner pages of
         // the index once and for every row.
@@ -122,6 +131,15 @@ impl Text {
     /// Waits so long for others who write.
     pub fn be_patient(&self, patience: std::time::Duration) -> Result<(), Error> {
         self.sql(|db| db.busy_timeout(patience))
+    }
+
+    /// What is known of all transcripts.
+    fn files(&self) -> Result<Known, Error> {
+        if let Some(known) = self.files.get() {
+            return Ok(known.clone());
+        }
+        let known = Arc::new(self.sql(table::files)?);
+        Ok(self.files.get_or_init(|| known).clone())
     }
 
     fn sql<T>(

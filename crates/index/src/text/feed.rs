@@ -4,6 +4,7 @@
 //! that is killed loses at most one transaction and never counts a line twice. Several
 //! processes may do this at once: each reads the mark again when it has the right to write.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -86,7 +87,7 @@ impl Text {
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Ended, Error> {
         let places = table::places(found);
-        let known = self.sql(table::files)?;
+        let known = self.files()?;
         let gone = gone(&places, &known, found);
         if !gone.is_empty() && !self.forget(&gone)? {
             return Ok(Ended::Busy);
@@ -101,7 +102,7 @@ impl Text {
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<Ended, Error> {
         let places = table::places(found);
-        let known = self.sql(table::files)?;
+        let known = self.files()?;
         self.advance(&places, &known, Stage::Rest, progress)
     }
 
@@ -176,6 +177,7 @@ impl Text {
             }
             work.commit()
         };
+        self.files = OnceCell::new();
         match run().map_err(|why| Error::sql(path, why)) {
             Ok(()) => Ok(Some(batch)),
             Err(error) => {
@@ -190,6 +192,7 @@ impl Text {
     }
 
     fn forget(&mut self, gone: &[i64]) -> Result<bool, Error> {
+        self.files = OnceCell::new();
         db::write(&mut self.opened.connection, &self.opened.path, |work| {
             gone.iter().try_for_each(|id| table::forget(work, *id))
         })

@@ -6,7 +6,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
-use std::fs;
 use std::path::PathBuf;
 
 use rusqlite::{Connection, params_from_iter};
@@ -18,7 +17,7 @@ use unspool_store::{open, project};
 use super::line::{self, Calls};
 use super::query::Query;
 use super::snippet::{self, Snippet};
-use super::table::{self, File};
+use super::table::File;
 use super::{Stage, Text};
 use crate::error::Error;
 
@@ -29,6 +28,8 @@ pub struct Ask<'a> {
     pub query: &'a Query,
     /// Not older than this.
     pub since: Option<Time>,
+    /// Older than this.
+    pub until: Option<Time>,
     /// Only texts of these kinds; all if there are none.
     pub places: &'a [Where],
     /// The time, for what is recent.
@@ -89,9 +90,9 @@ impl Text {
     /// The best hits, those of one session together, the best session first. With filters
     /// only, the newest.
     pub fn query(&self, ask: &Ask<'_>) -> Result<Vec<Hit>, Error> {
-        let known = self.sql(table::files)?;
+        let known = self.files()?;
         let mut files: HashMap<i64, (&PathBuf, &File)> = HashMap::new();
-        for (path, file) in &known {
+        for (path, file) in known.iter() {
             files.insert(file.id, (path, file));
         }
         let Some(filter) = self.sql(|db| filter(db, ask, &files))? else {
@@ -127,6 +128,9 @@ fn filter(
     if let Some(Time(since)) = ask.since {
         let _ = write!(filter.0, " AND doc.at >= {}", since.div_euclid(1000));
     }
+    if let Some(Time(until)) = ask.until {
+        let _ = write!(filter.0, " AND doc.at < {}", until.div_euclid(1000));
+    }
     if !ask.places.is_empty() {
         let places: Vec<i64> = ask.places.iter().map(|place| *place as i64).collect();
         filter.any("place", &places);
@@ -142,7 +146,7 @@ fn filter(
     }
     let sessions = sessions(db, query, files)?;
     let chosen = files.values().filter(|(_, file)| {
-        let fits = |wanted: &String| is_project(&file.project, wanted);
+        let fits = |wanted: &String| project::is_meant(&file.project, wanted);
         (query.projects.is_empty() || query.projects.iter().any(fits))
             && sessions
                 .iter()
@@ -206,10 +210,6 @@ fn sessions<'a>(
 
 fn contains(text: &str, wanted: &str) -> bool {
     text.to_lowercase().contains(&wanted.to_lowercase())
-}
-
-fn is_project(path: &str, wanted: &str) -> bool {
-    project::same_path(path, wanted) || contains(path, wanted)
 }
 
 /// The rows that hold all words, with their scores.
@@ -436,20 +436,4 @@ fn line_at(path: &PathBuf, offset: u64) -> Option<Vec<u8>> {
         }
         want *= 4;
     }
-}
-
-/// Deletes the files of caches in a folder of ours; how many bytes that freed.
-pub fn drop_files(folder: &std::path::Path, names: &[&str]) -> Result<u64, Error> {
-    let mut freed = 0;
-    for name in names {
-        for end in ["", "-wal", "-shm", "-journal", ".aside", ".lock"] {
-            let path = folder.join(format!("{name}{end}"));
-            let Ok(metadata) = fs::metadata(&path) else {
-                continue;
-            };
-            fs::remove_file(&path).map_err(|why| Error::place(&path, why))?;
-            freed += metadata.len();
-        }
-    }
-    Ok(freed)
 }

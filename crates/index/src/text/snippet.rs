@@ -11,6 +11,8 @@ pub struct Snippet {
     pub text: String,
     /// What was looked for, as ranges of bytes.
     pub marks: Vec<Range<usize>>,
+    /// How often it is in the whole text, as far as that was looked at.
+    pub count: u32,
 }
 
 /// How many words of a text are looked at: enough for any prompt, bounded for logs.
@@ -33,11 +35,15 @@ struct Place {
 pub fn cut(text: &str, terms: &[Vec<String>], width: usize) -> Snippet {
     let places = places(text, terms);
     let window = window(text, &places, width);
+    let count = u32::try_from(places.len()).unwrap_or(u32::MAX);
     let mut inside: Vec<Range<usize>> = places.into_iter().map(|place| place.range).collect();
     inside.retain(|range| range.start >= window.start && range.end <= window.end);
     // Terms may overlap; a longer one comes before those inside it.
     inside.sort_unstable_by_key(|range| (range.start, std::cmp::Reverse(range.end)));
-    on_one_line(text, window, inside)
+    Snippet {
+        count,
+        ..on_one_line(text, window, inside)
+    }
 }
 
 /// Where the terms stand, in the order of the text.

@@ -296,7 +296,7 @@ pub struct Status {
 impl Text {
     /// What is in the index, seen from what is there.
     pub fn status(&self, found: &Found) -> Result<Status, Error> {
-        let known = self.sql(files)?;
+        let known = self.files()?;
         let mut status = Status {
             size: self.size(),
             ..Status::default()

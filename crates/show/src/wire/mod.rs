@@ -10,6 +10,7 @@ pub mod check;
 pub mod file;
 pub mod graph;
 pub mod hit;
+pub mod index;
 pub mod session;
 pub mod turn;
 pub mod usage;
@@ -34,6 +35,7 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("usage", || schemars::schema_for!(usage::UsageSum)),
     ("usage_trace", || schemars::schema_for!(usage::UsageTrace)),
     ("hit", || schemars::schema_for!(hit::HitRow)),
+    ("index", || schemars::schema_for!(index::IndexRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 
