@@ -36,6 +36,8 @@ pub use table::Status;
 pub struct Text {
     opened: Opened,
     names: table::Names,
+    /// How much text goes into one transaction.
+    batch: u64,
     /// What is known of all transcripts, once it was asked for; forgotten with every write.
     files: OnceCell<Known>,
 }
@@ -107,6 +109,7 @@ impl Text {
         let text = Text {
             opened,
             names: table::Names::default(),
+            batch: feed::BATCH,
             files: OnceCell::new(),
         };
         // A few megabytes of pages make the difference between reading the inner pages of
@@ -131,6 +134,12 @@ impl Text {
     /// Waits so long for others who write.
     pub fn be_patient(&self, patience: std::time::Duration) -> Result<(), Error> {
         self.sql(|db| db.busy_timeout(patience))
+    }
+
+    /// Puts about so many bytes of text into one transaction. It bounds what a kill loses
+    /// and how long others wait.
+    pub fn batch_of(&mut self, bytes: u64) {
+        self.batch = bytes.max(1);
     }
 
     /// What is known of all transcripts.

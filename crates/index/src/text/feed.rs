@@ -65,9 +65,9 @@ pub enum Ended {
     Stopped,
 }
 
-/// How much text goes into one transaction. It bounds what a kill loses and how long
-/// others wait, and is large enough for SQLite to make few, large pieces of it.
-const BATCH: u64 = 8 << 20;
+/// How much text goes into one transaction: large enough for SQLite to make few, large
+/// pieces of it.
+pub(super) const BATCH: u64 = 8 << 20;
 
 /// And how many bytes of transcripts: those without text take time, too.
 const READ: u64 = 64 << 20;
@@ -151,7 +151,10 @@ impl Text {
     /// One transaction over the first of these transcripts. `None`: somebody else was
     /// writing for too long.
     fn batch(&mut self, behind: &[(&Place, u64)], stage: Stage) -> Result<Option<Batch>, Error> {
-        let mut batch = Batch::default();
+        let mut batch = Batch {
+            most: self.batch,
+            ..Batch::default()
+        };
         let names = &mut self.names;
         let path = &self.opened.path;
         let mut run = || {
@@ -217,11 +220,13 @@ struct Batch {
     finished: usize,
     read: u64,
     text: u64,
+    /// How much text it may hold.
+    most: u64,
 }
 
 impl Batch {
     fn is_full(&self, since: Instant) -> bool {
-        self.text >= BATCH || self.read >= READ || since.elapsed() >= TURN
+        self.text >= self.most || self.read >= READ || since.elapsed() >= TURN
     }
 }
 
@@ -282,7 +287,7 @@ impl Feed<'_> {
             let part = Part {
                 file: 0,
                 start: at,
-                end: end.min(at + STEP),
+                end: end.min(at + STEP.min(self.batch.most)),
             };
             let mut failed = None;
             let read = part.read(&news.file, |offset, bytes| {

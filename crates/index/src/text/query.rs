@@ -189,8 +189,10 @@ fn wrong(message: String, hint: impl Into<String>) -> Wrong {
 fn filter(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|char: char| !char.is_ascii_lowercase())?;
     let value = text[end..].strip_prefix(':')?;
-    let is_word = end < 2 || value.starts_with([':', '/', '\\']);
-    (!is_word).then_some((&text[..end], value))
+    let name = &text[..end];
+    let odd = value.starts_with([':', '/', '\\']) && !FILTERS.contains(&name);
+    let is_word = end < 2 || odd || value.starts_with("//");
+    (!is_word).then_some((name, value))
 }
 
 /// The quoted text or the word at the front, and what follows.
@@ -298,11 +300,19 @@ mod tests {
         assert_eq!(query.models, ["opus"]);
         assert_eq!(query.branches, ["x"]);
         assert_eq!(Query::parse("since:7d").unwrap().expression(), None);
+        assert_eq!(Query::parse("project:/a/b").unwrap().projects, ["/a/b"]);
     }
 
     #[test]
     fn addresses_paths_and_times_are_no_filters() {
-        let all = ["https://x.org/a", "std::io", r"C:\Users", "12:30", "a:b"];
+        let all = [
+            "https://x.org/a",
+            "file:///tmp",
+            "std::io",
+            r"C:\Users",
+            "12:30",
+            "a:b",
+        ];
         for text in all {
             assert_eq!(Query::parse(text).unwrap().terms, [text]);
         }

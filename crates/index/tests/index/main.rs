@@ -6,3 +6,4 @@ mod db;
 mod facts;
 mod keep;
 mod tables;
+mod text;
