@@ -5,6 +5,7 @@ mod bad_input;
 mod demo;
 mod help;
 mod pipe;
+mod ranked;
 mod rows;
 mod terminal;
 
