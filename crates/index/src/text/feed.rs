@@ -73,7 +73,7 @@ pub(super) const BATCH: u64 = 8 << 20;
 const READ: u64 = 64 << 20;
 
 /// How long a transaction may take before others get their turn.
-const TURN: Duration = Duration::from_millis(700);
+const TURN: Duration = Duration::from_millis(1500);
 
 /// How much of a transcript is read at once.
 const STEP: u64 = 2 << 20;
@@ -333,7 +333,8 @@ impl Feed<'_> {
         stage: Stage,
         time: &mut i64,
     ) -> rusqlite::Result<()> {
-        let line = line::read(bytes, stage, &mut file.calls);
+        let mut line = line::read(bytes, stage, &mut file.calls);
+        line.mask();
         let begun = file.title.is_some();
         if let Some(entry) = &line.entry {
             if let Some(Time(at)) = entry.at {

@@ -23,7 +23,7 @@ pub struct Row {
     pub place: Where,
     /// The tool it was given to or said by.
     pub tool: Option<Box<str>>,
-    /// The texts, one below the other, secrets masked.
+    /// The texts, one below the other.
     pub text: String,
 }
 
@@ -45,10 +45,10 @@ pub struct Calls(VecDeque<(Box<str>, Box<str>)>);
 /// More calls than this do not wait at once.
 const WAITING: usize = 256;
 
-/// Reads a line for a stage.
+/// Reads a line for a stage. Only paths are masked yet: see [`Line::mask`].
 pub fn read(line: &[u8], stage: Stage, calls: &mut Calls) -> Line {
     let mut out = Line::default();
-    if stage == Stage::Dialogue && !may_have_dialogue(line) {
+    if !may_have(stage, line) {
         return out;
     }
     let mut beside = Vec::new();
@@ -93,7 +93,6 @@ pub fn read(line: &[u8], stage: Stage, calls: &mut Calls) -> Line {
     if !entries.is_empty() {
         out.entry = Some(entries.swap_remove(0));
     }
-    out.mask();
     out
 }
 
@@ -115,8 +114,9 @@ impl Line {
         }
     }
 
-    /// Masks all at once: a secret may be told by what stands before it.
-    fn mask(&mut self) {
+    /// Masks the secrets in all rows, each as a whole: a secret may be told by what stands
+    /// before it. Nothing may be kept of a line before this.
+    pub fn mask(&mut self) {
         for row in &mut self.rows {
             if let Cow::Owned(masked) = masked(&row.text) {
                 row.text = masked;
@@ -136,7 +136,8 @@ impl Line {
             Kind::Title { source, text } => (2 + *source as i64, text),
             _ => {
                 let prompt = self.rows.iter().find(|row| row.place == Where::Prompt);
-                return prompt.map(|row| (0, Cow::Borrowed(first_words(&row.text))));
+                // Masked as a whole, then cut.
+                return prompt.map(|row| (0, first_words(&masked(&row.text)).to_owned().into()));
             }
         };
         Some((rank, masked(text)))
@@ -215,16 +216,22 @@ fn is_subject(name: &str, key: &str) -> bool {
     }
 }
 
-/// Whether a line may hold dialogue, judged without reading it: most bytes of a transcript
-/// are results and copies of them.
+/// Whether a line may hold what a stage wants, judged without reading it: most bytes of a
+/// transcript are results and copies of them.
 ///
 /// A quote inside a string is escaped, so these marks are only found outside; where one is
 /// missing because the line is written in another way, the line is read.
-fn may_have_dialogue(line: &[u8]) -> bool {
+fn may_have(stage: Stage, line: &[u8]) -> bool {
     const START: usize = 2 << 10;
     let start = &line[..line.len().min(START)];
-    let has = |mark: &str| memchr::memmem::find(start, mark.as_bytes()).is_some();
-    !(has(r#""type":"progress""#) || has(r#""type":"file-history-snapshot""#))
+    let begins = |mark: &str| memchr::memmem::find(start, mark.as_bytes()).is_some();
+    if begins(r#""type":"progress""#) || begins(r#""type":"file-history-snapshot""#) {
+        return false;
+    }
+    // A result beside which somebody typed has a block of text.
+    let result = || begins(r#""tool_use_id":""#) && begins(r#""type":"user""#);
+    let text = || memchr::memmem::find(line, br#""type":"text""#).is_some();
+    stage == Stage::Rest || !result() || text()
 }
 
 /// Enough of a prompt to tell sessions apart.

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, params_from_iter};
 use unspool_model::entry::Entry;
@@ -71,7 +71,7 @@ pub struct Hit {
 
 /// How many of the newest rows with all words are compared, of dialogue and of the rest.
 /// Words that are in more rows than that say little, and the newest of them are wanted.
-const COMPARED: [u32; 2] = [3_000, 3_000];
+const COMPARED: [u32; 2] = [2_000, 1_000];
 
 /// A row that was found, before it is read again.
 #[derive(Clone, Copy, Debug)]
@@ -268,7 +268,7 @@ fn newest(db: &Connection, ask: &Ask<'_>, filter: &Filter) -> rusqlite::Result<V
     let sql = format!(
         "SELECT file, offset, line, place, at, 0.0 FROM doc WHERE 1 {}{place}
          ORDER BY at DESC, id DESC LIMIT {}",
-        filter.0, COMPARED[0]
+        filter.0, 3_000
     );
     let mut rows = rows(db, &sql, &[], Stage::Dialogue)?;
     for row in &mut rows {
@@ -366,13 +366,7 @@ fn read(ask: &Ask<'_>, rows: &[Row], files: &HashMap<i64, (&PathBuf, &File)>) ->
     hits
 }
 
-fn hit(
-    ask: &Ask<'_>,
-    row: &Row,
-    path: &PathBuf,
-    file: &File,
-    terms: &[Vec<String>],
-) -> Option<Hit> {
+fn hit(ask: &Ask<'_>, row: &Row, path: &Path, file: &File, terms: &[Vec<String>]) -> Option<Hit> {
     let bytes = line_at(path, row.offset)?;
     let mut read = line::read(&bytes, row.stage, &mut Calls::default());
     if ask.query.expression().is_none() && !touches(&read.paths, &ask.query.files) {
@@ -381,7 +375,7 @@ fn hit(
     let texts = read.rows.iter().filter(|text| text.place == row.place);
     // Several calls on one line are several rows; the one with most of the words is meant.
     let snippet = texts
-        .map(|text| snippet::cut(&text.text, terms, ask.width))
+        .map(|text| snippet::cut_masked(&text.text, terms, ask.width, line::masked))
         .max_by_key(|snippet| snippet.marks.len())?;
     let entry: Option<Entry> = read.entry.take();
     let said = |entry: &Entry| (entry.uuid.as_ref().map(ToString::to_string), entry.at);
@@ -389,7 +383,7 @@ fn hit(
     Some(Hit {
         session: file.session.clone(),
         agent: file.agent.clone(),
-        path: path.clone(),
+        path: path.to_owned(),
         line: row.line,
         uuid,
         place: row.place,
@@ -409,7 +403,7 @@ fn touches(paths: &[String], wanted: &[String]) -> bool {
 }
 
 /// The line that begins at an offset; `None` if none does any more.
-fn line_at(path: &PathBuf, offset: u64) -> Option<Vec<u8>> {
+fn line_at(path: &Path, offset: u64) -> Option<Vec<u8>> {
     let (file, metadata) = open::open(path).ok()?;
     let left = usize::try_from(metadata.len().checked_sub(offset)?).ok()?;
     // One byte more in front: it must be the end of the line before.

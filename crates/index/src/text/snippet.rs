@@ -1,5 +1,6 @@
 //! The few words of a text that show why it was found.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::words;
@@ -28,6 +29,29 @@ const LEAD: usize = 4;
 struct Place {
     range: Range<usize>,
     term: usize,
+}
+
+/// No secret is longer than this: a private key has some thousand characters.
+const SECRET: usize = 16 << 10;
+
+/// Like [`cut`], for a text in which secrets are yet to be masked. Of a long one only what
+/// is near the snippet is.
+pub fn cut_masked(
+    text: &str,
+    terms: &[Vec<String>],
+    width: usize,
+    mask: impl Fn(&str) -> Cow<'_, str>,
+) -> Snippet {
+    if text.len() <= 4 * SECRET {
+        return cut(&mask(text), terms, width);
+    }
+    let places = places(text, terms);
+    let shown = window(text, &places, width);
+    let start = text.floor_char_boundary(shown.start.saturating_sub(SECRET));
+    let end = text.ceil_char_boundary(shown.end + SECRET);
+    let mut snippet = cut(&mask(&text[start..end]), terms, width);
+    snippet.count = u32::try_from(places.len()).unwrap_or(u32::MAX);
+    snippet
 }
 
 /// The part of a text, about `width` characters, that shows the most of the terms. Each
@@ -218,6 +242,22 @@ mod tests {
         assert!(cut.starts_with('…') && cut.ends_with('…'), "{cut}");
         assert!(cut.contains("[alpha] here is [beta]"), "{cut}");
         assert!(cut.chars().count() < 75, "{cut}");
+    }
+
+    #[test]
+    fn what_is_shown_of_a_long_text_is_masked() {
+        let far = "x ".repeat(5 * SECRET);
+        let text = format!("{far} hunter2 is the walrus {far}");
+        fn mask(text: &str) -> Cow<'_, str> {
+            text.replace("hunter2", "[REDACTED]").into()
+        }
+        let cut = cut_masked(&text, &[vec!["walrus".to_owned()]], 120, mask);
+        assert!(
+            cut.text.contains("[REDACTED] is the walrus"),
+            "{}",
+            cut.text
+        );
+        assert_eq!((cut.count, cut.marks.len()), (1, 1));
     }
 
     #[test]
