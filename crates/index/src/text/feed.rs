@@ -197,7 +197,7 @@ impl Text {
     fn forget(&mut self, gone: &[i64]) -> Result<bool, Error> {
         self.files = OnceCell::new();
         db::write(&mut self.opened.connection, &self.opened.path, |work| {
-            gone.iter().try_for_each(|id| table::forget(work, *id))
+            table::forget(work, gone)
         })
     }
 }
@@ -258,7 +258,7 @@ impl Feed<'_> {
                     && kept.holds(&news.file).unwrap_or(false));
             let fresh = file.mark(stage).offset() == 0;
             if file.id > 0 && !(fresh && holds) {
-                table::clear(self.db, file.id)?;
+                table::clear(self.db, &[file.id])?;
                 file = File {
                     id: file.id,
                     ..File::new(place)

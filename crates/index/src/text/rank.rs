@@ -12,7 +12,7 @@ use rusqlite::{Connection, params_from_iter};
 use unspool_model::entry::Entry;
 use unspool_model::text::Where;
 use unspool_model::time::Time;
-use unspool_store::{open, project};
+use unspool_store::{each, open, project};
 
 use super::line::{self, Calls};
 use super::query::Query;
@@ -102,7 +102,7 @@ impl Text {
             Some(words) => self.sql(|db| matching(db, &words, &filter, ask.now))?,
             None => self.sql(|db| newest(db, ask, &filter))?,
         };
-        Ok(read(ask, &group(ask, rows, &files), &files))
+        Ok(read(ask, group(ask, rows, &files), &files))
     }
 }
 
@@ -333,36 +333,56 @@ fn group(ask: &Ask<'_>, mut rows: Vec<Row>, files: &HashMap<i64, (&PathBuf, &Fil
 /// For each hit of a session that is shown, some more are kept in case it is a copy.
 const SPARE: usize = 4;
 
-/// Reads the lines again, until there are enough hits.
-fn read(ask: &Ask<'_>, rows: &[Row], files: &HashMap<i64, (&PathBuf, &File)>) -> Vec<Hit> {
+/// Reads the lines again, until there are enough hits: as many at once as may be shown.
+fn read(ask: &Ask<'_>, mut rows: Vec<Row>, files: &HashMap<i64, (&PathBuf, &File)>) -> Vec<Hit> {
     let terms = ask.query.marks();
     let mut hits: Vec<Hit> = Vec::new();
     let mut shown: HashMap<&str, usize> = HashMap::new();
     let mut seen: HashSet<(String, Where)> = HashSet::new();
-    for row in rows {
-        if hits.len() >= ask.limit {
+    while hits.len() < ask.limit {
+        // What cannot be shown now may be later, if one of those before it is a copy.
+        let (mut now, mut later) = (Vec::new(), Vec::new());
+        let mut planned = shown.clone();
+        for row in rows {
+            let Some(&(path, file)) = files.get(&row.file) else {
+                continue;
+            };
+            let count = planned.entry(&file.session).or_default();
+            if hits.len() + now.len() < ask.limit && *count < ask.per_session {
+                *count += 1;
+                now.push((row, path, file));
+            } else if shown.get(file.session.as_str()) < Some(&ask.per_session) {
+                later.push(row);
+            }
+        }
+        if now.is_empty() {
             break;
         }
-        let Some(&(path, file)) = files.get(&row.file) else {
-            continue;
-        };
-        let count = shown.entry(&file.session).or_default();
-        if *count >= ask.per_session {
-            continue;
+        let job = |(row, path, file): &(Row, &PathBuf, &File)| hit(ask, row, path, file, &terms);
+        let read = each::map(&now, each::threads(), |_| 0, job);
+        for ((_, _, file), hit) in now.iter().zip(read) {
+            // Resumed and forked sessions begin with copies of the same lines.
+            let new = |hit: &Hit| match &hit.uuid {
+                Some(uuid) => seen.insert((uuid.clone(), hit.place)),
+                None => true,
+            };
+            if let Some(hit) = hit.filter(new) {
+                *shown.entry(&file.session).or_default() += 1;
+                hits.push(hit);
+            }
         }
-        let Some(hit) = hit(ask, row, path, file, &terms) else {
-            continue;
-        };
-        // Resumed and forked sessions begin with copies of the same lines.
-        let copy = hit
-            .uuid
-            .as_ref()
-            .is_some_and(|uuid| !seen.insert((uuid.clone(), hit.place)));
-        if !copy {
-            *count += 1;
-            hits.push(hit);
-        }
+        rows = later;
     }
+    together(hits)
+}
+
+/// Hits of one session one after the other, in the order of the first of each.
+fn together(mut hits: Vec<Hit>) -> Vec<Hit> {
+    let mut first: HashMap<String, usize> = HashMap::new();
+    for (at, hit) in hits.iter().enumerate() {
+        first.entry(hit.session.clone()).or_insert(at);
+    }
+    hits.sort_by_key(|hit| first.get(&hit.session).copied());
     hits
 }
 

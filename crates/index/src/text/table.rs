@@ -182,26 +182,31 @@ pub fn save(db: &Connection, place: &Place, file: &File) -> rusqlite::Result<i64
     })
 }
 
-/// Forgets the rows of a transcript.
-pub fn clear(db: &Connection, id: i64) -> rusqlite::Result<()> {
-    for sql in [
-        "DELETE FROM said WHERE rowid IN (SELECT id FROM doc WHERE file = ?)",
-        "DELETE FROM done WHERE rowid IN (SELECT id FROM doc WHERE file = ?)",
-        "DELETE FROM doc WHERE file = ?",
-        "DELETE FROM touched WHERE file = ?",
-        "DELETE FROM used WHERE file = ?",
-    ] {
-        db.prepare_cached(sql)?.execute([id])?;
+/// Forgets the rows of transcripts, all at once: rows are not ordered by transcript, so this
+/// looks at every one of them.
+pub fn clear(db: &Connection, ids: &[i64]) -> rusqlite::Result<()> {
+    // Numbers of ours, so that nothing but numbers is in the statements.
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let ids = ids.join(",");
+    for table in ["said", "done"] {
+        let rows = format!("SELECT id FROM doc WHERE file IN ({ids})");
+        db.execute(&format!("DELETE FROM {table} WHERE rowid IN ({rows})"), [])?;
+    }
+    for table in ["doc", "touched", "used"] {
+        db.execute(&format!("DELETE FROM {table} WHERE file IN ({ids})"), [])?;
     }
     Ok(())
 }
 
-/// Forgets a transcript.
-pub fn forget(db: &Connection, id: i64) -> rusqlite::Result<()> {
-    clear(db, id)?;
-    db.prepare_cached("DELETE FROM file WHERE id = ?")?
-        .execute([id])?;
-    Ok(())
+/// Forgets transcripts.
+pub fn forget(db: &Connection, ids: &[i64]) -> rusqlite::Result<()> {
+    // A statement has a largest size.
+    for some in ids.chunks(10_000) {
+        clear(db, some)?;
+    }
+    let mut statement = db.prepare("DELETE FROM file WHERE id = ?")?;
+    ids.iter()
+        .try_for_each(|id| statement.execute([id]).map(drop))
 }
 
 fn mark_bytes(mark: &Mark) -> Vec<u8> {

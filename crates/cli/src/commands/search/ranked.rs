@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use unspool_index::text::{Ask, Ended, Hit, Query, Stage, Status, Text};
+use unspool_index::text::{Ask, Ended, Hit, Query, Stage, Status, Text, line};
 use unspool_model::time::Time;
 use unspool_show::wire::hit::HitRow;
 use unspool_show::{Line, Paint, amount, layout};
@@ -57,6 +57,8 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
             style.columns().saturating_sub(22).clamp(40, WIDTH)
         },
     };
+    // What is shown is masked; getting ready for that takes as long as finding it.
+    std::thread::spawn(line::warm_up);
     let found = world.walked()?;
     if found.sessions.is_empty() && found.agents.is_empty() {
         return Err(world.no_sessions());
