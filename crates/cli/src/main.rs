@@ -1,6 +1,7 @@
 //! The program: arguments in, one command, an exit code out.
 
 mod args;
+mod background;
 mod commands;
 mod costs;
 mod demo;

@@ -1,6 +1,8 @@
 //! What a command takes from the world: sessions, the clock, the current directory.
 
+use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -165,6 +167,21 @@ impl World {
         let mut found = find::around(path);
         found.identify_agents();
         Ok(found)
+    }
+
+    /// Where a cache of this kind is. Each set of config folders has its own, so that asking
+    /// about one does not throw away what was read of another.
+    pub fn shelf(&self, kind: &str) -> PathBuf {
+        if let Some(demo) = &self.demo {
+            return demo.path().join(kind);
+        }
+        let mut hasher = DefaultHasher::new();
+        for dir in &self.dirs {
+            let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.clone());
+            real.as_os_str().hash(&mut hasher);
+        }
+        let name = format!("{:016x}", hasher.finish());
+        self.own.cache.join(kind).join(name)
     }
 
     /// There is nothing to read on this machine.

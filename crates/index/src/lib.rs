@@ -5,7 +5,8 @@
 //!
 //! In reading order: [`db`] opens a file of ours and sees to it that a bad one is never in
 //! the way, [`keep`] tells what is new in a transcript since we last looked, [`facts`] keeps
-//! what was counted per file, [`tables`] are all sessions as tables, for SQL.
+//! what was counted per file, [`tables`] are all sessions as tables, for SQL, [`text`] finds
+//! words.
 
 pub mod db;
 mod disk;
@@ -15,6 +16,7 @@ pub mod keep;
 mod path;
 pub mod spending;
 pub mod tables;
+pub mod text;
 
 pub use db::{Notice, Schema};
 pub use error::Error;

@@ -109,6 +109,7 @@ impl Home {
             .env("TZ", "UTC")
             .env("COLUMNS", "100")
             .env("NO_COLOR", "1")
+            .env("UNSPOOL_NO_BACKGROUND", "1")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.work_dir())
             .stdin(Stdio::null());

@@ -1,15 +1,273 @@
-//! `index`: the search index.
+//! `index`: what the search index holds; building and dropping it.
 
-use clap::Args;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
 
+use clap::{Args, Subcommand};
+use unspool_index::text::{Ended, Progress, Stage, Status, Text};
+use unspool_show::amount;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::index::{IndexRow, StageRow};
+use unspool_store::find::Found;
+
+use crate::background;
 use crate::failure::Failure;
+use crate::progress::Bar;
 use crate::world::World;
 
 /// Arguments of `index`.
 #[derive(Debug, Args)]
-pub struct IndexArgs {}
+#[command(after_help = "Examples:
+  unspool index                show what is indexed
+  unspool index build          index everything now
+  unspool index drop           delete all caches
+
+`search --ranked` makes the index by itself: prompts, replies, titles, commands and paths at
+once, thinking and tool results in the background. It holds words and their places, never
+text, and no word of what looks like a secret. It can be deleted at any time.
+UNSPOOL_NO_BACKGROUND=1 keeps it from being built in the background.")]
+pub struct IndexArgs {
+    /// What to do [default: status]
+    #[command(subcommand)]
+    pub action: Option<Action>,
+}
+
+/// What to do with the index.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Show what is indexed and what is not yet
+    Status,
+    /// Index everything now
+    Build {
+        /// Be the one process that does so while nobody waits
+        #[arg(long, hide = true)]
+        background: bool,
+    },
+    /// Delete the index and all other caches
+    Drop,
+}
+
+/// The folder of our caches in which the index is.
+const KIND: &str = "search";
+
+/// Everything in our cache folder that is made again from transcripts.
+const CACHES: [&str; 3] = [KIND, "sql", "usage.db"];
 
 /// Does it.
-pub fn run(_world: &World, _args: &IndexArgs) -> Result<(), Failure> {
-    Err(Failure::failed("under construction"))
+pub fn run(world: &World, args: &IndexArgs) -> Result<(), Failure> {
+    match args.action {
+        None | Some(Action::Status) => status(world),
+        Some(Action::Build { background: false }) => build(world),
+        Some(Action::Build { background: true }) => build_unseen(world),
+        Some(Action::Drop) => drop_all(world),
+    }
+}
+
+/// Opens the index.
+pub fn open(world: &World) -> Result<Text, Failure> {
+    told(world, Text::open(&world.shelf(KIND)))
+}
+
+/// Makes a damaged index anew.
+pub fn renew(world: &World, text: Text) -> Result<Text, Failure> {
+    told(world, text.renew(&world.shelf(KIND)))
+}
+
+fn told(
+    world: &World,
+    opened: Result<(Text, Option<unspool_index::Notice>), unspool_index::Error>,
+) -> Result<Text, Failure> {
+    let (text, notice) = opened.map_err(|error| {
+        Failure::failed(error).hint("`unspool search` without `--ranked` needs no index")
+    })?;
+    if let Some(notice) = notice {
+        world.ui.warn(&notice.to_string());
+    }
+    Ok(text)
+}
+
+fn status(world: &World) -> Result<(), Failure> {
+    let found = found(world)?;
+    let text = open(world)?;
+    let status = text.status(&found).map_err(Failure::failed)?;
+    let path = text.path().display().to_string();
+    let mut out = world.ui.out();
+    if world.ui.json {
+        world.ui.row(&mut out, &row(&status, path))?;
+        return Ok(out.flush()?);
+    }
+    writeln!(out, "{path}  {}", amount::bytes(status.size))?;
+    let mut table = Table::new(vec![
+        Column::fixed("indexed"),
+        Column::number("done"),
+        Column::number("text"),
+        Column::number("not yet"),
+        Column::number("files"),
+    ]);
+    for (stage, name) in [
+        (Stage::Dialogue, "prompts, replies, titles, commands, paths"),
+        (Stage::Rest, "thinking, tool inputs and results"),
+    ] {
+        let at = stage as usize;
+        let done = status.bytes.saturating_sub(status.behind[at]);
+        table.row([
+            name.to_owned(),
+            format!("{} %", done * 100 / status.bytes.max(1)),
+            amount::bytes(status.text[at]),
+            amount::bytes(status.behind[at]),
+            status.behind_files[at].to_string(),
+        ]);
+    }
+    table.write(&mut out, &world.ui.style())?;
+    Ok(out.flush()?)
+}
+
+fn row(status: &Status, path: String) -> IndexRow {
+    let stage = |stage: Stage| StageRow {
+        text: status.text[stage as usize],
+        behind: status.behind[stage as usize],
+        behind_files: status.behind_files[stage as usize],
+    };
+    IndexRow {
+        path,
+        size: status.size,
+        files: status.files,
+        bytes: status.bytes,
+        dialogue: stage(Stage::Dialogue),
+        rest: stage(Stage::Rest),
+    }
+}
+
+fn found(world: &World) -> Result<Found, Failure> {
+    let found = world.walked()?;
+    if found.sessions.is_empty() && found.agents.is_empty() {
+        return Err(world.no_sessions());
+    }
+    Ok(found)
+}
+
+/// How long to wait for others who write: they take turns of less than a second.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn build(world: &World) -> Result<(), Failure> {
+    let found = found(world)?;
+    let mut text = open(world)?;
+    let mut ended = run_stages(world, &mut text, &found);
+    if ended.as_ref().is_err_and(unspool_index::Error::is_damaged) {
+        text = renew(world, text)?;
+        ended = run_stages(world, &mut text, &found);
+    }
+    if ended.map_err(Failure::failed)? == Ended::Busy {
+        return Err(Failure::failed("another unspool is writing the index")
+            .hint("try again when it is done"));
+    }
+    let status = text.status(&found).map_err(Failure::failed)?;
+    world.ui.note(&format!(
+        "indexed: {} of text in {}, an index of {}",
+        amount::bytes(status.text.iter().sum()),
+        amount::count(status.files, "file"),
+        amount::bytes(status.size)
+    ));
+    Ok(())
+}
+
+fn run_stages(
+    world: &World,
+    text: &mut Text,
+    found: &Found,
+) -> Result<Ended, unspool_index::Error> {
+    text.be_patient(PATIENCE)?;
+    let mut bar = Bar::new(&world.ui, "indexing dialogue");
+    let mut show = |at: Progress| {
+        bar.show(at.done, at.all);
+        true
+    };
+    match text.refresh_dialogue(found, &mut show)? {
+        Ended::UpToDate => {}
+        other => return Ok(other),
+    }
+    drop(bar);
+    let mut bar = Bar::new(&world.ui, "indexing the rest");
+    text.build_rest(found, &mut |at| {
+        bar.show(at.done, at.all);
+        true
+    })
+}
+
+/// Rests between two transactions, so that others get their turn.
+const REST: Duration = Duration::from_millis(20);
+
+/// What is written while it works is read, too, so often at most.
+const ROUNDS: usize = 20;
+
+/// In the background: one at a time, says nothing, ends when there is nothing left to do.
+fn build_unseen(world: &World) -> Result<(), Failure> {
+    let folder = world.shelf(KIND);
+    let Some(_claim) = background::claim(&folder) else {
+        return Ok(());
+    };
+    let (mut text, _) = Text::open(&folder).map_err(Failure::failed)?;
+    text.be_patient(PATIENCE).map_err(Failure::failed)?;
+    for _ in 0..ROUNDS {
+        let found = found(world)?;
+        let status = text.status(&found).map_err(Failure::failed)?;
+        // A file that cannot be read stays behind for ever.
+        if status.behind == [0, 0] {
+            break;
+        }
+        let mut rest = |_: Progress| {
+            std::thread::sleep(REST);
+            // Somebody may have dropped the index while we fill it.
+            folder.join(unspool_index::text::NAME).exists()
+        };
+        let dialogue = text.refresh_dialogue(&found, &mut rest);
+        if dialogue.map_err(Failure::failed)? == Ended::Stopped {
+            break;
+        }
+        let done = text.build_rest(&found, &mut rest);
+        if done.map_err(Failure::failed)? == Ended::Stopped {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn drop_all(world: &World) -> Result<(), Failure> {
+    let mut freed = 0;
+    for name in CACHES {
+        for end in ["", "-wal", "-shm", "-journal", ".aside", ".lock"] {
+            let path = world.own.cache.join(format!("{name}{end}"));
+            freed += size(&path);
+            remove(&path).map_err(|why| {
+                Failure::failed(format!("cannot delete `{}`: {why}", path.display()))
+            })?;
+        }
+    }
+    world.ui.note(&format!(
+        "dropped: {} are free again, and made anew when they are needed",
+        amount::bytes(freed)
+    ));
+    Ok(())
+}
+
+/// The bytes of a file, or of all files in a folder of ours.
+fn size(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else {
+        return fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
+    };
+    entries.flatten().map(|entry| size(&entry.path())).sum()
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }

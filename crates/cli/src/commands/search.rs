@@ -1,5 +1,7 @@
 //! `search`: finds text in all sessions.
 
+mod ranked;
+
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Write;
@@ -28,12 +30,20 @@ use crate::world::World;
   unspool search 'the \"velvet hammer\" clause' --in prompt,reply
   unspool search --regex 'TODO\\((\\w+)\\)' --project webshop --since 7d
   unspool search --files src/main.rs
+  unspool search --ranked 'flaky test -windows project:webshop since:30d'
   unspool search panic --json | jq -r '[.session, .line, .snippet] | @tsv'
 
 The query is one literal text, quotes and newlines included. It is looked for in the decoded
 text of everything: prompts, replies, thinking, what tools were given and what they said,
 progress, titles, sub-agents, and outputs that were put in files of their own. Colours that
-programs print are not in the way. Capitals matter only if the query has some.")]
+programs print are not in the way. Capitals matter only if the query has some.
+
+With --ranked the query is words that must all be in a line, \"phrases\", -not, and
+project: tool: file: since: model: branch: such as project:webshop or file:\"src/main.rs\";
+tool:, branch: and since: are about lines, the others about whole sessions. Capitals and
+accents never matter, words match as a whole, Chinese and Japanese text at any place. Ranked
+search knows prompts, replies, titles, thinking and what tools were given and said; it
+leaves out progress, notes of the program to the model, and words over 64 characters.")]
 pub struct SearchArgs {
     /// The text to find
     #[arg(allow_hyphen_values = true)]
@@ -82,6 +92,14 @@ pub struct SearchArgs {
     /// Only paths of files that tools were given
     #[arg(long)]
     pub files: bool,
+
+    /// The best hits first, by an index of words [limit: 20]
+    #[arg(long, conflicts_with_all = ["regex", "ignore_case", "case_sensitive", "context", "files", "session"])]
+    pub ranked: bool,
+
+    /// Do not go on building the index in the background
+    #[arg(long, requires = "ranked")]
+    pub no_background: bool,
 }
 
 fn place(name: &str) -> Result<Where, String> {
@@ -99,6 +117,9 @@ const MOST_CONTEXT: usize = 100;
 
 /// Finds text.
 pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
+    if args.ranked {
+        return ranked::run(world, args);
+    }
     let query = query(args)?;
     let scope = Scope {
         places: args.places.clone(),
@@ -294,6 +315,8 @@ impl<'a> Shown<'a> {
             matches: hit.found.count,
             agent: hit.agent.clone(),
             project: self.project(source),
+            score: None,
+            title: None,
         };
         self.world.ui.row(&mut self.out, &row)
     }

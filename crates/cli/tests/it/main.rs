@@ -8,6 +8,7 @@ mod finding;
 mod help;
 mod pipe;
 mod prices;
+mod ranked;
 mod rows;
 mod search;
 mod sql;

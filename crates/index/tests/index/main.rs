@@ -7,3 +7,4 @@ mod facts;
 mod keep;
 mod spending;
 mod tables;
+mod text;

@@ -27,4 +27,10 @@ pub struct HitRow {
     pub agent: Option<String>,
     /// The project of the session.
     pub project: String,
+    /// How well it fits: larger is better. Only with `--ranked`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// The title of the session. Only with `--ranked`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
 }

@@ -10,6 +10,7 @@ pub mod check;
 pub mod file;
 pub mod graph;
 pub mod hit;
+pub mod index;
 pub mod price;
 pub mod session;
 pub mod turn;
@@ -39,6 +40,7 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
         schemars::schema_for!(price::PriceChangeRow)
     }),
     ("hit", || schemars::schema_for!(hit::HitRow)),
+    ("index", || schemars::schema_for!(index::IndexRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

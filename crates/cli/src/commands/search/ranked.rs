@@ -1,0 +1,224 @@
+//! `search --ranked`: the best hits first, by the index of words.
+
+use std::io::Write;
+use std::time::Duration;
+
+use unspool_index::text::{Ask, Ended, Hit, Query, Stage, Status, Text, line};
+use unspool_model::time::Time;
+use unspool_show::wire::hit::HitRow;
+use unspool_show::{Line, Paint, amount, layout};
+use unspool_store::find::Found;
+use unspool_store::project;
+
+use super::SearchArgs;
+use crate::background;
+use crate::commands::index;
+use crate::commands::ls::short;
+use crate::failure::Failure;
+use crate::progress::Bar;
+use crate::when;
+use crate::world::World;
+
+/// How many hits are shown unless somebody asks for more.
+const FEW: usize = 20;
+
+/// How many of one session.
+const PER_SESSION: usize = 3;
+
+/// How many characters of a hit machines get.
+const WIDTH: usize = 200;
+
+/// How long a person waits for another process that writes.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Finds words.
+pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
+    let query = query(args)?;
+    let time = |text: &Option<String>| {
+        let parse = |text: &str| when::parse(text, world.now(), world.ui.zone());
+        text.as_deref().map(parse).transpose()
+    };
+    let style = world.ui.style();
+    let ask = Ask {
+        since: time(&query.since)?,
+        query: &query,
+        until: time(&args.until)?,
+        places: &args.places,
+        now: world.now(),
+        limit: match args.limit {
+            Some(0) => usize::MAX,
+            Some(limit) => limit,
+            None => FEW,
+        },
+        per_session: PER_SESSION,
+        width: if world.ui.json {
+            WIDTH
+        } else {
+            style.columns().saturating_sub(22).clamp(40, WIDTH)
+        },
+    };
+    // What is shown is masked; getting ready for that takes as long as finding it.
+    std::thread::spawn(line::warm_up);
+    let found = world.walked()?;
+    if found.sessions.is_empty() && found.agents.is_empty() {
+        return Err(world.no_sessions());
+    }
+    let text = up_to_date(world, &found)?;
+    let hits = text.query(&ask).map_err(Failure::failed)?;
+    show(world, ask.now, &hits)?;
+    let status = text.status(&found).map_err(Failure::failed)?;
+    tell(world, &status, args.no_background);
+    if hits.is_empty() {
+        let hint = if status.behind[Stage::Rest as usize] > 0 {
+            "not everything is indexed yet: search without `--ranked`, or try again later"
+        } else {
+            "words match as a whole: try fewer or other ones, or search without `--ranked`"
+        };
+        return Err(Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint));
+    }
+    Ok(())
+}
+
+/// The query with what the options add to it.
+fn query(args: &SearchArgs) -> Result<Query, Failure> {
+    let mut query = Query::parse(&args.query)
+        .map_err(|wrong| Failure::failed(&wrong.message).hint(&wrong.hint))?;
+    query.projects.extend(args.project.clone());
+    if let Some(since) = &args.since {
+        if query.since.is_some() {
+            return Err(
+                Failure::failed("`--since` and `since:` are both given").hint("write one of them")
+            );
+        }
+        query.since = Some(since.clone());
+    }
+    Ok(query)
+}
+
+/// The index, with all dialogue that is there now.
+fn up_to_date(world: &World, found: &Found) -> Result<Text, Failure> {
+    let mut text = index::open(world)?;
+    text.be_patient(PATIENCE).map_err(Failure::failed)?;
+    let mut refreshed = dialogue(world, &mut text, found);
+    if refreshed
+        .as_ref()
+        .is_err_and(unspool_index::Error::is_damaged)
+    {
+        text = index::renew(world, text)?;
+        refreshed = dialogue(world, &mut text, found);
+    }
+    if refreshed.map_err(Failure::failed)? == Ended::Busy {
+        world
+            .ui
+            .note("another unspool is writing the index right now: the newest may be missing");
+    }
+    Ok(text)
+}
+
+fn dialogue(world: &World, text: &mut Text, found: &Found) -> Result<Ended, unspool_index::Error> {
+    let mut bar = Bar::new(&world.ui, "indexing dialogue");
+    text.refresh_dialogue(found, &mut |at| {
+        bar.show(at.done, at.all);
+        true
+    })
+}
+
+/// Says what is not indexed yet, and sees to it.
+fn tell(world: &World, status: &Status, no_background: bool) {
+    let rest = Stage::Rest as usize;
+    if status.behind[rest] == 0 {
+        return;
+    }
+    let done = status.bytes.saturating_sub(status.behind[rest]);
+    let text = format!(
+        "thinking and tool results of {} in {} are not indexed yet ({} % done; `unspool index build` finishes it now)",
+        amount::bytes(status.behind[rest]),
+        amount::count(status.behind_files[rest], "file"),
+        done * 100 / status.bytes.max(1)
+    );
+    world.ui.note(&text);
+    if !no_background && background::start(world) {
+        world.ui.detail("going on with it in the background");
+    }
+}
+
+fn show(world: &World, now: Time, hits: &[Hit]) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    let mut session = None;
+    for hit in hits {
+        if world.ui.json {
+            world.ui.row(&mut out, &row(hit))?;
+            continue;
+        }
+        if session != Some(&hit.session) {
+            if session.is_some() {
+                writeln!(out)?;
+            }
+            session = Some(&hit.session);
+            head(world, now, hit, &mut out)?;
+        }
+        line(world, hit, &mut out)?;
+    }
+    out.flush()?;
+    if let (false, Some(hit)) = (world.ui.json, hits.first()) {
+        let file = match &hit.agent {
+            Some(agent) => format!("agent-{agent}"),
+            None => short(&hit.session).to_owned(),
+        };
+        world.ui.note(&format!(
+            "open a hit such as the first with `unspool show {file} --line {}`",
+            hit.line
+        ));
+    }
+    Ok(())
+}
+
+/// The session, above its hits.
+fn head(world: &World, now: Time, hit: &Hit, out: &mut dyn Write) -> Result<(), Failure> {
+    let style = world.ui.style();
+    let age = hit
+        .at
+        .map_or_else(String::new, |at| amount::age(now.since(at)));
+    let head = Line::of(Paint::HEADING, short(&hit.session))
+        .with(Paint::DIM, &format!("  {age}  "))
+        .with(Paint::VERB, project::project_name(&hit.project))
+        .with(Paint::PLAIN, "  ")
+        .with(Paint::BOLD, hit.title.as_deref().unwrap_or_default());
+    Ok(layout::cut(&head, style.columns()).write(out, style.color)?)
+}
+
+fn line(world: &World, hit: &Hit, out: &mut dyn Write) -> Result<(), Failure> {
+    let style = world.ui.style();
+    let mut line = Line::of(Paint::PLAIN, "  ");
+    if let Some(agent) = &hit.agent {
+        line.push(Paint::WARN, &format!("agent-{agent} "));
+    }
+    line.push(Paint::PLAIN, &format!("line {:<5} ", hit.line));
+    line.push(Paint::DIM, &format!("{:<8} ", hit.place.name()));
+    let text = &hit.snippet.text;
+    let mut at = 0;
+    for mark in &hit.snippet.marks {
+        line.push(Paint::PLAIN, &text[at..mark.start]);
+        line.push(Paint::HIT, &text[mark.clone()]);
+        at = mark.end;
+    }
+    line.push(Paint::PLAIN, &text[at..]);
+    Ok(layout::cut(&line, style.columns()).write(out, style.color)?)
+}
+
+fn row(hit: &Hit) -> HitRow {
+    HitRow {
+        session: hit.session.clone(),
+        path: hit.path.display().to_string(),
+        line: hit.line.into(),
+        uuid: hit.uuid.clone(),
+        r#where: hit.place.name().to_owned(),
+        at: hit.at.map(|at| at.to_string()),
+        snippet: hit.snippet.text.clone(),
+        matches: hit.snippet.count,
+        agent: hit.agent.clone(),
+        project: hit.project.clone(),
+        score: Some((hit.score * 1000.0).round() / 1000.0),
+        title: hit.title.clone(),
+    }
+}

@@ -1,0 +1,133 @@
+//! `search --ranked` and `index`, as a person and a script see them.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::{ID, home_with_session};
+
+fn rows(text: &str) -> Vec<Value> {
+    let rows = text.lines().take_while(|line| line.starts_with('{'));
+    rows.map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn the_first_ranked_search_indexes_dialogue_and_says_what_is_missing() {
+    let home = home_with_session();
+    let text = home.run(&["search", "--ranked", "fix"]);
+    expect![[r#"
+        5e551000  2h  x  fix it
+          line 1     prompt   fix it
+        --- stderr
+        open a hit such as the first with `unspool show 5e551000 --line 1`
+        thinking and tool results of 9.7 kB in 2 files are not indexed yet (0 % done; `unspool index build` finishes it now)
+    "#]].assert_eq(&text);
+    // What is not indexed yet may be what was looked for.
+    let text = home.run(&["search", "--ranked", "main"]);
+    assert!(text.contains("not everything is indexed yet"), "{text}");
+    assert!(text.ends_with("--- status 1\n"), "{text}");
+}
+
+#[test]
+fn after_a_build_results_are_found_and_nothing_is_missing() {
+    let home = home_with_session();
+    let built = home.run(&["index", "build"]);
+    assert!(built.contains("indexed: "), "{built}");
+    let text = home.run(&["search", "--ranked", "main", "--json"]);
+    assert!(!text.contains("stderr"), "{text}");
+    let rows = rows(&text);
+    assert_eq!(rows.len(), 1);
+    let row = &rows[0];
+    assert_eq!(row["session"], ID);
+    assert_eq!(row["where"], "result");
+    assert_eq!(row["title"], "fix it");
+    assert_eq!(row["project"], "/home/dev/x");
+    assert!(row["snippet"].as_str().unwrap().contains("fn main()"));
+    assert!(row["score"].is_number() && row["line"].is_number());
+    for field in ["path", "uuid", "at"] {
+        assert!(row[field].is_string(), "{field}: {row}");
+    }
+}
+
+#[test]
+fn the_status_tells_what_is_behind_and_dropping_deletes_all_caches() {
+    let home = home_with_session();
+    let before = &rows(&home.run(&["index", "--json"]))[0];
+    assert_eq!(before["dialogue"]["behind"], before["bytes"]);
+    home.run(&["index", "build"]);
+    let after = &rows(&home.run(&["index", "status", "--json"]))[0];
+    for stage in ["dialogue", "rest"] {
+        assert_eq!(after[stage]["behind"], 0);
+        assert_eq!(after[stage]["behind_files"], 0);
+        assert!(after[stage]["text"].as_u64().unwrap() > 0);
+    }
+    let path = after["path"]
+        .as_str()
+        .unwrap()
+        .replace("$HOME", &home.path().to_string_lossy());
+    assert!(std::path::Path::new(&path).exists());
+    let dropped = home.run(&["index", "drop"]);
+    assert!(dropped.contains("dropped: "), "{dropped}");
+    assert!(!std::path::Path::new(&path).exists());
+    // It is a cache: nothing is lost.
+    let text = home.run(&["search", "--ranked", "fix", "--json"]);
+    assert_eq!(rows(&text).len(), 1);
+}
+
+#[test]
+fn a_wrong_query_says_which_forms_there_are() {
+    let home = home_with_session();
+    let cases = [
+        ("", "the query is empty"),
+        ("-it", "only says what not to find"),
+        ("fix \"it", "is not closed"),
+        ("error:x", "there is no filter `error:`"),
+        ("fix since:soon", "`soon` is no time"),
+        ("...", "has no word to look for"),
+    ];
+    for (query, said) in cases {
+        let text = home.run(&["search", "--ranked", "--", query]);
+        assert!(text.contains(said), "{query}: {text}");
+        assert!(text.contains("Hint: "), "{query}: {text}");
+        assert!(text.ends_with("--- status 2\n"), "{query}: {text}");
+    }
+    let text = home.run(&["search", "--ranked", "--regex", "fix"]);
+    assert!(text.contains("cannot be used with"), "{text}");
+}
+
+#[test]
+fn filters_and_options_mean_the_same() {
+    let home = home_with_session();
+    home.run(&["index", "build"]);
+    let count = |args: &[&str]| {
+        let mut all = vec!["search", "--ranked", "--json"];
+        all.extend_from_slice(args);
+        rows(&home.run(&all)).len()
+    };
+    assert_eq!(count(&["fix project:x"]), 1);
+    assert_eq!(count(&["fix", "--project", "x"]), 1);
+    assert_eq!(count(&["fix", "--project", "elsewhere"]), 0);
+    assert_eq!(count(&["fix since:1h"]), 0);
+    assert_eq!(count(&["fix", "--since", "30d"]), 1);
+    assert_eq!(count(&["found", "--in", "reply"]), 1);
+    assert!(count(&["found"]) > 1);
+    assert_eq!(count(&["found", "--limit", "1"]), 1);
+}
+
+#[test]
+fn a_damaged_index_is_made_anew_with_one_remark() {
+    let home = home_with_session();
+    home.run(&["index", "build"]);
+    let row = &rows(&home.run(&["index", "--json"]))[0];
+    let path = row["path"]
+        .as_str()
+        .unwrap()
+        .replace("$HOME", &home.path().to_string_lossy());
+    for end in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{path}{end}"));
+    }
+    std::fs::write(&path, b"no database").unwrap();
+    let text = home.run(&["search", "--ranked", "fix"]);
+    assert!(text.contains("set aside"), "{text}");
+    assert!(text.contains("fix it"), "{text}");
+}

@@ -1,0 +1,160 @@
+//! Ranked search: a full-text index over all transcripts, in one file `text.db`.
+//!
+//! It is built in two stages. Dialogue (prompts, replies, titles, commands, paths) is little
+//! and read first, so that it can be searched at once. The rest (thinking, what tools were
+//! given and said) follows in transactions of some megabytes. Each stage has its own mark in
+//! each transcript, kept together with the rows, so that it goes on where it was stopped
+//! at any moment.
+//!
+//! The index holds words and their places, never the text, and words only after secrets
+//! were masked; what is shown is read again from the transcript. In reading order: [`words`],
+//! [`query`], [`line`] (what is indexed of a line), [`feed`] (the stages), [`rank`].
+
+pub mod feed;
+pub mod line;
+pub mod query;
+pub mod rank;
+pub mod snippet;
+mod table;
+pub mod words;
+
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::db::{self, Notice, Opened, Schema};
+use crate::error::Error;
+
+pub use feed::{Ended, Progress, Stage};
+pub use query::{Query, Wrong};
+pub use rank::{Ask, Hit};
+pub use table::Status;
+
+/// The index.
+#[derive(Debug)]
+pub struct Text {
+    opened: Opened,
+    names: table::Names,
+    /// How much text goes into one transaction.
+    batch: u64,
+    /// What is known of all transcripts, once it was asked for; forgotten with every write.
+    files: OnceCell<Known>,
+}
+
+/// Transcripts by their paths.
+type Known = Arc<HashMap<PathBuf, table::File>>;
+
+/// What `said` and `done` have in common: no content, so that no text is stored twice, and
+/// rows can be deleted all the same.
+macro_rules! words_of {
+    ($name:literal) => {
+        concat!(
+            "CREATE VIRTUAL TABLE ",
+            $name,
+            " USING fts5(body, content='', contentless_delete=1, ",
+            "tokenize='unicode61 remove_diacritics 2');"
+        )
+    };
+}
+
+const SCHEMA: Schema = Schema {
+    name: NAME,
+    version: 1,
+    sql: concat!(
+        words_of!("said"),
+        words_of!("done"),
+        "CREATE TABLE doc (
+            id INTEGER PRIMARY KEY,
+            file INTEGER NOT NULL,
+            offset INTEGER NOT NULL,
+            line INTEGER NOT NULL,
+            place INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            tool INTEGER,
+            branch INTEGER
+        );
+        CREATE TABLE file (
+            id INTEGER PRIMARY KEY,
+            path BLOB NOT NULL UNIQUE,
+            session TEXT NOT NULL,
+            agent TEXT,
+            project TEXT NOT NULL,
+            title TEXT,
+            title_rank INTEGER NOT NULL,
+            said BLOB NOT NULL,
+            done BLOB NOT NULL,
+            said_text INTEGER NOT NULL,
+            done_text INTEGER NOT NULL,
+            calls BLOB NOT NULL
+        );
+        CREATE TABLE name (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+        CREATE TABLE touched (
+            file INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY (file, path)
+        ) WITHOUT ROWID;
+        CREATE TABLE used (
+            file INTEGER NOT NULL, model INTEGER NOT NULL, PRIMARY KEY (file, model)
+        ) WITHOUT ROWID;"
+    ),
+};
+
+/// The name of the file.
+pub const NAME: &str = "text.db";
+
+impl Text {
+    /// Opens the index in a folder of ours; makes an empty one if need be.
+    pub fn open(folder: &Path) -> Result<(Text, Option<Notice>), Error> {
+        let mut opened = db::open(folder, &SCHEMA)?;
+        let notice = opened.notice.take();
+        let text = Text {
+            opened,
+            names: table::Names::default(),
+            batch: feed::BATCH,
+            files: OnceCell::new(),
+        };
+        // A few megabytes of pages make the difference between reading the inner pages of
+        // the index once and for every row.
+        let _ = text.sql(|db| db.execute_batch("PRAGMA cache_size=-8000"));
+        Ok((text, notice))
+    }
+
+    /// The same after it turned out to be damaged: set aside and made anew.
+    pub fn renew(self, folder: &Path) -> Result<(Text, Option<Notice>), Error> {
+        let file = self.opened.file;
+        drop(self);
+        db::renew(folder, &SCHEMA, file)?;
+        Text::open(folder)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &PathBuf {
+        &self.opened.path
+    }
+
+    /// Waits so long for others who write.
+    pub fn be_patient(&self, patience: std::time::Duration) -> Result<(), Error> {
+        self.sql(|db| db.busy_timeout(patience))
+    }
+
+    /// Puts about so many bytes of text into one transaction. It bounds what a kill loses
+    /// and how long others wait.
+    pub fn batch_of(&mut self, bytes: u64) {
+        self.batch = bytes.max(1);
+    }
+
+    /// What is known of all transcripts.
+    fn files(&self) -> Result<Known, Error> {
+        if let Some(known) = self.files.get() {
+            return Ok(known.clone());
+        }
+        let known = Arc::new(self.sql(table::files)?);
+        Ok(self.files.get_or_init(|| known).clone())
+    }
+
+    fn sql<T>(
+        &self,
+        job: impl FnOnce(&rusqlite::Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        job(&self.opened.connection).map_err(|why| Error::sql(&self.opened.path, why))
+    }
+}
