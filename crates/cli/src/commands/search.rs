@@ -43,7 +43,8 @@ project: tool: file: since: model: branch: such as project:webshop or file:\"src
 tool:, branch: and since: are about lines, the others about whole sessions. Capitals and
 accents never matter, words match as a whole, Chinese and Japanese text at any place. Ranked
 search knows prompts, replies, titles, thinking and what tools were given and said; it
-leaves out progress, notes of the program to the model, and words over 64 characters.")]
+leaves out progress, what the client notes beside a result, notes of the program to the
+model, and words over 64 characters. Search without --ranked finds those too.")]
 pub struct SearchArgs {
     /// The text to find
     #[arg(allow_hyphen_values = true)]
