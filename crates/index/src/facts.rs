@@ -39,15 +39,6 @@ pub struct Facts {
     opened: Option<Opened>,
 }
 
-/// What we know of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Up to where.
-    pub mark: Mark,
-    /// What was counted there.
-    pub blob: Vec<u8>,
-}
-
 impl Facts {
     /// Opens the facts in a folder of ours; `format` is the number of what is in the bytes,
     /// and facts of another format are none.
@@ -66,10 +57,14 @@ impl Facts {
         Ok((facts, notice))
     }
 
-    /// All that is known. A file that turns out to be damaged is made anew, which is told.
-    pub fn load(&mut self) -> Result<(HashMap<PathBuf, Kept>, Option<Notice>), Error> {
+    /// All that is known, by what `read` makes of a mark and the bytes; what it cannot read is none. A
+    /// file that turns out to be damaged is made anew, which is told.
+    pub fn load<T>(
+        &mut self,
+        read: impl Fn(Mark, &[u8]) -> Option<T>,
+    ) -> Result<(HashMap<PathBuf, T>, Option<Notice>), Error> {
         let opened = self.opened()?;
-        match select(&opened.connection).map_err(|why| Error::sql(&opened.path, why)) {
+        match select(&opened.connection, read).map_err(|why| Error::sql(&opened.path, why)) {
             Ok(known) => Ok((known, None)),
             Err(error) if error.is_damaged() => Ok((HashMap::new(), self.renew()?)),
             Err(error) => Err(error),
@@ -128,16 +123,20 @@ impl Facts {
     }
 }
 
-fn select(connection: &Connection) -> rusqlite::Result<HashMap<PathBuf, Kept>> {
+fn select<T>(
+    connection: &Connection,
+    read: impl Fn(Mark, &[u8]) -> Option<T>,
+) -> rusqlite::Result<HashMap<PathBuf, T>> {
     let sql = "SELECT path, identity, size, modified, head, last, offset, lines, facts FROM files";
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
     let mut known = HashMap::new();
     while let Some(row) = rows.next()? {
-        if let Some(path) = row.get_ref(0)?.as_bytes().ok().and_then(path::from_bytes) {
-            let blob = row.get_ref(8)?.as_blob().unwrap_or_default().to_vec();
-            let mark = mark(row, 1)?;
-            known.insert(path, Kept { mark, blob });
+        let path = row.get_ref(0)?.as_bytes().ok().and_then(path::from_bytes);
+        // Read where it stands: all of them together are megabytes.
+        let facts = read(mark(row, 1)?, row.get_ref(8)?.as_blob().unwrap_or_default());
+        if let Some((path, facts)) = path.zip(facts) {
+            known.insert(path, facts);
         }
     }
     Ok(known)

@@ -11,7 +11,7 @@ use unspool_store::each;
 use unspool_store::find::Found;
 use unspool_store::spent::{Gathered, Source, gather, sources};
 
-use crate::facts::{self, Facts};
+use crate::facts::Facts;
 use crate::keep::{self, Known, Mark};
 
 /// What all files say about tokens.
@@ -33,7 +33,7 @@ struct Kept {
     mark: Option<Mark>,
     spending: Spending,
     /// The same with what stands behind the last newline, if that says anything.
-    whole: Option<Spending>,
+    whole: Option<Box<Spending>>,
 }
 
 /// What is to be read of a file.
@@ -58,10 +58,10 @@ impl Spendings {
         match Facts::open(folder, spent::FORMAT) {
             Ok((mut facts, notice)) => {
                 all.notes.extend(notice.map(|notice| notice.to_string()));
-                match facts.load() {
+                match facts.load(kept) {
                     Ok((rows, notice)) => {
                         all.notes.extend(notice.map(|notice| notice.to_string()));
-                        all.known = rows.into_iter().filter_map(unpack).collect();
+                        all.known = rows;
                         all.facts = Some(facts);
                     }
                     // Somebody else is busy with it; what is not known is read.
@@ -131,7 +131,7 @@ impl Spendings {
             let mut whole = spending.clone();
             whole.reopen();
             whole.append(&tail);
-            whole
+            Box::new(whole)
         });
         let kept = Kept {
             mark,
@@ -187,7 +187,7 @@ impl Spendings {
 
 impl Kept {
     fn all(&self) -> &Spending {
-        self.whole.as_ref().unwrap_or(&self.spending)
+        self.whole.as_deref().unwrap_or(&self.spending)
     }
 }
 
@@ -214,13 +214,11 @@ fn job(nth: usize, source: &Source, known: Option<Mark>, keeps: bool) -> Option<
     }
 }
 
-fn unpack((path, row): (PathBuf, facts::Kept)) -> Option<(PathBuf, Kept)> {
-    // Facts that make no sense are as good as none.
-    let spending = Spending::unpack(&row.blob)?;
-    let kept = Kept {
-        mark: Some(row.mark),
-        spending,
+/// What was kept about a file, if it can be read.
+fn kept(mark: Mark, bytes: &[u8]) -> Option<Kept> {
+    Some(Kept {
+        mark: Some(mark),
+        spending: Spending::unpack(bytes)?,
         whole: None,
-    };
-    Some((path, kept))
+    })
 }

@@ -9,6 +9,8 @@ mod pack;
 
 pub use pack::FORMAT;
 
+use std::hash::BuildHasher;
+
 use foldhash::HashMap;
 
 use crate::entry::reply::{self, Origin, Reply};
@@ -19,8 +21,6 @@ use crate::usage::{Terms, Usage};
 /// A message as one file tells it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spent {
-    /// Stands for the id; equal ids have equal keys in all files.
-    pub key: u128,
     /// Tokens: of all its lines the maximum.
     pub usage: Usage,
     /// What else decides the price.
@@ -69,7 +69,8 @@ pub struct Spending {
     /// The latest time on a message.
     pub last: Option<Time>,
     ids: String,
-    known: HashMap<(u128, bool), u32>,
+    /// Where a message is, by a hash of its id and whether it is a copy.
+    known: HashMap<u64, u32>,
 }
 
 impl PartialEq for Spending {
@@ -119,7 +120,6 @@ impl Spending {
         };
         let model = reply.head.model.as_deref();
         let new = Spent {
-            key: key(&id),
             usage,
             terms: reply.head.terms,
             at: reply.at,
@@ -144,12 +144,17 @@ impl Spending {
 
     fn enter(&mut self, mut new: Spent, id: &str) {
         self.last = self.last.max(new.at);
-        let key = (new.key, new.marks.copy);
-        if let Some(&at) = self.known.get(&key) {
-            self.messages[at as usize].merge(&new);
-            return;
+        let mut print = print(id, new.marks.copy);
+        // Two ids with one hash stand side by side.
+        while let Some(&at) = self.known.get(&print) {
+            let known = &self.messages[at as usize];
+            if known.marks.copy == new.marks.copy && self.id(known) == id {
+                self.messages[at as usize].merge(&new);
+                return;
+            }
+            print = print.wrapping_add(1);
         }
-        self.known.insert(key, self.messages.len() as u32);
+        self.known.insert(print, self.messages.len() as u32);
         new.id = (self.ids.len() as u32, id.len() as u32);
         self.ids.push_str(id);
         self.messages.push(new);
@@ -205,10 +210,16 @@ impl Spending {
 
     /// Prepares for more lines after [`Spending::settle`] or [`Spending::unpack`].
     pub fn reopen(&mut self) {
-        let entries = self.messages.iter().enumerate();
-        self.known = entries
-            .map(|(at, spent)| ((spent.key, spent.marks.copy), at as u32))
-            .collect();
+        let mut known = HashMap::default();
+        known.reserve(self.messages.len());
+        for (at, spent) in self.messages.iter().enumerate() {
+            let mut print = print(self.id(spent), spent.marks.copy);
+            while known.contains_key(&print) {
+                print = print.wrapping_add(1);
+            }
+            known.insert(print, at as u32);
+        }
+        self.known = known;
     }
 }
 
@@ -245,10 +256,6 @@ impl Spent {
     }
 }
 
-/// FNV-1a of 128 bits: the same on every machine and in every version.
-fn key(id: &str) -> u128 {
-    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    let step = |hash: u128, byte: u8| (hash ^ u128::from(byte)).wrapping_mul(PRIME);
-    id.bytes().fold(START, step)
+fn print(id: &str, copy: bool) -> u64 {
+    foldhash::fast::FixedState::default().hash_one((id, copy))
 }

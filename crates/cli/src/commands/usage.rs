@@ -151,13 +151,13 @@ impl<'a> Account<'a> {
 
     /// The same, to be grouped.
     pub fn books<'b>(&'b self, prices: &'b Prices, world: &'b World) -> Books<'b> {
-        Books {
-            files: &self.files,
-            places: &self.places,
-            counted: &self.counted,
+        Books::new(
+            &self.files,
+            &self.places,
+            &self.counted,
             prices,
-            zone: world.ui.zone(),
-        }
+            world.ui.zone(),
+        )
     }
 }
 

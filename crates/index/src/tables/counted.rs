@@ -129,7 +129,8 @@ impl Count<'_> {
         for one in counted {
             let (usage, terms) = (one.usage, one.terms);
             let price = one.model(&self.files).and_then(|model| prices.get(model));
-            (one.spent(&self.files).key, one.at, price).hash(&mut hasher);
+            let id = self.files[file].id(one.spent(&self.files));
+            (id, one.at, price).hash(&mut hasher);
             (usage.input, usage.output, usage.cache_read).hash(&mut hasher);
             (usage.cache_write_5m, usage.cache_write_1h).hash(&mut hasher);
             (terms.web_searches, terms.batch, terms.fast, terms.us).hash(&mut hasher);

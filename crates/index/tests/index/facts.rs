@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use unspool_index::facts::{Facts, Kept};
+use unspool_index::facts::Facts;
 use unspool_index::keep::Mark;
+
+use super::{Kept, load};
 
 fn facts(folder: &Path) -> Facts {
     let (facts, notice) = Facts::open(folder, 1).unwrap();
@@ -32,7 +34,7 @@ fn row(n: u64, text: &str) -> (PathBuf, Mark, Vec<u8>) {
 }
 
 fn all(facts: &mut Facts) -> HashMap<PathBuf, Kept> {
-    facts.load().unwrap().0
+    load(facts).0
 }
 
 #[test]
@@ -133,10 +135,10 @@ fn damage_that_shows_late_is_set_aside_too() {
     assert!(facts(dir.path()).save(&rows, &[]).unwrap());
     damage(dir.path());
     let mut facts = facts(dir.path());
-    let (known, notice) = facts.load().unwrap();
+    let (known, notice) = load(&mut facts);
     assert!(known.is_empty());
     assert!(notice.unwrap().to_string().contains("is damaged"));
     assert!(facts.save(&rows, &[]).unwrap());
-    assert_eq!(facts.load().unwrap().0.len(), 800);
+    assert_eq!(load(&mut facts).0.len(), 800);
     assert!(dir.path().join("usage.db.aside").exists());
 }

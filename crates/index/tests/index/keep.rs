@@ -5,10 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use unspool_index::facts::{Facts, Kept};
+use unspool_index::facts::Facts;
 use unspool_index::keep::{Known, Mark, compare, news};
 use unspool_store::open::{self, Stamp};
 use unspool_testkit::random::Random;
+
+use super::{Kept, load};
 
 fn stamp(path: &Path) -> Stamp {
     Stamp::of(&fs::metadata(path).unwrap())
@@ -154,7 +156,7 @@ fn the_same_holds_for_many_files_through_the_database() {
         }
         let (mut facts, notice) = Facts::open(&own, 1).unwrap();
         assert_eq!(notice, None);
-        let (mut known, _) = facts.load().unwrap();
+        let (mut known, _) = load(&mut facts);
         let mut changed = Vec::new();
         for path in &paths {
             let mut kept = known.remove(path);

@@ -8,3 +8,26 @@ mod keep;
 mod spending;
 mod tables;
 mod text;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use unspool_index::Notice;
+use unspool_index::facts::Facts;
+use unspool_index::keep::Mark;
+
+/// What is known of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Kept {
+    mark: Mark,
+    blob: Vec<u8>,
+}
+
+/// All that is known, and what was said about it.
+fn load(facts: &mut Facts) -> (HashMap<PathBuf, Kept>, Option<Notice>) {
+    let kept = |mark, bytes: &[u8]| {
+        let blob = bytes.to_vec();
+        Some(Kept { mark, blob })
+    };
+    facts.load(kept).unwrap()
+}

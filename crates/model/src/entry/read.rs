@@ -433,7 +433,7 @@ pub(super) fn message<'a>(
             "content" if wants_content => content = block::read(c, line, unknown)?,
             _ => {
                 c.skip()?;
-                if !known::is_message_field(key) {
+                if wants_content && !known::is_message_field(key) {
                     unknown.push(format!("field message.{key}"));
                 }
             }

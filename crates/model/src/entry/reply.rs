@@ -51,8 +51,10 @@ pub fn replies(line: &[u8], mut each: impl FnMut(Reply)) {
     } else {
         0
     };
+    // Checked at once, its keys and texts need not be checked one by one.
+    let text = simdutf8::basic::from_utf8(line).ok();
     // Usually one object; glued lines hold several.
-    while let Ok((reply, end)) = object(line, at) {
+    while let Ok((reply, end)) = object(line, text, at) {
         if let Some(reply) = reply {
             each(reply);
         }
@@ -81,8 +83,8 @@ pub fn origin(line: &[u8]) -> Origin {
     origin
 }
 
-fn object(line: &[u8], at: usize) -> Result<(Option<Reply>, usize), Bad> {
-    let mut cursor = Cursor::from(line, at);
+fn object(line: &[u8], text: Option<&str>, at: usize) -> Result<(Option<Reply>, usize), Bad> {
+    let mut cursor = Cursor::within(line, text, at);
     let mut reply = Reply::default();
     let mut inner = None;
     let (mut kind, mut role, mut time) = (None, None, None);

@@ -9,6 +9,12 @@ use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
+/// How few bytes a message takes.
+const SHORTEST: usize = 13;
+
+/// How long an id usually is.
+const USUAL_ID: usize = 28;
+
 /// Raise this when packed bytes mean something else.
 pub const FORMAT: u32 = 1;
 
@@ -107,7 +113,12 @@ impl Spending {
         let has_last = input.number()? == 1;
         let last = unzigzag(input.number()?);
         spending.last = has_last.then_some(Time(last));
-        for _ in 0..input.number()? {
+        let count = input.number()?;
+        // As many as can be in what is left, so that a damaged number takes no memory.
+        let room = usize::try_from(count).ok()?.min(input.0.len() / SHORTEST);
+        spending.messages.reserve_exact(room);
+        spending.ids.reserve_exact(room * USUAL_ID);
+        for _ in 0..count {
             let (spent, id) = input.spent(&spending)?;
             let start = u32::try_from(spending.ids.len()).ok()?;
             spending.ids.push_str(id);
@@ -194,7 +205,6 @@ impl<'a> Input<'a> {
                 .map(Some),
         };
         let spent = Spent {
-            key: super::key(id),
             usage: Usage {
                 input,
                 output,

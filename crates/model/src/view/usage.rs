@@ -71,7 +71,7 @@ impl Fate {
 pub fn count(files: &[&Spending]) -> Vec<Counted> {
     let total = files.iter().map(|file| file.messages.len()).sum();
     let mut counted: Vec<Counted> = Vec::with_capacity(total);
-    let mut known: HashMap<u128, u32> = HashMap::default();
+    let mut known: HashMap<&str, u32> = HashMap::default();
     known.reserve(total);
     for (file, spending) in files.iter().enumerate() {
         for (message, spent) in spending.messages.iter().enumerate() {
@@ -79,7 +79,7 @@ pub fn count(files: &[&Spending]) -> Vec<Counted> {
                 continue;
             }
             let next = counted.len() as u32;
-            let at = *known.entry(spent.key).or_insert(next);
+            let at = *known.entry(spending.id(spent)).or_insert(next);
             let place = (file as u32, message as u32);
             if at == next {
                 counted.push(Counted::new(place, spent));
@@ -130,10 +130,15 @@ impl Counted {
     /// to was often never written (2.0.36 to 2.0.42 excepted).
     pub fn floor<'a>(&self, files: &[&'a Spending]) -> Option<&'a str> {
         let version = files[self.file as usize].version(self.spent(files))?;
-        let numbers = version_numbers(version)?;
-        let early = numbers <= [2, 1, 58] && !([2, 0, 36]..=[2, 0, 42]).contains(&numbers);
-        (early && !self.stopped).then_some(version)
+        (!self.stopped && is_unfinished(version)).then_some(version)
     }
+}
+
+/// Whether a version may have left the output of a message unfinished.
+fn is_unfinished(version: &str) -> bool {
+    let early =
+        |numbers: [u32; 3]| numbers <= [2, 1, 58] && !([2, 0, 36]..=[2, 0, 42]).contains(&numbers);
+    version_numbers(version).is_some_and(early)
 }
 
 /// A version as numbers that compare.
@@ -172,12 +177,12 @@ fn meet(files: &[&Spending], counted: &mut Counted, place: (u32, u32), spent: &S
 /// What became of every message of all files: the file, its place there, its fate, and the
 /// counted message it belongs to (none for what the client wrote).
 pub fn fates(files: &[&Spending], counted: &[Counted]) -> Vec<(u32, u32, Fate, Option<u32>)> {
-    let key = |counted: &Counted| counted.spent(files).key;
-    let places: HashMap<u128, u32> = (0..).zip(counted).map(|(at, one)| (key(one), at)).collect();
+    let key = |one: &Counted| files[one.file as usize].id(one.spent(files));
+    let places: HashMap<&str, u32> = (0..).zip(counted).map(|(at, one)| (key(one), at)).collect();
     let mut all = Vec::new();
     for (file, spending) in (0u32..).zip(files) {
         for (message, spent) in (0u32..).zip(&spending.messages) {
-            let of = places.get(&spent.key).copied();
+            let of = places.get(spending.id(spent)).copied();
             let fate = match of.map(|at| &counted[at as usize]) {
                 _ if spent.marks.synthetic => Fate::Synthetic,
                 Some(one) if (one.file, one.message) == (file, message) => Fate::Counted,

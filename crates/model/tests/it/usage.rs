@@ -371,15 +371,9 @@ fn groups_add_up_to_the_total_whatever_they_go_by() {
         })
         .collect();
     let counted = usage::count(&files);
-    let books = Books {
-        files: &files,
-        places: &places,
-        counted: &counted,
-        prices: Prices::bundled(),
-        zone: &TimeZone::UTC,
-    };
+    let books = Books::new(&files, &places, &counted, Prices::bundled(), &TimeZone::UTC);
     let all = |_: &Counted| true;
-    let total = books.total(all);
+    let total = books.total(&books.group(&[Per::Day], all));
     assert_eq!(total.messages as usize, counted.len());
     for per in [
         Per::Day,
@@ -410,13 +404,7 @@ fn a_cost_is_unknown_if_that_of_one_message_is() {
     let files = [&spending];
     let counted = usage::count(&files);
     let places = [Place::default()];
-    let books = Books {
-        files: &files,
-        places: &places,
-        counted: &counted,
-        prices: Prices::bundled(),
-        zone: &TimeZone::UTC,
-    };
+    let books = Books::new(&files, &places, &counted, Prices::bundled(), &TimeZone::UTC);
     let rows = books.group(&[Per::Model], |_| true);
     let cost = |name: &str| {
         let row = rows
@@ -426,6 +414,6 @@ fn a_cost_is_unknown_if_that_of_one_message_is() {
     };
     assert!(cost("claude-opus-4-5-20251101").is_some());
     assert_eq!(cost("some-other-model"), None);
-    let total = books.total(|_| true);
+    let total = books.total(&rows);
     assert_eq!((total.cost(), total.unpriced), (None, 1));
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use jiff::civil::Date;
 use unspool_model::price::{Cost, Prices};
 use unspool_model::time::Time;
-use unspool_model::view::usage::group::{Key, Per, Row, Sum};
+use unspool_model::view::usage::group::{Books, Key, Per, Row, Sum};
 use unspool_model::view::usage::period::WINDOW;
 use unspool_model::view::usage::{self, version_numbers};
 use unspool_show::amount;
@@ -45,9 +45,9 @@ pub fn write(
         }
         return Ok(());
     }
-    let total = books.total(wanted);
+    let total = books.total(&rows);
     table(world, account, &per, &rows, &total).write(out, &world.ui.style())?;
-    remarks(world, account, prices, &total);
+    remarks(world, account, &books, &total);
     Ok(())
 }
 
@@ -299,7 +299,7 @@ fn numbers(sum: &Sum) -> [String; 6] {
 }
 
 /// What to know about the numbers.
-fn remarks(world: &World, account: &Account<'_>, prices: &Prices, total: &Sum) {
+fn remarks(world: &World, account: &Account<'_>, books: &Books<'_>, total: &Sum) {
     let members = || {
         total
             .members
@@ -308,7 +308,7 @@ fn remarks(world: &World, account: &Account<'_>, prices: &Prices, total: &Sum) {
     };
     if total.unpriced > 0 {
         let mut unknown: Vec<&str> = members()
-            .filter(|one| one.cost(&account.files, prices).is_none())
+            .filter(|one| books.cost(one).is_none())
             .map(|one| one.model(&account.files).unwrap_or("no model named"))
             .collect();
         unknown.sort_unstable();
@@ -323,6 +323,7 @@ fn remarks(world: &World, account: &Account<'_>, prices: &Prices, total: &Sum) {
     }
     if total.floors > 0 {
         let mut versions: Vec<&str> = members()
+            .filter(|one| books.is_floor(one))
             .filter_map(|one| one.floor(&account.files))
             .collect();
         versions.sort_unstable_by_key(|version| version_numbers(version));

@@ -1,14 +1,16 @@
 //! Sums of counted messages by day, session, model and so on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use jiff::civil::Date;
+use foldhash::HashMap;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use super::Counted;
 use super::period::{self, WINDOW};
-use crate::price::{Cost, Prices};
+use super::{Counted, is_unfinished};
+use crate::price::{Cost, Price, Prices};
 use crate::spent::Spending;
+use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::Usage;
 
@@ -91,23 +93,87 @@ impl Sum {
 pub type Row = (Vec<Key>, Sum);
 
 /// Everything that groups are made of.
+///
+/// Names are given numbers once, so that a message is grouped by comparing numbers.
 pub struct Books<'a> {
-    /// What each file says.
-    pub files: &'a [&'a Spending],
-    /// Where each file belongs.
-    pub places: &'a [Place],
-    /// The messages that count.
-    pub counted: &'a [Counted],
-    /// What they cost.
-    pub prices: &'a Prices,
-    /// The zone that days are of.
-    pub zone: &'a TimeZone,
+    files: &'a [&'a Spending],
+    counted: &'a [Counted],
+    zone: &'a TimeZone,
+    names: Tally,
+    /// What each file has in common with others.
+    tags: Vec<Tags>,
+    /// The price of each name that is a model.
+    prices: HashMap<u32, Option<&'a Price>>,
 }
+
+/// The numbers of a file's names.
+struct Tags {
+    session: i64,
+    project: i64,
+    agent: i64,
+    /// By the file's own number of the model.
+    models: Vec<u32>,
+    /// By the file's own number of the version: whether its output may be unfinished.
+    unfinished: Vec<bool>,
+}
+
+/// What has no name.
+const NONE: i64 = -1;
+
+/// A sub-agent inside its session's file, which has no name of its own.
+const INSIDE: i64 = -2;
+
+/// The numbers of what a message is grouped by; there are eight ways.
+type Numbers = [i64; 8];
 
 /// Into how many steps a group's stretch of time is cut.
 const STEPS: usize = 12;
 
-impl Books<'_> {
+impl<'a> Books<'a> {
+    /// The books of these files, at these prices, with days of this zone.
+    pub fn new(
+        files: &'a [&'a Spending],
+        places: &[Place],
+        counted: &'a [Counted],
+        prices: &'a Prices,
+        zone: &'a TimeZone,
+    ) -> Books<'a> {
+        let mut names = Tally::default();
+        let mut found = HashMap::default();
+        let tags = files.iter().zip(places).map(|(file, place)| {
+            let mut number = |name: &Option<String>| {
+                name.as_ref()
+                    .map_or(NONE, |name| i64::from(names.add(name)))
+            };
+            let (session, agent) = (number(&place.session), number(&place.agent));
+            let project = number(&Some(place.project.clone()));
+            let mut model = |name: &str| {
+                let number = names.add(name);
+                found.entry(number).or_insert_with(|| prices.find(name));
+                number
+            };
+            let versions = file.versions.iter();
+            Tags {
+                session,
+                project,
+                agent,
+                models: file.models.iter().map(|(name, _)| model(name)).collect(),
+                unfinished: versions
+                    .map(|(version, _)| is_unfinished(version))
+                    .collect(),
+            }
+        });
+        let tags = tags.collect();
+        Books {
+            files,
+            counted,
+            zone,
+            names,
+            tags,
+            prices: found,
+        }
+    }
+
     /// Sums of the messages that `wanted` lets through, by these keys, in their order.
     pub fn group(&self, per: &[Per], wanted: impl Fn(&Counted) -> bool) -> Vec<Row> {
         let taken: Vec<u32> = (0u32..)
@@ -117,43 +183,90 @@ impl Books<'_> {
             .collect();
         let blocks = self.blocks(per, &taken);
         let range = self.range(&taken);
-        let mut rows: BTreeMap<Vec<Key>, Sum> = BTreeMap::new();
+        let mut known: HashMap<Numbers, usize> = HashMap::default();
+        let mut rows: Vec<Row> = Vec::new();
+        let mut models: Vec<Vec<u32>> = Vec::new();
         for (nth, &at) in taken.iter().enumerate() {
             let one = &self.counted[at as usize];
             let block = blocks.as_ref().and_then(|blocks| blocks[nth]);
-            let key = |per: &Per| self.key(*per, one, block);
-            let keys: Vec<Key> = per.iter().map(key).collect();
-            let step = per
-                .first()
-                .and_then(|per| self.step(*per, one, block, range));
-            let sum = rows.entry(keys).or_default();
-            self.add(sum, at, one, step);
+            let moment = one.at.map(|at| (at, self.zone.to_datetime(at.timestamp())));
+            let mut numbers = [0; 8];
+            for (slot, per) in numbers.iter_mut().zip(per) {
+                *slot = self.number(*per, one, moment, block);
+            }
+            let row = *known.entry(numbers).or_insert_with(|| {
+                let keys = per.iter().zip(numbers);
+                let keys = keys.map(|(per, number)| self.key(*per, number)).collect();
+                rows.push((keys, Sum::default()));
+                models.push(Vec::new());
+                rows.len() - 1
+            });
+            let step = per.first().and_then(|per| step(*per, moment, block, range));
+            self.add(&mut rows[row].1, at, step);
+            if let Some(model) = self.model(one)
+                && !models[row].contains(&model)
+            {
+                models[row].push(model);
+            }
         }
-        rows.into_iter().collect()
+        for (row, models) in rows.iter_mut().zip(models) {
+            let names = models.iter().map(|model| self.names.get(*model).to_owned());
+            row.1.models = names.collect();
+        }
+        rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+        rows
     }
 
-    /// The sum of all that `wanted` lets through.
-    pub fn total(&self, wanted: impl Fn(&Counted) -> bool) -> Sum {
-        let rows = self.group(&[], wanted);
-        rows.into_iter()
-            .next()
-            .map(|(_, sum)| sum)
-            .unwrap_or_default()
+    /// The sum of these rows.
+    pub fn total(&self, rows: &[Row]) -> Sum {
+        let mut total = Sum::default();
+        for (_, sum) in rows {
+            total.messages += sum.messages;
+            total.usage += sum.usage;
+            total.known_cost += sum.known_cost;
+            total.unpriced += sum.unpriced;
+            total.floors += sum.floors;
+            total.models.extend(sum.models.iter().cloned());
+            total.first = match (total.first, sum.first) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            };
+            total.last = total.last.max(sum.last);
+            total.members.extend_from_slice(&sum.members);
+        }
+        total
     }
 
-    fn add(&self, sum: &mut Sum, at: u32, one: &Counted, step: Option<usize>) {
+    /// What a message costs, if its model has a price for all of it.
+    pub fn cost(&self, one: &Counted) -> Option<Cost> {
+        let price = self
+            .model(one)
+            .and_then(|model| *self.prices.get(&model)?)?;
+        price.charge(one.usage, one.terms).ok()
+    }
+
+    /// The number of a message's model.
+    fn model(&self, one: &Counted) -> Option<u32> {
+        let model = one.spent(self.files).model? as usize;
+        self.tags[one.file as usize].models.get(model).copied()
+    }
+
+    /// Whether the output of a message may be more than was written.
+    pub fn is_floor(&self, one: &Counted) -> bool {
+        let version = one.spent(self.files).version.filter(|_| !one.stopped);
+        let unfinished = &self.tags[one.file as usize].unfinished;
+        version.is_some_and(|version| unfinished.get(version as usize) == Some(&true))
+    }
+
+    fn add(&self, sum: &mut Sum, at: u32, step: Option<usize>) {
+        let one = &self.counted[at as usize];
         sum.messages += 1;
         sum.usage += one.usage;
-        match one.cost(self.files, self.prices) {
+        match self.cost(one) {
             Some(cost) => sum.known_cost += cost,
             None => sum.unpriced += 1,
         }
-        sum.floors += u64::from(one.floor(self.files).is_some());
-        if let Some(model) = one.model(self.files)
-            && !sum.models.contains(model)
-        {
-            sum.models.insert(model.to_owned());
-        }
+        sum.floors += u64::from(self.is_floor(one));
         if let Some(time) = one.at {
             sum.first = Some(sum.first.map_or(time, |first| first.min(time)));
             sum.last = sum.last.max(Some(time));
@@ -165,27 +278,47 @@ impl Books<'_> {
         sum.members.push(at);
     }
 
-    fn key(&self, per: Per, one: &Counted, block: Option<Time>) -> Key {
-        let place = &self.places[one.file as usize];
-        let day = || one.at.map(|at| period::day(at, self.zone));
+    fn number(
+        &self,
+        per: Per,
+        one: &Counted,
+        moment: Option<(Time, DateTime)>,
+        block: Option<Time>,
+    ) -> i64 {
+        let tags = &self.tags[one.file as usize];
+        let day =
+            |first: fn(Date) -> Date| moment.map_or(NONE, |(_, local)| packed(first(local.date())));
         match per {
-            Per::Day => Key::Date(day()),
-            Per::Week => Key::Date(day().map(period::week)),
-            Per::Month => Key::Date(day().map(period::month)),
-            Per::Block => Key::Block(block),
-            Per::Session => Key::Text(place.session.clone()),
-            Per::Project => Key::Text(Some(place.project.clone())),
-            Per::Model => Key::Text(one.model(self.files).map(str::to_owned)),
-            Per::Agent => Key::Text(self.agent(one)),
+            Per::Day => day(|day| day),
+            Per::Week => day(period::week),
+            Per::Month => day(period::month),
+            // No message was sent in 1969.
+            Per::Block => block.map_or(NONE, |start| start.0),
+            Per::Session => tags.session,
+            Per::Project => tags.project,
+            Per::Model => self.model(one).map_or(NONE, i64::from),
+            Per::Agent => {
+                let inside = one.spent(self.files).marks;
+                match tags.agent {
+                    // Old clients wrote sub-agents into the session's own file.
+                    NONE if inside.sidechain || inside.copy => INSIDE,
+                    agent => agent,
+                }
+            }
         }
     }
 
-    /// The sub-agent that a message belongs to.
-    pub fn agent(&self, one: &Counted) -> Option<String> {
-        let own = self.places[one.file as usize].agent.clone();
-        let inside = one.spent(self.files).marks;
-        // Old clients wrote sub-agents into the session's own file.
-        own.or_else(|| (inside.sidechain || inside.copy).then(String::new))
+    /// What a number stands for.
+    fn key(&self, per: Per, number: i64) -> Key {
+        match per {
+            Per::Day | Per::Week | Per::Month => Key::Date(unpacked(number)),
+            Per::Block => Key::Block((number != NONE).then_some(Time(number))),
+            Per::Session | Per::Project | Per::Model | Per::Agent => Key::Text(match number {
+                NONE => None,
+                INSIDE => Some(String::new()),
+                number => Some(self.names.get(number as u32).to_owned()),
+            }),
+        }
     }
 
     fn blocks(&self, per: &[Per], taken: &[u32]) -> Option<Vec<Option<Time>>> {
@@ -207,44 +340,48 @@ impl Books<'_> {
         let times = || taken.iter().filter_map(|&at| self.counted[at as usize].at);
         times().min().zip(times().max())
     }
+}
 
-    /// In which step of its group's stretch of time a message falls.
-    fn step(
-        &self,
-        per: Per,
-        one: &Counted,
-        block: Option<Time>,
-        range: Option<(Time, Time)>,
-    ) -> Option<usize> {
-        let at = one.at?;
-        let share = |start: i64, length: i64| {
-            let into = at.0.saturating_sub(start).max(0);
-            (i128::from(into) * STEPS as i128 / i128::from(length.max(1))) as usize
-        };
-        let local = || self.zone.to_datetime(at.timestamp());
-        let hour = |days: i64| {
-            let now = local();
-            (days * 24 + i64::from(now.hour())) as usize
-        };
-        Some(match per {
-            Per::Day => hour(0) * STEPS / 24,
-            Per::Week => {
-                let date = local().date();
-                let days = period::week(date)
-                    .until(date)
-                    .map_or(0, |span| span.get_days());
-                hour(i64::from(days)) * STEPS / (7 * 24)
-            }
-            Per::Month => {
-                let date = local().date();
-                hour(i64::from(date.day()) - 1) * STEPS
-                    / (usize::from(date.days_in_month() as u8) * 24)
-            }
-            Per::Block => share(block?.0, WINDOW),
-            Per::Session | Per::Project | Per::Model | Per::Agent => {
-                let (first, last) = range?;
-                share(first.0, last.0 - first.0 + 1)
-            }
-        })
-    }
+/// In which step of its group's stretch of time a message falls.
+fn step(
+    per: Per,
+    moment: Option<(Time, DateTime)>,
+    block: Option<Time>,
+    range: Option<(Time, Time)>,
+) -> Option<usize> {
+    let (at, local) = moment?;
+    let share = |start: i64, length: i64| {
+        let into = at.0.saturating_sub(start).max(0);
+        (i128::from(into) * STEPS as i128 / i128::from(length.max(1))) as usize
+    };
+    let hours = |days: i64| (days * 24 + i64::from(local.hour())) as usize;
+    Some(match per {
+        Per::Day => hours(0) * STEPS / 24,
+        Per::Week => {
+            let days = i64::from(local.date().weekday().to_monday_zero_offset());
+            hours(days) * STEPS / (7 * 24)
+        }
+        Per::Month => {
+            let date = local.date();
+            let days = i64::from(date.day()) - 1;
+            hours(days) * STEPS / (usize::from(date.days_in_month().unsigned_abs()) * 24)
+        }
+        Per::Block => share(block?.0, WINDOW),
+        Per::Session | Per::Project | Per::Model | Per::Agent => {
+            let (first, last) = range?;
+            share(first.0, last.0 - first.0 + 1)
+        }
+    })
+}
+
+/// A date as a number that sorts like it.
+fn packed(date: Date) -> i64 {
+    let (year, month, day) = (date.year(), date.month(), date.day());
+    (i64::from(year) + 10_000) * 10_000 + i64::from(month) * 100 + i64::from(day)
+}
+
+fn unpacked(number: i64) -> Option<Date> {
+    let year = i16::try_from(number / 10_000 - 10_000).ok()?;
+    let (month, day) = (number / 100 % 100, number % 100);
+    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
