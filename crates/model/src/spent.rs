@@ -9,6 +9,7 @@ mod pack;
 
 pub use pack::FORMAT;
 
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use foldhash::HashMap;
@@ -112,11 +113,11 @@ impl Spending {
             return;
         };
         let id = match (&reply.head.id, &reply.uuid) {
-            (Some(id), _) => id.to_string(),
+            (Some(id), _) => Cow::Borrowed(&**id),
             // Some gateways give no id. The line's own is the same in all copies of it.
-            (None, Some(uuid)) => uuid.to_string(),
+            (None, Some(uuid)) => Cow::Owned(uuid.to_string()),
             // Only a copy of the whole file has the same there.
-            (None, None) => format!("{offset} {:?} {usage:?}", reply.at),
+            (None, None) => Cow::Owned(format!("{offset} {:?} {usage:?}", reply.at)),
         };
         let model = reply.head.model.as_deref();
         let new = Spent {

@@ -24,7 +24,7 @@ pub struct Part {
 /// How large a part is.
 pub const PART: u64 = 8 << 20;
 
-const PIECE: usize = 1 << 20;
+const PIECE: usize = 256 << 10;
 
 /// A buffer that one very long line has made larger than this is not kept.
 const KEPT: usize = 4 << 20;

@@ -25,7 +25,7 @@ pub struct Reply {
     pub sidechain: bool,
     /// Marked as copied from another session.
     pub forked: bool,
-    /// The id of the line.
+    /// The id of the line, where the message may have none.
     pub uuid: Option<Id>,
     /// When it was written.
     pub at: Option<Time>,
@@ -84,7 +84,7 @@ pub fn origin(line: &[u8]) -> Origin {
 }
 
 fn object(line: &[u8], text: Option<&str>, at: usize) -> Result<(Option<Reply>, usize), Bad> {
-    let mut cursor = Cursor::within(line, text, at);
+    let mut cursor = Cursor::within(line, text, at).hurried();
     let mut reply = Reply::default();
     let mut inner = None;
     let (mut kind, mut role, mut time) = (None, None, None);
@@ -106,7 +106,10 @@ fn object(line: &[u8], text: Option<&str>, at: usize) -> Result<(Option<Reply>, 
                 })?;
             }
             "timestamp" => time = c.text()?,
-            "uuid" => reply.uuid = c.text()?.map(|text| Id::new(&text)),
+            // Only messages without an id go by that of their line.
+            "uuid" if reply.head.id.is_none() => {
+                reply.uuid = c.text()?.map(|text| Id::new(&text));
+            }
             "version" => reply.version = c.text()?.map(CompactString::from),
             "isSidechain" => reply.sidechain = c.truth()?,
             "forkedFrom" => reply.forked = c.object(|c, _| c.skip().map(drop))?,

@@ -371,7 +371,8 @@ fn groups_add_up_to_the_total_whatever_they_go_by() {
         })
         .collect();
     let counted = usage::count(&files);
-    let books = Books::new(&files, &places, &counted, Prices::bundled(), &TimeZone::UTC);
+    let zone = TimeZone::UTC;
+    let books = Books::new(&files, &places, &counted, Prices::bundled(), &zone);
     let all = |_: &Counted| true;
     let total = books.total(&books.group(&[Per::Day], all));
     assert_eq!(total.messages as usize, counted.len());
@@ -404,7 +405,8 @@ fn a_cost_is_unknown_if_that_of_one_message_is() {
     let files = [&spending];
     let counted = usage::count(&files);
     let places = [Place::default()];
-    let books = Books::new(&files, &places, &counted, Prices::bundled(), &TimeZone::UTC);
+    let zone = TimeZone::UTC;
+    let books = Books::new(&files, &places, &counted, Prices::bundled(), &zone);
     let rows = books.group(&[Per::Model], |_| true);
     let cost = |name: &str| {
         let row = rows
