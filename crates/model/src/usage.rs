@@ -20,27 +20,33 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Field by field the larger one.
+    /// Field by field the larger one; of cache writes all of them, and those for an hour. A
+    /// line may tell only how many there were and the next one how they were split, so the
+    /// five-minute ones are the rest.
     ///
     /// The lines of one message repeat its usage, and while it streams they hold a
     /// placeholder for the output (2.0.50 to 2.1.58), so the maximum is the truth.
     #[must_use]
     pub fn max(self, other: Usage) -> Usage {
+        let hour = self.cache_write_1h.max(other.cache_write_1h);
         Usage {
             input: self.input.max(other.input),
             output: self.output.max(other.output),
             cache_read: self.cache_read.max(other.cache_read),
-            cache_write_5m: self.cache_write_5m.max(other.cache_write_5m),
-            cache_write_1h: self.cache_write_1h.max(other.cache_write_1h),
+            cache_write_5m: self.writes().max(other.writes()).saturating_sub(hour),
+            cache_write_1h: hour,
         }
+    }
+
+    fn writes(self) -> u64 {
+        self.cache_write_5m.saturating_add(self.cache_write_1h)
     }
 
     /// Tokens the model was given: what fills its context before it answers.
     pub fn context(self) -> u64 {
-        let writes = self.cache_write_5m.saturating_add(self.cache_write_1h);
         self.input
             .saturating_add(self.cache_read)
-            .saturating_add(writes)
+            .saturating_add(self.writes())
     }
 
     /// All tokens.

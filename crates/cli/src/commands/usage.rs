@@ -223,28 +223,28 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
         }
         let account = Account::of(&spendings);
         let mut out = Vec::new();
+        let mut remarks = Vec::new();
         if let Some(row) = &args.explain {
             explain::write(world, args, &account, &prices, &filter, row, &mut out)?;
         } else {
-            report::write(world, args, &account, &prices, &filter, &mut out)?;
+            remarks = report::write(world, args, &account, &prices, &filter, &mut out)?;
+        }
+        if !args.live || out != shown {
+            show(world, args.live, &out)?;
+            remarks.iter().for_each(|remark| world.ui.note(remark));
+            shown = out;
         }
         if !args.live {
-            let mut stdout = world.ui.out();
-            stdout.write_all(&out)?;
-            return Ok(stdout.flush()?);
-        }
-        if out != shown {
-            show(world, &out)?;
-            shown = out;
+            return Ok(());
         }
         std::thread::sleep(PAUSE);
     }
 }
 
-/// Shows what `--live` has found, in the place of what it showed before.
-fn show(world: &World, text: &[u8]) -> Result<(), Failure> {
+/// Shows what was found; `--live` in the place of what it showed before.
+fn show(world: &World, live: bool, text: &[u8]) -> Result<(), Failure> {
     let mut out = world.ui.out();
-    if world.ui.is_terminal() && !world.ui.json {
+    if live && world.ui.is_terminal() && !world.ui.json {
         // Home, and clear what is below.
         out.write_all(b"\x1b[H\x1b[2J")?;
     }

@@ -72,7 +72,7 @@ fn a_model_without_a_price_has_no_cost_and_never_a_guessed_one() {
     let text = home.run(&["usage"]);
     assert!(text.contains("  ?"), "{text}");
     assert!(
-        text.contains("1 of 2 messages have no known price (claude-strange-9)"),
+        text.contains("1 of 2 messages without a known price (claude-strange-9)"),
         "{text}"
     );
 }
@@ -176,6 +176,51 @@ fn what_cannot_be_meant_is_told_with_what_can() {
     assert!(
         text.contains("no message fits") && text.contains("status 1"),
         "{text}"
+    );
+}
+
+#[test]
+fn a_row_is_explained_by_any_name_it_has() {
+    let home = home_with_session();
+    for (per, names) in [
+        ("week", ["today", "2026-01-05"]),
+        ("month", ["2026-01", "2026-01-31"]),
+        ("session", [ID, "5e551000"]),
+        ("project", ["x", "/home/dev/x"]),
+        ("model", ["sonnet-4-5", "claude-sonnet-4-5-20250929"]),
+    ] {
+        for name in names {
+            let output = home.output(&["usage", per, "--explain", name, "--json"]);
+            assert_eq!(rows(&output.stdout).len(), 5, "{per} {name}");
+        }
+        let output = home.output(&["usage", per, "--explain", ""]);
+        assert_eq!(output.status.code(), Some(1), "{per}");
+    }
+    let start = rows(&home.output(&["usage", "block", "--json"]).stdout)[0]["block"].clone();
+    let table = start.as_str().unwrap()[..16].replace('T', " ");
+    for name in [start.as_str().unwrap(), &table] {
+        let output = home.output(&["usage", "block", "--explain", name]);
+        assert!(output.status.success(), "{name}");
+    }
+}
+
+#[test]
+fn a_start_that_two_sessions_share_is_not_explained_but_told() {
+    let home = home();
+    for (nth, id) in ["1", "2"].iter().enumerate() {
+        let script = format!("you: a\n(id=msg_{nth}) claude: b");
+        home.session(
+            "/x",
+            &format!("22222222-0000-4000-8000-00000000000{id}"),
+            &script,
+        );
+    }
+    let text = home.run(&["usage", "session", "--explain", "22222222"]);
+    assert!(text.contains("may mean 2 sessions"), "{text}");
+    let table = home.run(&["usage", "session"]);
+    assert!(
+        table.contains("22222222-0000-4000-8000-000000000001"),
+        "{table}"
     );
 }
 

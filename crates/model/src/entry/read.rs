@@ -424,7 +424,8 @@ pub(super) fn message<'a>(
     let wants_content = blocks.is_some();
     c.object(|c, key| {
         match key {
-            "id" => head.id = boxed(c)?,
+            // An empty one names nothing.
+            "id" => head.id = boxed(c)?.filter(|id| !id.is_empty()),
             "model" => head.model = boxed(c)?,
             "role" => role = c.text()?,
             "stop_reason" => head.stop = short(c)?,

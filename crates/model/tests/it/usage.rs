@@ -238,6 +238,58 @@ fn messages_without_an_id_go_by_their_line() {
 }
 
 #[test]
+fn an_empty_id_names_nothing() {
+    let line = |uuid: &str, tokens: u64| {
+        reply("m", tokens, "")
+            .replace(r#""id":"m""#, r#""id":"""#)
+            .replace("u-m", uuid)
+    };
+    let files = [&file(&[line("a", 1), line("b", 2)])];
+    let output: u64 = usage::count(&files)
+        .iter()
+        .map(|one| one.usage.output)
+        .sum();
+    assert_eq!(output, 3);
+}
+
+#[test]
+fn cache_writes_that_one_line_splits_and_another_does_not_count_once() {
+    let line = |split: &str| {
+        let usage = format!(r#""usage":{{"cache_creation_input_tokens":100{split},"#);
+        reply("m", 1, "").replace(r#""usage":{"#, &usage)
+    };
+    let split =
+        r#","cache_creation":{"ephemeral_5m_input_tokens":30,"ephemeral_1h_input_tokens":70}"#;
+    for lines in [[line(""), line(split)], [line(split), line("")]] {
+        let usage = usage::count(&[&file(&lines)])[0].usage;
+        assert_eq!((usage.cache_write_5m, usage.cache_write_1h), (30, 70));
+    }
+}
+
+#[test]
+fn windows_do_not_move_with_what_is_asked_for() {
+    let at = |id: &str, time: &str| reply(id, 1, "").replace("2026-01-05T10:00:00.000Z", time);
+    let spending = file(&[
+        at("a", "2026-01-05T22:10:00.000Z"),
+        at("b", "2026-01-06T01:30:00.000Z"),
+        at("c", "2026-01-06T03:10:00.000Z"),
+    ]);
+    let files = [&spending];
+    let (counted, places, zone) = (usage::count(&files), [Place::default()], TimeZone::UTC);
+    let books = Books::new(&files, &places, &counted, Prices::bundled(), &zone);
+    let since = Time::parse("2026-01-06T00:00:00.000Z");
+    let rows = books.group(&[Per::Block], |one| one.at >= since);
+    let starts: Vec<String> = rows
+        .iter()
+        .map(|(keys, sum)| match &keys[0] {
+            Key::Block(Some(start)) => format!("{} {}", &start.to_string()[..16], sum.messages),
+            other => format!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(starts, ["2026-01-05T22:00 1", "2026-01-06T03:00 1"]);
+}
+
+#[test]
 fn what_the_client_wrote_itself_counts_nothing() {
     let own = reply("e", 5, "").replace("claude-opus-4-5-20251101", "<synthetic>");
     let files = [&file(&[own, reply("m", 2, "")])];

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// once, whatever number of files and lines repeat it.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct UsageSum {
-    /// The local day, as `2026-01-31`.
+    /// The local day, as `2026-01-31`; `unknown` if no line says when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<String>,
     /// The Monday that the week begins with.

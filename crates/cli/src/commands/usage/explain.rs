@@ -1,20 +1,20 @@
 //! How a row of `usage` came about: files, messages, what was dropped, and prices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
 use unspool_model::price::{Cost, Prices, Rate};
-use unspool_model::view::usage::group::{Per, Row};
-use unspool_model::view::usage::{self, Counted, Fate};
+use unspool_model::view::usage::group::{Key, Per, Row};
+use unspool_model::view::usage::{self, Counted, Fate, period};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::usage::UsageTrace;
 use unspool_store::open::line_numbers;
 use unspool_store::project;
 
-use super::report::{keys, name, short_model};
+use super::report::{keys, label, name, short_model};
 use super::{Account, Filter, UsageArgs};
 use crate::failure::Failure;
 use crate::when;
@@ -59,6 +59,14 @@ pub fn write(
             )),
         );
     }
+    let several: BTreeSet<&Key> = fitting.iter().map(|(keys, _)| &keys[0]).collect();
+    if per[0] == Per::Session && several.len() > 1 {
+        let ids: Vec<String> = several.iter().map(|key| name(per[0], key)).collect();
+        return Err(
+            Failure::failed(format!("`{wanted}` may mean {} sessions", ids.len()))
+                .hint(format!("write more of one: {}", ids.join(", "))),
+        );
+    }
     let mut is_member = vec![false; account.counted.len()];
     let members = fitting.iter().flat_map(|(_, sum)| &sum.members);
     members.for_each(|&at| is_member[at as usize] = true);
@@ -81,19 +89,29 @@ pub fn write(
     Ok(())
 }
 
-/// A day may also be called `today`, a session by the start of its id.
+/// A stretch of time may also be called by a day in it, a session by the start of its id, and
+/// anything as the table calls it.
 fn is_named(world: &World, per: &[Per], (keys, _): &Row, wanted: &str) -> bool {
-    let called = name(per[0], &keys[0]);
+    let (per, key) = (per[0], &keys[0]);
+    let called = name(per, key);
+    if wanted.is_empty() {
+        return false;
+    }
+    if called == wanted || label(world, per, key, 8).trim_end_matches(" (now)") == wanted {
+        return true;
+    }
     let day = || {
         let time = when::parse(wanted, world.now(), world.ui.zone()).ok()?;
-        Some(amount::day(time, world.ui.zone()))
+        Some(period::day(time, world.ui.zone()))
     };
-    match per[0] {
-        Per::Day => called == wanted || day().is_some_and(|day| called == day),
-        Per::Session => wanted.len() >= 4 && called.starts_with(wanted),
-        Per::Project => project::is_meant(&called, wanted),
-        Per::Model => called == wanted || called.contains(wanted),
-        _ => called.starts_with(wanted),
+    match (per, key) {
+        (Per::Day, Key::Date(Some(date))) => day() == Some(*date),
+        (Per::Week, Key::Date(Some(date))) => day().map(period::week) == Some(*date),
+        (Per::Month, Key::Date(Some(date))) => day().map(period::month) == Some(*date),
+        (Per::Session, _) => wanted.len() >= 4 && called.starts_with(wanted),
+        (Per::Project, _) => project::is_meant(&called, wanted),
+        (Per::Model, _) => called.contains(wanted),
+        _ => false,
     }
 }
 
@@ -218,9 +236,9 @@ fn headline(per: &[Per], (keys, sum): &Row, out: &mut dyn Write) -> Result<(), F
     let usage = sum.usage;
     writeln!(
         out,
-        "{}: {} messages, {cost}\n  input {}  output {}  cache read {}  cache write 5m {}  1h {}\n",
+        "{}: {}, {cost}\n  input {}  output {}  cache read {}  cache write 5m {}  1h {}\n",
         unspool_show::clean::text(&names.join(" · ")),
-        amount::grouped(sum.messages),
+        amount::count(sum.messages, "message"),
         amount::grouped(usage.input),
         amount::grouped(usage.output),
         amount::grouped(usage.cache_read),
@@ -317,9 +335,9 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
         .filter(|one| one.floor(&account.files).is_some())
         .count() as u64;
     let once = format!(
-        "{} lines repeat the tokens of {} messages; each counts once, at the most any line says.",
-        amount::grouped(lines),
-        amount::grouped(ones.len() as u64)
+        "{} told the tokens of {}; each message counts once, at the most any line says.",
+        amount::count(lines, "line"),
+        amount::count(ones.len() as u64, "message")
     );
     let reasons = [
         (

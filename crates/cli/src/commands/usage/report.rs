@@ -1,5 +1,6 @@
 //! The rows of `usage`, as a table and for machines.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use jiff::civil::Date;
@@ -16,7 +17,6 @@ use unspool_show::wire::usage::UsageSum;
 use unspool_store::project;
 
 use super::{Account, Filter, Grouping, UsageArgs};
-use crate::commands::ls;
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -28,7 +28,7 @@ pub fn write(
     prices: &Prices,
     filter: &Filter,
     out: &mut dyn Write,
-) -> Result<(), Failure> {
+) -> Result<Vec<String>, Failure> {
     let books = account.books(prices, world);
     let per = keys(args);
     let wanted = |one: &_| filter.lets(one, &account.places);
@@ -43,12 +43,11 @@ pub fn write(
             let row = wire(world, account, &per, row);
             world.ui.row(out, &row)?;
         }
-        return Ok(());
+        return Ok(Vec::new());
     }
     let total = books.total(&rows);
     table(world, account, &per, &rows, &total).write(out, &world.ui.style())?;
-    remarks(world, account, &books, &total);
-    Ok(())
+    Ok(remarks(account, &books, &total))
 }
 
 /// What the rows are told apart by, in the order of the columns.
@@ -201,10 +200,11 @@ fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total:
         columns.push(Column::fixed(""));
     }
     let mut table = Table::new(columns);
+    let shown = id_length(per, rows);
     for (keys, sum) in rows {
         let names = per.iter().zip(keys);
         let mut cells: Vec<Line> = names
-            .map(|(per, key)| plain(&label(world, *per, key)))
+            .map(|(per, key)| plain(&label(world, *per, key, shown)))
             .collect();
         if session {
             let at = per.iter().position(|per| *per == Per::Session);
@@ -212,7 +212,11 @@ fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total:
                 Key::Text(text) => text.as_deref(),
                 _ => None,
             });
-            cells.extend(session_cells(account, key));
+            let is_agent = per
+                .iter()
+                .zip(keys)
+                .any(|(per, key)| *per == Per::Agent && *key != Key::Text(None));
+            cells.extend(session_cells(account, key, is_agent));
         }
         if with_models {
             cells.push(Line::of(Paint::DIM, &models(sum)));
@@ -238,10 +242,30 @@ fn plain(text: &str) -> Line {
     Line::of(Paint::PLAIN, text)
 }
 
+/// How many characters of the ids of sessions tell them apart.
+fn id_length(per: &[Per], rows: &[Row]) -> usize {
+    let Some(at) = per.iter().position(|per| *per == Per::Session) else {
+        return 8;
+    };
+    let ids = rows.iter().filter_map(|(keys, _)| match &keys[at] {
+        Key::Text(Some(id)) => Some(id.as_str()),
+        _ => None,
+    });
+    let ids: HashSet<&str> = ids.collect();
+    let tells_apart = |length: &usize| {
+        let starts = ids.iter().map(|id| id.get(..*length).unwrap_or(id));
+        starts.collect::<HashSet<_>>().len() == ids.len()
+    };
+    [8, 13, 18, 23, 36]
+        .into_iter()
+        .find(tells_apart)
+        .unwrap_or(usize::MAX)
+}
+
 /// What a row is called in the table.
-fn label(world: &World, per: Per, key: &Key) -> String {
+pub fn label(world: &World, per: Per, key: &Key, shown: usize) -> String {
     match (per, key) {
-        (Per::Session, Key::Text(Some(id))) => ls::short(id).to_owned(),
+        (Per::Session, Key::Text(Some(id))) => id.get(..shown).unwrap_or(id).to_owned(),
         (Per::Project, Key::Text(Some(path))) => project::project_name(path).to_owned(),
         (Per::Model, Key::Text(Some(model))) => short_model(model).to_owned(),
         (Per::Agent, Key::Text(None)) => "-".to_owned(),
@@ -255,12 +279,13 @@ fn label(world: &World, per: Per, key: &Key) -> String {
     }
 }
 
-fn session_cells(account: &Account<'_>, session: Option<&str>) -> [Line; 2] {
+/// A session's project, and how full its own context is.
+fn session_cells(account: &Account<'_>, session: Option<&str>, is_agent: bool) -> [Line; 2] {
     let Some(at) = account.main(session) else {
         return [plain(""), plain("")];
     };
     let project = project::project_name(&account.places[at].project);
-    let context = usage::context(account.files[at]);
+    let context = usage::context(account.files[at]).filter(|_| !is_agent);
     let context = context.map_or_else(String::new, |(tokens, limit)| {
         amount::fullness(tokens, limit)
     });
@@ -299,7 +324,8 @@ fn numbers(sum: &Sum) -> [String; 6] {
 }
 
 /// What to know about the numbers.
-fn remarks(world: &World, account: &Account<'_>, books: &Books<'_>, total: &Sum) {
+fn remarks(account: &Account<'_>, books: &Books<'_>, total: &Sum) -> Vec<String> {
+    let mut all = Vec::new();
     let members = || {
         total
             .members
@@ -313,10 +339,10 @@ fn remarks(world: &World, account: &Account<'_>, books: &Books<'_>, total: &Sum)
             .collect();
         unknown.sort_unstable();
         unknown.dedup();
-        world.ui.note(&format!(
-            "{} of {} messages have no known price ({}); the others cost {}. Add prices as `unspool prices --help` says.",
+        all.push(format!(
+            "{} of {} without a known price ({}); the others cost {}. Add prices as `unspool prices --help` says.",
             amount::grouped(total.unpriced),
-            amount::grouped(total.messages),
+            amount::count(total.messages, "message"),
             unknown.join(", "),
             amount::dollars(total.known_cost.usd()),
         ));
@@ -333,9 +359,10 @@ fn remarks(world: &World, account: &Account<'_>, books: &Books<'_>, total: &Sum)
             (Some(only), _) => (*only).to_owned(),
             _ => String::new(),
         };
-        world.ui.note(&format!(
+        all.push(format!(
             "output of {} is a floor: written by {range}",
             amount::count(total.floors, "message"),
         ));
     }
+    all
 }

@@ -181,14 +181,14 @@ impl<'a> Books<'a> {
             .filter(|(_, one)| wanted(one))
             .map(|(at, _)| at)
             .collect();
-        let blocks = self.blocks(per, &taken);
+        let blocks = per.contains(&Per::Block).then(|| self.blocks());
         let range = self.range(&taken);
         let mut known: HashMap<Numbers, usize> = HashMap::default();
         let mut rows: Vec<Row> = Vec::new();
         let mut models: Vec<Vec<u32>> = Vec::new();
-        for (nth, &at) in taken.iter().enumerate() {
+        for &at in &taken {
             let one = &self.counted[at as usize];
-            let block = blocks.as_ref().and_then(|blocks| blocks[nth]);
+            let block = blocks.as_ref().and_then(|blocks| blocks[at as usize]);
             let moment = one.at.map(|at| (at, self.zone.to_datetime(at.timestamp())));
             let mut numbers = [0; 8];
             for (slot, per) in numbers.iter_mut().zip(per) {
@@ -321,19 +321,15 @@ impl<'a> Books<'a> {
         }
     }
 
-    fn blocks(&self, per: &[Per], taken: &[u32]) -> Option<Vec<Option<Time>>> {
-        per.contains(&Per::Block).then(|| {
-            let times: Vec<Option<Time>> = taken
-                .iter()
-                .map(|&at| self.counted[at as usize].at)
-                .collect();
-            let known: Vec<Time> = times.iter().copied().flatten().collect();
-            let mut starts = period::windows(&known).into_iter();
-            times
-                .iter()
-                .map(|time| time.and_then(|_| starts.next()))
-                .collect()
-        })
+    /// The window of each message. Which ones there are depends on all messages, also on
+    /// those that nobody asks about.
+    fn blocks(&self) -> Vec<Option<Time>> {
+        let times = || self.counted.iter().map(|one| one.at);
+        let known: Vec<Time> = times().flatten().collect();
+        let mut starts = period::windows(&known).into_iter();
+        times()
+            .map(|time| time.and_then(|_| starts.next()))
+            .collect()
     }
 
     fn range(&self, taken: &[u32]) -> Option<(Time, Time)> {
