@@ -156,9 +156,8 @@ impl<'a> Cursor<'a> {
             if self.peek() != Some(b'"') {
                 return Err(self.bad("a key should stand here"));
             }
-            let key = self.skip()?;
+            let key = self.quoted()?;
             self.expect(b':', "a colon should stand here")?;
-            let key = self.string(key);
             field(self, &key)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -197,9 +196,25 @@ impl<'a> Cursor<'a> {
 
     /// Takes a value; its text if it is a string.
     pub fn text(&mut self) -> Scan<Option<Cow<'a, str>>> {
+        if self.peek() == Some(b'"') {
+            return self.quoted().map(Some);
+        }
+        self.skip()?;
+        Ok(None)
+    }
+
+    /// Takes the string that begins here. Most are short and need no decoding.
+    fn quoted(&mut self) -> Scan<Cow<'a, str>> {
+        let start = self.at + 1;
+        let end = start + plain(self.bytes.get(start..).unwrap_or_default());
+        if self.bytes.get(end) == Some(&b'"')
+            && let Some(text) = self.text.and_then(|text| text.get(start..end))
+        {
+            self.at = end + 1;
+            return Ok(Cow::Borrowed(text));
+        }
         let span = self.skip()?;
-        let raw = span.of(self.bytes);
-        Ok((raw.first() == Some(&b'"')).then(|| self.string(span)))
+        Ok(self.string(span))
     }
 
     /// Takes a value; whether it is `true`.
