@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands;
 use crate::ui::Color;
@@ -125,4 +126,25 @@ pub enum Command {
     Index(commands::index::IndexArgs),
     /// Print the JSON Schemas of our rows
     Schema(commands::schema::SchemaArgs),
+}
+
+/// What was typed, or ends the program with what is wrong about it.
+pub fn read() -> Arguments {
+    Arguments::try_parse().unwrap_or_else(|wrong| {
+        if wrong.kind() == ErrorKind::UnknownArgument {
+            tell_mistyped();
+        }
+        wrong.exit()
+    })
+}
+
+/// A query may begin with a dash, so a mistyped option in front of it is taken for the query,
+/// and the query for one argument too many. Read without that, the option is what is wrong.
+fn tell_mistyped() {
+    let strict = Arguments::command().mut_subcommand("search", |search| {
+        search.mut_arg("query", |query| query.allow_hyphen_values(false))
+    });
+    if let Err(wrong) = strict.try_get_matches() {
+        wrong.exit();
+    }
 }

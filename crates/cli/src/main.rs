@@ -14,13 +14,12 @@ mod world;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use unspool_show::clean;
 
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let arguments = args::Arguments::parse();
+    let arguments = args::read();
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

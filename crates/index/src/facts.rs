@@ -37,6 +37,8 @@ pub struct Facts {
     schema: Schema,
     /// `None` only while a damaged file is exchanged.
     opened: Option<Opened>,
+    /// What was not told yet.
+    notice: Option<Notice>,
 }
 
 impl Facts {
@@ -53,6 +55,7 @@ impl Facts {
             folder: folder.into(),
             schema,
             opened: Some(opened),
+            notice: None,
         };
         Ok((facts, notice))
     }
@@ -72,7 +75,8 @@ impl Facts {
     }
 
     /// Keeps what changed and forgets what is gone. `false`: somebody else was writing, and
-    /// nothing was kept; the next one who counts will do it.
+    /// nothing was kept; the next one who counts will do it. The same with a file that turns
+    /// out to be damaged: it is made anew, and [`Facts::notice`] tells.
     pub fn save(
         &mut self,
         changed: &[(PathBuf, Mark, Vec<u8>)],
@@ -92,7 +96,8 @@ impl Facts {
                 Ok(saved)
             }
             Err(error) if error.is_damaged() => {
-                self.renew()?;
+                let notice = self.renew()?;
+                self.notice = notice.or(self.notice.take());
                 Ok(false)
             }
             Err(error) => Err(error),
@@ -104,9 +109,16 @@ impl Facts {
         self.save(&[], &[path.into()])
     }
 
+    /// What to tell the person since the last time.
+    pub fn notice(&mut self) -> Option<Notice> {
+        self.notice.take()
+    }
+
     fn opened(&mut self) -> Result<&mut Opened, Error> {
         if self.opened.is_none() {
-            self.opened = Some(db::open(&self.folder, &self.schema)?);
+            let mut opened = db::open(&self.folder, &self.schema)?;
+            self.notice = opened.notice.take().or(self.notice.take());
+            self.opened = Some(opened);
         }
         self.opened.as_mut().ok_or_else(|| Error::Damaged {
             path: self.folder.join(self.schema.name),

@@ -164,7 +164,10 @@ impl Spendings {
             .cloned()
             .collect();
         // What could not be kept is read again the next time.
-        if let Err(error) = facts.save(&rows, &gone) {
+        let saved = facts.save(&rows, &gone);
+        let notice = facts.notice();
+        self.notes.extend(notice.map(|notice| notice.to_string()));
+        if let Err(error) = saved {
             self.notes.push(format!("{error}; counting without it"));
             self.facts = None;
         }

@@ -104,7 +104,10 @@ pub const NAME: &str = "text.db";
 impl Text {
     /// Opens the index in a folder of ours; makes an empty one if need be.
     pub fn open(folder: &Path) -> Result<(Text, Option<Notice>), Error> {
-        let mut opened = db::open(folder, &SCHEMA)?;
+        Ok(Text::of(db::open(folder, &SCHEMA)?))
+    }
+
+    fn of(mut opened: Opened) -> (Text, Option<Notice>) {
         let notice = opened.notice.take();
         let text = Text {
             opened,
@@ -115,15 +118,14 @@ impl Text {
         // A few megabytes of pages make the difference between reading the inner pages of
         // the index once and for every row.
         let _ = text.sql(|db| db.execute_batch("PRAGMA cache_size=-8000"));
-        Ok((text, notice))
+        (text, notice)
     }
 
     /// The same after it turned out to be damaged: set aside and made anew.
     pub fn renew(self, folder: &Path) -> Result<(Text, Option<Notice>), Error> {
         let file = self.opened.file;
         drop(self);
-        db::renew(folder, &SCHEMA, file)?;
-        Text::open(folder)
+        Ok(Text::of(db::renew(folder, &SCHEMA, file)?))
     }
 
     /// Where it is.

@@ -25,8 +25,9 @@ use crate::world::World;
   unspool index drop           delete all caches
 
 `search --ranked` makes the index by itself: prompts, replies, titles, commands and paths at
-once, thinking and tool results in the background. It holds words and their places, never
-text, and no word of what looks like a secret. It can be deleted at any time.
+once, thinking and tool results in the background; outputs that were put in files of their
+own are left out. It holds words and their places, never text, and no word of what looks like
+a secret. It can be deleted at any time.
 UNSPOOL_NO_BACKGROUND=1 keeps it from being built in the background.")]
 pub struct IndexArgs {
     /// What to do [default: status]
@@ -90,8 +91,13 @@ fn told(
 
 fn status(world: &World) -> Result<(), Failure> {
     let found = found(world)?;
-    let text = open(world)?;
-    let status = text.status(&found).map_err(Failure::failed)?;
+    let mut text = open(world)?;
+    let mut status = text.status(&found);
+    if status.as_ref().is_err_and(unspool_index::Error::is_damaged) {
+        text = renew(world, text)?;
+        status = text.status(&found);
+    }
+    let status = status.map_err(Failure::failed)?;
     let path = text.path().display().to_string();
     let mut out = world.ui.out();
     if world.ui.json {

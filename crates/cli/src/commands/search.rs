@@ -43,8 +43,9 @@ project: tool: file: since: model: branch: such as project:webshop or file:\"src
 tool:, branch: and since: are about lines, the others about whole sessions. Capitals and
 accents never matter, words match as a whole, Chinese and Japanese text at any place. Ranked
 search knows prompts, replies, titles, thinking and what tools were given and said; it
-leaves out progress, what the client notes beside a result, notes of the program to the
-model, and words over 64 characters. Search without --ranked finds those too.")]
+leaves out outputs that were put in files of their own, progress, what the client notes
+beside a result, notes of the program to the model, and words over 64 characters. Search
+without --ranked finds those too.")]
 pub struct SearchArgs {
     /// The text to find
     #[arg(allow_hyphen_values = true)]
@@ -78,7 +79,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "T")]
     pub since: Option<String>,
 
-    /// Only what was written before then
+    /// Only what was written before then; a day counts to its end
     #[arg(long, value_name = "T")]
     pub until: Option<String>,
 
@@ -128,7 +129,7 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         around: args.context.min(MOST_CONTEXT),
         reveal: world.reveal,
     };
-    let span = span(world, args)?;
+    let span = span(world, args.since.as_deref(), args.until.as_deref())?;
     let sources = sources(world, args)?;
     let what = Search {
         query: &query,
@@ -191,14 +192,13 @@ fn query(args: &SearchArgs) -> Result<Query, Failure> {
     })
 }
 
-fn span(world: &World, args: &SearchArgs) -> Result<Span, Failure> {
-    let time = |text: &Option<String>| {
-        let parse = |text: &str| when::parse(text, world.now(), world.ui.zone());
-        text.as_deref().map(parse).transpose()
-    };
+fn span(world: &World, since: Option<&str>, until: Option<&str>) -> Result<Span, Failure> {
+    let (now, zone) = (world.now(), world.ui.zone());
+    let since = since.map(|text| when::parse(text, now, zone));
+    let until = until.map(|text| when::end(text, now, zone));
     Ok(Span {
-        since: time(&args.since)?,
-        until: time(&args.until)?,
+        since: since.transpose()?,
+        until: until.transpose()?,
     })
 }
 
@@ -234,7 +234,9 @@ fn nothing(args: &SearchArgs) -> Failure {
         || args.project.is_some()
         || args.since.is_some()
         || args.until.is_some();
-    let hint = if capitals || args.case_sensitive {
+    let hint = if args.query.starts_with("--") {
+        "this was taken for the text to find: `unspool search --help` lists the options"
+    } else if capitals || args.case_sensitive {
         "capitals matter here: add `--ignore-case` to find other spellings"
     } else if narrowed {
         "search everywhere by leaving out the options that narrow it"
@@ -353,7 +355,7 @@ impl<'a> Shown<'a> {
 
     fn line(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
         if self.open.is_none() {
-            self.open = open(source, hit);
+            self.open = Some(open(source, hit));
         }
         let mut head = Line::of(Paint::PLAIN, "  ");
         match &source.holds {
@@ -417,16 +419,27 @@ fn session_file(source: &Source) -> Option<std::path::PathBuf> {
 }
 
 /// The command that shows a hit.
-fn open(source: &Source, hit: &Hit) -> Option<String> {
+fn open(source: &Source, hit: &Hit) -> String {
+    let line = hit.line;
     match &source.holds {
-        Holds::Session => Some(format!(
-            "unspool show {} --line {}",
-            short(&source.session),
-            hit.line
-        )),
-        Holds::Agent(id) => Some(format!("unspool show agent-{id} --line {}", hit.line)),
-        Holds::Output => None,
+        Holds::Session => format!("unspool show {} --line {line}", short(&source.session)),
+        Holds::Agent(id) => format!("unspool show agent-{id} --line {line}"),
+        // It is text as it stands, and no line of a transcript.
+        Holds::Output => format!("less +{line} {}", for_shell(&source.path)),
     }
+}
+
+/// A path as one argument for a shell.
+fn for_shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |char: char| char.is_alphanumeric() || "/._-+:@%,=".contains(char);
+    if text.chars().all(plain) {
+        return text;
+    }
+    if cfg!(windows) {
+        return format!("\"{text}\"");
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A match on one line, cut so that it is in view.

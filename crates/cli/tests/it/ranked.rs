@@ -1,7 +1,10 @@
 //! `search --ranked` and `index`, as a person and a script see them.
 
+use std::path::Path;
+
 use expect_test::expect;
 use serde_json::Value;
+use unspool_index::db::{self, Schema};
 
 use crate::{ID, home_with_session};
 
@@ -130,4 +133,73 @@ fn a_damaged_index_is_made_anew_with_one_remark() {
     let text = home.run(&["search", "--ranked", "fix"]);
     assert!(text.contains("set aside"), "{text}");
     assert!(text.contains("fix it"), "{text}");
+}
+
+/// Moves what was written from the log to where it can be damaged.
+fn settle(path: &Path) {
+    let schema = Schema {
+        name: unspool_index::text::NAME,
+        version: 1,
+        sql: "",
+    };
+    let opened = db::open(path.parent().unwrap(), &schema).unwrap();
+    assert_eq!(opened.notice, None, "the index has another version now");
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    opened.connection.query_row(sql, [], |_| Ok(())).unwrap();
+}
+
+#[test]
+fn wherever_the_index_is_damaged_it_is_told_in_one_line_and_mended() {
+    const PAGE: usize = 8192;
+    let home = home_with_session();
+    home.run(&["index", "build"]);
+    let row = &rows(&home.run(&["index", "--json"]))[0];
+    let path = row["path"].as_str().unwrap();
+    let path = path.replace("$HOME", &home.path().to_string_lossy());
+    settle(Path::new(&path));
+    let whole = std::fs::read(&path).unwrap();
+    let pages = whole.len() / PAGE;
+    let mut remarks = 0;
+    // Each page alone, and all but the first.
+    for page in 0..=pages {
+        let mut bytes = whole.clone();
+        let damaged = if page == pages {
+            1..pages
+        } else {
+            page..page + 1
+        };
+        for page in damaged {
+            bytes[page * PAGE..][..512].fill(0xA5);
+        }
+        for end in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(format!("{path}{end}"));
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let text = home.run(&["search", "--ranked", "fix"]);
+        assert!(text.contains("prompt   fix it"), "page {page}: {text}");
+        assert!(!text.contains("Error"), "page {page}: {text}");
+        let told = text.matches("set aside").count();
+        let again = home.run(&["search", "--ranked", "fix"]);
+        assert!(!again.contains("set aside"), "page {page}: {again}");
+        // A page that was not needed may be met now, but then it was not told before.
+        let built = home.run(&["index", "build"]);
+        assert!(!built.contains("Error"), "page {page}: {built}");
+        let told = told + built.matches("set aside").count();
+        assert!(told <= 1, "page {page}: {text}{built}");
+        assert!(
+            told == 1 || (1..pages).contains(&page),
+            "page {page}: {text}"
+        );
+        remarks += told;
+    }
+    assert!(remarks > 4, "{remarks} of {pages}");
+}
+
+#[test]
+fn a_day_counts_to_its_end() {
+    let home = home_with_session();
+    let found = &rows(&home.run(&["search", "--ranked", "fix", "--json"]))[0];
+    let day = &found["at"].as_str().unwrap()[..10];
+    let text = home.run(&["search", "--ranked", "fix", "--json", "--until", day]);
+    assert_eq!(rows(&text).len(), 1, "{text}");
 }

@@ -174,6 +174,10 @@ fn capitals_projects_sessions_and_times_narrow_it() {
         rows(&home, &["fix it", "--in", "prompt", "--until", at]).len(),
         0
     );
+    // As everywhere, a day counts to its end.
+    let until = |day: &str| rows(&home, &["fix it", "--in", "prompt", "--until", day]).len();
+    assert_eq!(until(&at[..10]), 1);
+    assert_eq!(until("2020-01-01"), 0);
     let bad = home.output(&["search", "x", "--since", "soon"]);
     assert_eq!(bad.status.code(), Some(2));
     assert!(
@@ -295,4 +299,44 @@ fn text_from_transcripts_cannot_reach_the_terminal() {
     let bad = shown.chars().find(|c| c.is_control() && *c != '\n');
     assert_eq!(bad, None, "{shown:?}");
     assert!(!shown.contains('\u{202e}'));
+}
+
+#[test]
+fn a_hit_in_a_file_of_its_own_opens_in_a_pager() {
+    let home = home_with_session();
+    let file = format!(".claude/projects/-home-dev-x/{ID}/tool-results/it's t1.txt");
+    home.write(&file, "one\ntwo spilled\n");
+    let output = home.output(&["search", "spilled"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    let (_, hint) = told.split_once("such as the first with `").unwrap();
+    let (command, _) = hint.split_once('`').unwrap();
+    assert!(command.starts_with("less +2 "), "{command}");
+    #[cfg(unix)]
+    {
+        // The path is one argument for a shell.
+        let shown = command.replace("less +2", "cat");
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &shown])
+            .output();
+        assert_eq!(shell.unwrap().stdout, b"one\ntwo spilled\n");
+    }
+}
+
+#[test]
+fn a_mistyped_option_is_not_the_query() {
+    let home = home();
+    let line = "{\"type\":\"user\",\"uuid\":\"u\",\"cwd\":\"/p\",\"message\":{\"role\":\"user\",\"content\":\"run -x --regx foo\"}}\n";
+    home.transcript("/p", ID, line);
+    let wrong = home.output(&["search", "--regx", "foo"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let told = String::from_utf8(wrong.stderr).unwrap();
+    assert!(told.contains("unexpected argument '--regx'"), "{told}");
+    assert!(told.contains("'--regex'"), "{told}");
+    let told = home.run(&["search", "--no-verify", "foo"]);
+    assert!(told.contains("'-- --no-verify'"), "{told}");
+    for query in [&["-x"][..], &["--regx"], &["--", "--regx"], &["--", "-x"]] {
+        assert_eq!(rows(&home, query).len(), 1, "{query:?}");
+    }
+    let none = home.run(&["search", "--regexp"]);
+    assert!(none.contains("`unspool search --help`"), "{none}");
 }

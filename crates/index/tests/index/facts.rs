@@ -142,3 +142,17 @@ fn damage_that_shows_late_is_set_aside_too() {
     assert_eq!(load(&mut facts).0.len(), 800);
     assert!(dir.path().join("usage.db.aside").exists());
 }
+
+#[cfg(unix)]
+#[test]
+fn damage_that_shows_while_saving_is_told_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows: Vec<_> = (0..800).map(|n| row(n, &"x".repeat(2000))).collect();
+    assert!(facts(dir.path()).save(&rows, &[]).unwrap());
+    damage(dir.path());
+    let mut facts = facts(dir.path());
+    assert!(!facts.save(&rows, &[]).unwrap());
+    assert!(facts.notice().unwrap().to_string().contains("is damaged"));
+    assert!(facts.save(&rows, &[]).unwrap());
+    assert!(facts.notice().is_none());
+}

@@ -147,6 +147,33 @@ fn a_damaged_cache_is_told_once_and_made_anew() {
 }
 
 #[test]
+fn damage_that_shows_only_when_something_is_kept_is_told() {
+    let tree = Tree::new();
+    append(&tree.file("s.jsonl"), &reply(2));
+    tree.look(Some(&tree.cache()));
+    // The third page is the order of paths, which nobody needs to read all rows.
+    let path = tree.cache().join("usage.db");
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+    db.query_row(sql, [], |_| Ok(())).unwrap();
+    drop(db);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[2 * 8192..3 * 8192].fill(0xA5);
+    fs::write(&path, bytes).unwrap();
+    let mut all = Spendings::open(Some(&tree.cache()), true);
+    assert_eq!(all.notes(), Vec::<String>::new());
+    append(&tree.file("t.jsonl"), &reply(4));
+    all.update(&find::find(&[tree.dir.path().join("claude")]));
+    let notes = all.notes();
+    assert!(
+        notes.len() == 1 && notes[0].contains("set aside"),
+        "{notes:?}"
+    );
+    let (_, notes) = tree.look(Some(&tree.cache()));
+    assert_eq!(notes, Vec::<String>::new());
+}
+
+#[test]
 fn two_at_once_count_the_same() {
     let tree = Tree::new();
     for nth in 0..20 {

@@ -443,6 +443,9 @@ fn an_index_that_was_deleted_or_damaged_is_made_again() {
     let (_, notice) = Text::open(&bench.index()).unwrap();
     assert!(notice.is_some());
     assert_eq!(bench.ask("cookie"), before);
+    let (_, notice) = bench.open().renew(&bench.index()).unwrap();
+    assert!(notice.unwrap().to_string().contains("is damaged"));
+    assert_eq!(bench.ask("cookie"), before);
 }
 
 #[test]

@@ -16,7 +16,6 @@ use crate::commands::index;
 use crate::commands::ls::short;
 use crate::failure::Failure;
 use crate::progress::Bar;
-use crate::when;
 use crate::world::World;
 
 /// How many hits are shown unless somebody asks for more.
@@ -34,15 +33,12 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// Finds words.
 pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
     let query = query(args)?;
-    let time = |text: &Option<String>| {
-        let parse = |text: &str| when::parse(text, world.now(), world.ui.zone());
-        text.as_deref().map(parse).transpose()
-    };
+    let span = super::span(world, query.since.as_deref(), args.until.as_deref())?;
     let style = world.ui.style();
     let ask = Ask {
-        since: time(&query.since)?,
         query: &query,
-        until: time(&args.until)?,
+        since: span.since,
+        until: span.until,
         places: &args.places,
         now: world.now(),
         limit: match args.limit {
@@ -63,8 +59,15 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
     if found.sessions.is_empty() && found.agents.is_empty() {
         return Err(world.no_sessions());
     }
-    let text = up_to_date(world, &found)?;
-    let hits = text.query(&ask).map_err(Failure::failed)?;
+    let mut text = up_to_date(world, &found)?;
+    let mut hits = text.query(&ask);
+    // Its words are read only now.
+    if hits.as_ref().is_err_and(unspool_index::Error::is_damaged) {
+        drop(index::renew(world, text)?);
+        text = up_to_date(world, &found)?;
+        hits = text.query(&ask);
+    }
+    let hits = hits.map_err(Failure::failed)?;
     show(world, ask.now, &hits)?;
     let status = text.status(&found).map_err(Failure::failed)?;
     tell(world, &status, args.no_background);
