@@ -2,9 +2,7 @@
 
 mod answer;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
-use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -64,7 +62,7 @@ pub fn run(world: &World, args: &SqlArgs) -> Result<(), Failure> {
         _ => Form::Table,
     };
     let style = world.ui.style();
-    let mut answer = answer::Answer::new(form, world.ui.out(), &style);
+    let mut answer = answer::Answer::new(form, world.ui.out(), &style, world.ui.is_terminal());
     let rows = asked
         .ask(&query, &mut answer)
         .map_err(|why| refused(&query, why))?;
@@ -123,7 +121,7 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
 /// Where nothing can be kept, everything is read.
 fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
     if kept {
-        match Tables::open(&folder(world)) {
+        match Tables::open(&world.shelf("sql")) {
             Ok((tables, notice)) => {
                 if let Some(notice) = notice {
                     world.ui.warn(&notice.to_string());
@@ -136,18 +134,6 @@ fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
         }
     }
     Tables::in_memory().map_err(Failure::failed)
-}
-
-/// Each set of config folders has tables of its own, so that asking about one does not throw
-/// away what was read of another.
-fn folder(world: &World) -> PathBuf {
-    let mut hasher = DefaultHasher::new();
-    for dir in &world.dirs {
-        let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.clone());
-        real.as_os_str().hash(&mut hasher);
-    }
-    let name = format!("{:016x}", hasher.finish());
-    world.own.cache.join("sql").join(name)
 }
 
 /// What is wrong with a query, and where.
