@@ -23,7 +23,7 @@ use answer::Form;
 #[command(after_help = "Examples:
   unspool sql 'SELECT title, turns, last FROM sessions ORDER BY last DESC LIMIT 10'
   unspool sql 'SELECT name, count(*) FROM calls GROUP BY name ORDER BY 2 DESC'
-  unspool sql --csv 'SELECT substr(at, 1, 10) AS day, sum(cost_usd) FROM usage GROUP BY day'
+  unspool sql --csv 'SELECT day, sum(cost_usd) FROM usage GROUP BY day'
   unspool sql --schema         views and columns
   unspool sql - < query.sql    the query from standard input
 
@@ -219,7 +219,8 @@ fn schema(world: &World) -> Result<(), Failure> {
 
 const ADVICE: &str = "\
 Times are text such as 2026-01-03T15:44:58.325Z (UTC): they sort and compare as they are,
-substr(at, 1, 10) is the day, and date(at, 'localtime') the local one.
+substr(at, 1, 10) is the day (in usage: the column day), and date(at, 'localtime') the local
+one. Group by its number or another name than day: GROUP BY day means the column.
 
 What each project cost this month:
   SELECT project, round(sum(cost_usd), 2) AS usd FROM usage

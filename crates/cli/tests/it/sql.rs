@@ -70,6 +70,15 @@ fn every_view_knows_the_session_and_its_sub_agent() {
 }
 
 #[test]
+fn usage_knows_the_day() {
+    let home = home_with_session();
+    let query = "SELECT count(*) AS n, sum(day = substr(at, 1, 10)) AS same FROM usage";
+    let row: Value = serde_json::from_str(&home.run(&["sql", "--json", query])).unwrap();
+    assert!(row["n"].as_i64() > Some(0));
+    assert_eq!(row["n"], row["same"]);
+}
+
+#[test]
 fn an_answer_without_end_is_printed_as_it_comes_and_ends_with_its_reader() {
     let home = home_with_session();
     let query = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c";
