@@ -106,6 +106,31 @@ impl Table {
         }
     }
 
+    /// Writes it as the top of a longer table, and says how rows go on below it.
+    pub fn begin(mut self, out: &mut dyn io::Write, style: &Style) -> io::Result<Below> {
+        let titles = self.titles();
+        let mut widths = self.widths(&titles, style.width);
+        // Cells to come may be longer than those that are here.
+        let gaps = GAP * widths.len().saturating_sub(1);
+        let mut room = style
+            .width
+            .saturating_sub(widths.iter().sum::<usize>() + gaps);
+        for (column, width) in self.columns.iter().zip(&mut widths) {
+            let more = column.min.unwrap_or(0).saturating_sub(*width).min(room);
+            *width += more;
+            room -= more;
+        }
+        for row in std::iter::once(&titles).chain(&self.rows) {
+            self.laid(row, &widths).write(out, style.color)?;
+        }
+        self.rows = Vec::new();
+        Ok(Below {
+            top: self,
+            widths,
+            color: style.color,
+        })
+    }
+
     /// The last optional column, if not everything fits.
     fn spare(&self, width: usize) -> Option<usize> {
         let optional = self.columns.iter().rposition(|column| column.optional)?;
@@ -177,6 +202,36 @@ impl Table {
             place(&mut out, &cell, width, column.right, at > 0);
         }
         out
+    }
+}
+
+/// Rows below the top of a table, as wide as those there.
+#[derive(Clone, Debug)]
+pub struct Below {
+    top: Table,
+    widths: Vec<usize>,
+    color: bool,
+}
+
+impl Below {
+    /// Writes the next row. Cells that are too long are cut, except those that are `whole`:
+    /// these make the line longer, as half a number is a wrong one.
+    pub fn row(
+        &self,
+        out: &mut dyn io::Write,
+        row: &[Line],
+        whole: impl Fn(usize) -> bool,
+    ) -> io::Result<()> {
+        let widths = self.widths.iter().zip(row).enumerate();
+        let widths = widths.map(|(at, (&width, cell))| {
+            if whole(at) {
+                width.max(cell.width())
+            } else {
+                width
+            }
+        });
+        let widths: Vec<usize> = widths.collect();
+        self.top.laid(row, &widths).write(out, self.color)
     }
 }
 
@@ -288,6 +343,27 @@ mod tests {
             Fix the log…     12
         "#]]
         .assert_eq(&laid(19));
+    }
+
+    #[test]
+    fn rows_below_the_top_keep_its_widths_and_numbers_are_never_cut() {
+        let mut table = Table::new(vec![Column::flexible("title", 8), Column::number("n")]);
+        table.row(["short", "1"]);
+        let mut out = Vec::new();
+        let below = table.begin(&mut out, &Style::default()).unwrap();
+        let row = |title: &str, n: &str| [title, n].map(|cell| Line::of(Paint::PLAIN, cell));
+        let number = |at: usize| at == 1;
+        below
+            .row(&mut out, &row("longer than that", "2"), number)
+            .unwrap();
+        below.row(&mut out, &row("x", "1234"), number).unwrap();
+        expect![[r#"
+            title     n
+            short     1
+            longer …  2
+            x         1234
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
     }
 
     #[test]

@@ -2,9 +2,7 @@
 
 mod answer;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
-use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -25,7 +23,7 @@ use answer::Form;
 #[command(after_help = "Examples:
   unspool sql 'SELECT title, turns, last FROM sessions ORDER BY last DESC LIMIT 10'
   unspool sql 'SELECT name, count(*) FROM calls GROUP BY name ORDER BY 2 DESC'
-  unspool sql --csv 'SELECT substr(at, 1, 10) AS day, sum(cost_usd) FROM usage GROUP BY day'
+  unspool sql --csv 'SELECT day, sum(cost_usd) FROM usage GROUP BY day'
   unspool sql --schema         views and columns
   unspool sql - < query.sql    the query from standard input
 
@@ -64,7 +62,7 @@ pub fn run(world: &World, args: &SqlArgs) -> Result<(), Failure> {
         _ => Form::Table,
     };
     let style = world.ui.style();
-    let mut answer = answer::Answer::new(form, world.ui.out(), &style);
+    let mut answer = answer::Answer::new(form, world.ui.out(), &style, world.ui.is_terminal());
     let rows = asked
         .ask(&query, &mut answer)
         .map_err(|why| refused(&query, why))?;
@@ -123,7 +121,7 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
 /// Where nothing can be kept, everything is read.
 fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
     if kept {
-        match Tables::open(&folder(world)) {
+        match Tables::open(&world.shelf("sql")) {
             Ok((tables, notice)) => {
                 if let Some(notice) = notice {
                     world.ui.warn(&notice.to_string());
@@ -136,18 +134,6 @@ fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
         }
     }
     Tables::in_memory().map_err(Failure::failed)
-}
-
-/// Each set of config folders has tables of its own, so that asking about one does not throw
-/// away what was read of another.
-fn folder(world: &World) -> PathBuf {
-    let mut hasher = DefaultHasher::new();
-    for dir in &world.dirs {
-        let real = std::fs::canonicalize(dir).unwrap_or_else(|_| dir.clone());
-        real.as_os_str().hash(&mut hasher);
-    }
-    let name = format!("{:016x}", hasher.finish());
-    world.own.cache.join("sql").join(name)
 }
 
 /// What is wrong with a query, and where.
@@ -233,7 +219,8 @@ fn schema(world: &World) -> Result<(), Failure> {
 
 const ADVICE: &str = "\
 Times are text such as 2026-01-03T15:44:58.325Z (UTC): they sort and compare as they are,
-substr(at, 1, 10) is the day, and date(at, 'localtime') the local one.
+substr(at, 1, 10) is the day (in usage: the column day), and date(at, 'localtime') the local
+one. Group by its number or another name than day: GROUP BY day means the column.
 
 What each project cost this month:
   SELECT project, round(sum(cost_usd), 2) AS usd FROM usage

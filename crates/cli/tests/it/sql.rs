@@ -1,6 +1,6 @@
 //! `sql`: answers in three forms, mistakes that say where, and nothing that writes.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Output, Stdio};
 
 use expect_test::{expect, expect_file};
@@ -67,6 +67,37 @@ fn every_view_knows_the_session_and_its_sub_agent() {
     let row =
         one("SELECT sum(role = 'user') AS said, sum(kind = 'reply') AS replies FROM messages");
     assert!(row["said"].as_i64() > Some(4) && row["replies"].as_i64() > Some(4));
+}
+
+#[test]
+fn usage_knows_the_day() {
+    let home = home_with_session();
+    let query = "SELECT count(*) AS n, sum(day = substr(at, 1, 10)) AS same FROM usage";
+    let row: Value = serde_json::from_str(&home.run(&["sql", "--json", query])).unwrap();
+    assert!(row["n"].as_i64() > Some(0));
+    assert_eq!(row["n"], row["same"]);
+}
+
+#[test]
+fn an_answer_without_end_is_printed_as_it_comes_and_ends_with_its_reader() {
+    let home = home_with_session();
+    let query = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c";
+    let mut child = home
+        .command()
+        .args(["sql", query])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || lines.next().unwrap().unwrap().trim().to_owned();
+    assert_eq!([next(), next(), next()], ["x", "1", "2"]);
+    drop(lines);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        (output.status.code(), text(&output.stderr)),
+        (Some(0), String::new())
+    );
 }
 
 #[test]

@@ -43,8 +43,19 @@ pub struct Column {
     pub kind: Kind,
     /// What it means, in one line.
     pub about: &'static str,
+    /// Where it comes from.
+    origin: Origin,
+}
+
+/// Where a column of a view comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// It is stored with the row.
+    Row,
     /// It stands with the family, not with the row.
-    family: bool,
+    Family,
+    /// It is made of others when somebody asks, so that it takes no place on disk.
+    Made(&'static str),
 }
 
 /// A view.
@@ -61,7 +72,9 @@ pub struct View {
 impl View {
     /// The columns of the table behind it.
     pub(crate) fn stored(&self) -> impl Iterator<Item = &'static Column> {
-        self.columns.iter().filter(|column| !column.family)
+        self.columns
+            .iter()
+            .filter(|column| column.origin == Origin::Row)
     }
 
     /// Puts a row into the table behind it.
@@ -76,7 +89,7 @@ const fn text(name: &'static str, about: &'static str) -> Column {
         name,
         kind: Kind::Text,
         about,
-        family: false,
+        origin: Origin::Row,
     }
 }
 
@@ -89,7 +102,14 @@ const fn int(name: &'static str, about: &'static str) -> Column {
 
 const fn of_family(name: &'static str, about: &'static str) -> Column {
     Column {
-        family: true,
+        origin: Origin::Family,
+        ..text(name, about)
+    }
+}
+
+const fn made(name: &'static str, of: &'static str, about: &'static str) -> Column {
+    Column {
+        origin: Origin::Made(of),
         ..text(name, about)
     }
 }
@@ -264,6 +284,7 @@ pub const USAGE: View = View {
         text("id", "the id the API gave it, else that of its line"),
         text("model", "its model"),
         text("at", "when"),
+        made("day", "substr(r.at, 1, 10)", "the day of that in UTC"),
         INPUT,
         OUTPUT,
         CACHE_READ,
@@ -323,16 +344,14 @@ static SQL: LazyLock<String> = LazyLock::new(|| {
             format!(",\n  {name} {}", kind.name())
         });
         let stored: String = stored.collect();
-        let shown = view.columns.iter().map(|column| match column {
-            Column {
-                name: "id",
-                family: true,
-                ..
-            } => "f.session AS id".to_owned(),
-            Column {
-                name, family: true, ..
-            } => format!("f.{name} AS {name}"),
-            Column { name, .. } => format!("r.{name} AS {name}"),
+        let shown = view.columns.iter().map(|column| {
+            let Column { name, origin, .. } = column;
+            match origin {
+                Origin::Family if *name == "id" => "f.session AS id".to_owned(),
+                Origin::Family => format!("f.{name} AS {name}"),
+                Origin::Row => format!("r.{name} AS {name}"),
+                Origin::Made(of) => format!("{of} AS {name}"),
+            }
         });
         let shown: Vec<String> = shown.collect();
         let shown = shown.join(", ");

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 use unspool_index::tables::query::{Cell, Sink};
+use unspool_show::clean;
 use unspool_show::layout::{behind, cut};
 use unspool_show::style::{Line, Paint, Style};
-use unspool_show::table::{Column, Table};
+use unspool_show::table::{Below, Column, Table};
 
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,39 +24,80 @@ pub enum Form {
 /// A column of text takes at least this many columns, if its cells do.
 const LEAST: usize = 8;
 
-/// Prints an answer as it comes; a table when all of it is there.
+/// As many rows are looked at before a table is laid out …
+const ROWS: usize = 500;
+
+/// … or as many bytes, whichever comes first: what is held does not grow with the answer.
+const BYTES: usize = 1 << 20;
+
+/// Prints an answer as it comes; of a table, the first rows say how wide it is.
 pub struct Answer<'a, W> {
     form: Form,
     out: W,
     style: &'a Style,
+    /// A person looks at it on a terminal.
+    seen: bool,
     names: Vec<String>,
+    /// Rows that wait for the layout, and their bytes.
     rows: Vec<Vec<Line>>,
-    /// Columns that hold numbers alone.
-    numbers: Vec<bool>,
+    held: usize,
+    columns: Vec<Holds>,
+    layout: Option<Layout>,
+}
+
+/// What the first rows have in a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    Nothing,
+    Numbers,
+    Text,
+}
+
+/// How rows of a table stand.
+enum Layout {
+    /// Beside each other.
+    Table(Below),
+    /// One column below the other, because a row is too long; with the number of rows so far.
+    Records(u64),
 }
 
 impl<'a, W: Write> Answer<'a, W> {
-    /// An answer in this form.
-    pub fn new(form: Form, out: W, style: &'a Style) -> Answer<'a, W> {
+    /// An answer in this form; `seen` on a terminal, which must not be sent what controls it.
+    pub fn new(form: Form, out: W, style: &'a Style, seen: bool) -> Answer<'a, W> {
         Answer {
             form,
             out,
             style,
+            seen,
             names: Vec::new(),
             rows: Vec::new(),
-            numbers: Vec::new(),
+            held: 0,
+            columns: Vec::new(),
+            layout: None,
         }
     }
 
     /// Prints what is left.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.form == Form::Table && !self.names.is_empty() {
+        if self.form == Form::Table && self.layout.is_none() && !self.names.is_empty() {
             if self.fits() {
-                self.table()?;
+                self.table().write(&mut self.out, self.style)?;
             } else {
-                self.records()?;
+                self.records(0)?;
             }
         }
+        self.out.flush()
+    }
+
+    /// Lays out the first rows when more follow.
+    fn begin(&mut self) -> io::Result<()> {
+        let layout = if self.fits() {
+            Layout::Table(self.table().begin(&mut self.out, self.style)?)
+        } else {
+            Layout::Records(self.records(0)?)
+        };
+        self.layout = Some(layout);
+        // They can be read while the rest is looked for.
         self.out.flush()
     }
 
@@ -64,44 +106,75 @@ impl<'a, W: Write> Answer<'a, W> {
         let need = |at: usize| {
             let cells = self.rows.iter().map(|row| row[at].width());
             let need = cells.max().unwrap_or(0).max(self.names[at].len());
-            if self.numbers[at] {
-                need
-            } else {
+            if self.columns[at] == Holds::Text {
                 need.min(LEAST)
+            } else {
+                need
             }
         };
         let widths: usize = (0..self.names.len()).map(|at| need(at) + 2).sum();
         self.rows.is_empty() || widths <= self.style.width + 2
     }
 
-    fn table(&mut self) -> io::Result<()> {
-        let empty = self.rows.is_empty();
-        let columns = self.names.iter().zip(&self.numbers);
-        let columns = columns.map(|(name, number)| match name.as_str() {
-            _ if *number && !empty => Column::number(name),
+    fn table(&mut self) -> Table {
+        let columns = self.names.iter().zip(&self.columns);
+        let columns = columns.map(|(name, holds)| match name.as_str() {
+            _ if *holds == Holds::Numbers => Column::number(name),
             "path" | "project" | "cwd" => Column::path(name, LEAST),
             _ => Column::flexible(name, LEAST),
         });
         let mut table = Table::new(columns.collect());
         table.rows = std::mem::take(&mut self.rows);
-        table.write(&mut self.out, self.style)
+        table
     }
 
-    /// One column below the other: nothing is lost where a row is too long.
-    fn records(&mut self) -> io::Result<()> {
+    /// One column below the other: nothing is lost where a row is too long. Says how many
+    /// there are now.
+    fn records(&mut self, before: u64) -> io::Result<u64> {
+        let mut n = before;
+        for row in std::mem::take(&mut self.rows) {
+            n += 1;
+            self.one_below_the_other(n, &row)?;
+        }
+        Ok(n)
+    }
+
+    fn one_below_the_other(&mut self, n: u64, row: &[Line]) -> io::Result<()> {
         let names = self.names.iter().map(String::len);
         let width = names.max().unwrap_or(0) + 2;
-        for (n, row) in std::mem::take(&mut self.rows).iter().enumerate() {
-            let head = format!("── {} ", n + 1);
-            Line::of(Paint::DIM, &head).write(&mut self.out, self.style.color)?;
-            for (name, cell) in self.names.iter().zip(row) {
-                let name = Line::of(Paint::DIM, &format!("{name:<width$}"));
-                behind(
-                    &name,
-                    &cut(cell, self.style.width.saturating_sub(width).max(LEAST)),
-                )
-                .write(&mut self.out, self.style.color)?;
+        let room = self.style.width.saturating_sub(width).max(LEAST);
+        Line::of(Paint::DIM, &format!("── {n} ")).write(&mut self.out, self.style.color)?;
+        for (name, cell) in self.names.iter().zip(row) {
+            let name = Line::of(Paint::DIM, &format!("{name:<width$}"));
+            behind(&name, &cut(cell, room)).write(&mut self.out, self.style.color)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        let row: Vec<Line> = cells.iter().map(shown).collect();
+        match &mut self.layout {
+            Some(Layout::Table(below)) => {
+                return below.row(&mut self.out, &row, |at| is_number(&cells[at]));
             }
+            Some(Layout::Records(n)) => {
+                *n += 1;
+                let n = *n;
+                return self.one_below_the_other(n, &row);
+            }
+            None => {}
+        }
+        for (holds, cell) in self.columns.iter_mut().zip(cells) {
+            *holds = match cell {
+                Cell::Null => *holds,
+                cell if is_number(cell) && *holds != Holds::Text => Holds::Numbers,
+                _ => Holds::Text,
+            };
+        }
+        self.held += row.iter().map(|cell| cell.text().len()).sum::<usize>();
+        self.rows.push(row);
+        if self.rows.len() >= ROWS || self.held >= BYTES {
+            self.begin()?;
         }
         Ok(())
     }
@@ -118,7 +191,12 @@ impl<'a, W: Write> Answer<'a, W> {
             if at > 0 {
                 self.out.write_all(b",")?;
             }
-            self.out.write_all(quoted(field.as_ref()).as_bytes())?;
+            let field = if self.seen {
+                clean::text(field.as_ref())
+            } else {
+                field.as_ref().into()
+            };
+            self.out.write_all(quoted(&field).as_bytes())?;
         }
         self.out.write_all(b"\r\n")
     }
@@ -130,7 +208,7 @@ impl<W: Write> Sink for Answer<'_, W> {
             Form::Json => unique(names),
             Form::Table | Form::Csv => names.iter().map(|name| (*name).to_owned()).collect(),
         };
-        self.numbers = vec![true; names.len()];
+        self.columns = vec![Holds::Nothing; names.len()];
         match self.form {
             Form::Csv => self.record(names.iter()),
             Form::Table | Form::Json => Ok(()),
@@ -139,20 +217,10 @@ impl<W: Write> Sink for Answer<'_, W> {
 
     fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         match self.form {
-            Form::Json => return self.object(cells),
-            Form::Csv => return self.record(cells.iter().map(plain)),
-            Form::Table => {}
+            Form::Json => self.object(cells),
+            Form::Csv => self.record(cells.iter().map(plain)),
+            Form::Table => self.line(cells),
         }
-        for (number, cell) in self.numbers.iter_mut().zip(cells) {
-            *number &= matches!(cell, Cell::Integer(_) | Cell::Real(_) | Cell::Null);
-        }
-        let cells = cells.iter().map(|cell| {
-            // What may have lines stands on one.
-            let text = plain(cell).replace(['\n', '\r', '\t'], " ");
-            Line::of(Paint::PLAIN, &text)
-        });
-        self.rows.push(cells.collect());
-        Ok(())
     }
 }
 
@@ -180,6 +248,16 @@ fn json(cell: &Cell<'_>) -> Value {
         Cell::Text(text) => text.as_ref().into(),
         Cell::Blob(bytes) => hex(bytes).into(),
     }
+}
+
+fn is_number(cell: &Cell<'_>) -> bool {
+    matches!(cell, Cell::Integer(_) | Cell::Real(_))
+}
+
+/// A cell of a table: what may have lines stands on one.
+fn shown(cell: &Cell<'_>) -> Line {
+    let text = plain(cell).replace(['\n', '\r', '\t'], " ");
+    Line::of(Paint::PLAIN, &text)
 }
 
 fn plain(cell: &Cell<'_>) -> String {
@@ -210,12 +288,16 @@ mod tests {
     use super::*;
 
     fn told(form: Form, width: usize) -> String {
+        told_to(form, width, false)
+    }
+
+    fn told_to(form: Form, width: usize, seen: bool) -> String {
         let mut out = Vec::new();
         let style = Style {
             width,
             ..Style::default()
         };
-        let mut answer = Answer::new(form, &mut out, &style);
+        let mut answer = Answer::new(form, &mut out, &style, seen);
         answer.columns(&["id", "n", "id"]).unwrap();
         let text = |text: &'static str| Cell::Text(text.into());
         let rows = [
@@ -237,6 +319,74 @@ mod tests {
     fn csv_quotes_what_needs_it() {
         let expected = "id,n,id\r\n\"a,\"\"b\"\"\",-3,\r\n\"x\ny\u{1b}[31m\",0.5,01ff\r\n";
         assert_eq!(told(Form::Csv, 80), expected);
+    }
+
+    #[test]
+    fn csv_on_a_terminal_cannot_control_it() {
+        let expected = "id,n,id\r\n\"a,\"\"b\"\"\",-3,\r\n\"x\ny\",0.5,01ff\r\n";
+        assert_eq!(told_to(Form::Csv, 80, true), expected);
+    }
+
+    /// An answer of one column and how many rows were held at most, printed on a width of 40.
+    fn streamed(rows: impl Iterator<Item = Vec<Cell<'static>>>, names: &[&str]) -> (String, usize) {
+        let mut out = Vec::new();
+        let style = Style {
+            width: 40,
+            ..Style::default()
+        };
+        let mut answer = Answer::new(Form::Table, &mut out, &style, false);
+        answer.columns(names).unwrap();
+        let mut most = 0;
+        for row in rows {
+            answer.row(&row).unwrap();
+            most = most.max(answer.rows.len());
+        }
+        answer.finish().unwrap();
+        (String::from_utf8(out).unwrap(), most)
+    }
+
+    #[test]
+    fn a_long_table_is_not_held_and_loses_no_row() {
+        let rows = (0..3000).map(|n| vec![Cell::Integer(n), Cell::Text("x".into())]);
+        let (out, most) = streamed(rows, &["n", "text"]);
+        assert!(most < ROWS, "{most} rows were held");
+        let lines: Vec<&str> = out.lines().map(str::trim_end).collect();
+        assert_eq!(lines.len(), 3001);
+        for (n, line) in lines[1..].iter().enumerate() {
+            assert_eq!(line.trim_start(), format!("{n}  x"));
+        }
+    }
+
+    #[test]
+    fn few_rows_with_much_text_are_not_held_either() {
+        let long = || Cell::Text("x".repeat(BYTES / 4).into());
+        let (out, most) = streamed((0..20).map(|_| vec![long()]), &["text"]);
+        assert!(most < 5, "{most} rows were held");
+        assert_eq!(out.lines().count(), 21);
+    }
+
+    #[test]
+    fn late_text_is_cut_and_late_numbers_are_not() {
+        let number = |n: i64| vec![Cell::Null, Cell::Text("ok".into()), Cell::Integer(n)];
+        let late = vec![
+            Cell::Integer(123_456_789_012),
+            Cell::Text("much longer than before".into()),
+            Cell::Integer(1_000_000),
+        ];
+        let rows = (0..ROWS).map(|_| number(7)).chain([late]);
+        let (out, _) = streamed(rows, &["late", "text", "n"]);
+        let last = out.lines().last().unwrap().trim_end();
+        assert_eq!(last, "123456789012  much lo…  1000000");
+    }
+
+    #[test]
+    fn a_long_answer_of_wide_rows_goes_on_column_by_column() {
+        let names = ["a_long_name_of_a_number"; 3];
+        let rows = (0..1200).map(|n| vec![Cell::Integer(n); 3]);
+        let (out, most) = streamed(rows, &names);
+        assert!(most < ROWS, "{most} rows were held");
+        assert_eq!(out.lines().count(), 4 * 1200);
+        assert!(out.contains("── 1200"));
     }
 
     #[test]
