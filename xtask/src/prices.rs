@@ -26,7 +26,9 @@ pub fn run(args: &[String]) -> Outcome {
     for path in earlier {
         table = read(path)?.renewed(&table);
     }
-    let table = Prices::new(date, source, table.rows().cloned());
+    // A model without a price of the cache is from before clients used it.
+    let rows = table.rows().filter(|row| row.rates.cache_read.is_some());
+    let table = Prices::new(date, source, rows.cloned());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/model/data/prices.json");
     fs::write(&path, table.to_json()).map_err(|error| format!("{}: {error}", path.display()))?;
     eprintln!("{}: {} models", path.display(), table.rows().len());

@@ -21,12 +21,10 @@ pub fn overrides(own: &Own) -> PathBuf {
     own.config.join("prices-override.json")
 }
 
-/// The table without what the person wrote; a broken update is about to be replaced.
-pub fn table(own: &Own) -> Prices {
-    match load(&updated(own), Origin::Updated) {
-        Ok(Some(over)) => Prices::bundled().merged(over),
-        Ok(None) | Err(_) => Prices::bundled().clone(),
-    }
+/// What updates brought so far; a broken file is about to be replaced.
+pub fn taken_in(own: &Own) -> Prices {
+    let file = load(&updated(own), Origin::Updated);
+    file.ok().flatten().unwrap_or_default()
 }
 
 impl World {
@@ -64,17 +62,26 @@ fn sources(own: &Own) -> [(Origin, PathBuf); 2] {
     ]
 }
 
-/// A table from a file; `None` if there is no such file.
+/// A table from a file; `None` if there is no such file, or cannot be one.
 fn load(path: &Path, origin: Origin) -> Result<Option<Prices>, Failure> {
     let name = path.display();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if is_absent(error.kind()) => return Ok(None),
         Err(error) => return Err(Failure::failed(format!("{name}: {error}")).hint(hint(origin))),
     };
     let prices = Prices::parse(&text)
         .map_err(|error| Failure::failed(format!("{name}: {error}")).hint(hint(origin)))?;
+    let prices = match prices.source() {
+        "" => Prices::new(prices.date(), &name.to_string(), prices.rows().cloned()),
+        _ => prices,
+    };
     Ok(Some(prices.marked(origin)))
+}
+
+/// Nothing is there, or what should be the folder is none.
+fn is_absent(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn hint(origin: Origin) -> &'static str {

@@ -116,6 +116,10 @@ pub struct Price {
     pub limit: Option<u64>,
     /// Where the price is from.
     pub origin: Origin,
+    /// The day of the table it came with; empty if that does not say.
+    pub date: String,
+    /// Where that table is from; empty if it does not say.
+    pub source: String,
 }
 
 /// The prices that hold for one message.
@@ -186,6 +190,8 @@ pub struct Prices {
     date: String,
     source: String,
     foreign: bool,
+    /// Names of rows that could not be read as a price of tokens.
+    priceless: Vec<String>,
     rows: BTreeMap<String, Price>,
     /// Names of rows by what is left of a name without its provider's additions.
     keys: BTreeMap<String, String>,
@@ -218,13 +224,29 @@ impl Prices {
     /// ```
     ///
     /// `input` and `output` are needed, everything else may be left out. `web_search` is
-    /// dollars for one search, `fast` and `us` are factors, `limit` is tokens.
+    /// dollars for one search, `fast` and `us` are factors, `limit` is tokens. A model that
+    /// came with another table has a `date` and `source` of its own.
     pub fn parse(json: &str) -> Result<Prices, BadPrices> {
         read::parse(json)
     }
 
     /// A table of these rows; a later one of the same name stands in the place of an earlier.
+    /// Rows that do not say where they are from are from here.
     pub fn new(date: &str, source: &str, rows: impl IntoIterator<Item = Price>) -> Prices {
+        let either = |own: String, other: &str| match own.is_empty() {
+            true => other.to_owned(),
+            false => own,
+        };
+        let rows = rows.into_iter().map(|row| Price {
+            date: either(row.date, date),
+            source: either(row.source, source),
+            ..row
+        });
+        Prices::gathered(date, source, rows)
+    }
+
+    /// A table of rows that were in others before.
+    fn gathered(date: &str, source: &str, rows: impl IntoIterator<Item = Price>) -> Prices {
         let rows: BTreeMap<String, Price> = rows
             .into_iter()
             .map(|price| (price.name.clone(), price))
@@ -233,6 +255,7 @@ impl Prices {
             date: date.to_owned(),
             source: source.to_owned(),
             foreign: false,
+            priceless: Vec::new(),
             keys: name::keys(rows.keys()),
             rows,
         }
@@ -255,7 +278,7 @@ impl Prices {
         let date = either(over.date, &self.date);
         let source = either(over.source, &self.source);
         let own = self.rows.values().cloned();
-        Prices::new(&date, &source, own.chain(over.rows.into_values()))
+        Prices::gathered(&date, &source, own.chain(over.rows.into_values()))
     }
 
     /// A newer table that LiteLLM publishes, with what only this one has: models that are
@@ -263,6 +286,21 @@ impl Prices {
     #[must_use]
     pub fn renewed(&self, newest: &Prices) -> Prices {
         renew::renewed(newest, self)
+    }
+
+    /// The rows of a newer table that LiteLLM publishes, as they stand in the place of the
+    /// rows here: without those that are of no use, and with terms that were withdrawn.
+    ///
+    /// A row without prices of the cache keeps those of before if its input and output cost
+    /// what they did; else they are unknown, since they belonged to another price.
+    #[must_use]
+    pub fn renewal(&self, newest: &Prices) -> Prices {
+        renew::renewal(newest, self)
+    }
+
+    /// Names of the rows of `newest` that are of no effect in this table, which took it in.
+    pub fn unused<'a>(&self, newest: &'a Prices) -> Vec<&'a str> {
+        renew::unused(newest, self)
     }
 
     /// The day of the table; empty if it does not say.

@@ -1,5 +1,6 @@
 //! `prices`: what models cost.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -55,7 +56,12 @@ pub enum PricesCommand {
 #[command(
     after_help = "FILE is LiteLLM's `model_prices_and_context_window.json`, or a table in
 our own form (see `unspool prices --help`). Nothing is fetched: this program does not use the
-network. Models that the new table no longer lists keep their last price."
+network. Models that the new table no longer lists keep their last price, with the date and the
+source it came with.
+
+A row of LiteLLM's table without prices of the cache changes what input and output cost. Its other
+prices stay if those two cost what they did, and are unknown otherwise: they belonged to another
+price. Rows that are not used (second names, other providers, no price of tokens) are counted."
 )]
 pub struct UpdateArgs {
     /// The new table
@@ -70,10 +76,13 @@ pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
     }
     let prices = world.checked_prices()?;
     let mut out = world.ui.out();
-    match &args.model {
-        None => list(world, &mut out, &prices, &ordered(prices.rows()))?,
+    let shown = match &args.model {
+        None => list(world, &mut out, ordered(prices.rows()))?,
         Some(model) => match prices.find(model) {
-            Some(price) => one(world, &mut out, &prices, model, price)?,
+            Some(price) => {
+                one(world, &mut out, model, price)?;
+                vec![price]
+            }
             None => {
                 let named = prices.rows().filter(|price| price.name.contains(model));
                 let named = ordered(named);
@@ -86,13 +95,13 @@ pub fn run(world: &World, args: &PricesArgs) -> Result<(), Failure> {
                         )),
                     );
                 }
-                list(world, &mut out, &prices, &named)?;
+                list(world, &mut out, named)?
             }
         },
-    }
+    };
     out.flush()?;
     if !world.ui.json {
-        world.ui.note(&origin(world, &prices));
+        world.ui.note(&origin(world, &shown));
     }
     Ok(())
 }
@@ -105,37 +114,29 @@ fn ordered<'a>(rows: impl Iterator<Item = &'a Price>) -> Vec<&'a Price> {
     rows
 }
 
-fn list(
+fn list<'a>(
     world: &World,
     out: &mut dyn Write,
-    prices: &Prices,
-    rows: &[&Price],
-) -> Result<(), Failure> {
+    rows: Vec<&'a Price>,
+) -> Result<Vec<&'a Price>, Failure> {
     if world.ui.json {
-        for price in rows {
-            world
-                .ui
-                .row(out, &PriceRow::new(&price.name, price, prices))?;
+        for price in &rows {
+            world.ui.row(out, &PriceRow::new(&price.name, price))?;
         }
-        return Ok(());
+        return Ok(rows);
     }
     let mut table = table();
-    for price in rows {
+    for price in &rows {
         standard(&mut table, price);
     }
-    Ok(table.write(out, &world.ui.style())?)
+    table.write(out, &world.ui.style())?;
+    Ok(rows)
 }
 
 /// One model, with everything that is known about it.
-fn one(
-    world: &World,
-    out: &mut dyn Write,
-    prices: &Prices,
-    model: &str,
-    price: &Price,
-) -> Result<(), Failure> {
+fn one(world: &World, out: &mut dyn Write, model: &str, price: &Price) -> Result<(), Failure> {
     if world.ui.json {
-        return world.ui.row(out, &PriceRow::new(model, price, prices));
+        return world.ui.row(out, &PriceRow::new(model, price));
     }
     let mut table = table();
     standard(&mut table, price);
@@ -219,24 +220,28 @@ fn times(rates: &Rates, factor: Factor) -> Rates {
     }
 }
 
-/// Where the prices are from.
-fn origin(world: &World, prices: &Prices) -> String {
-    let own = prices
-        .rows()
-        .filter(|price| price.origin == Origin::Override)
-        .count();
-    let own = match own {
-        0 => String::new(),
-        own => {
-            let file = costs::overrides(&world.own);
-            let models = amount::count(own as u64, "model");
-            format!("; {models} as {} says", file.display())
+/// Where these prices are from.
+fn origin(world: &World, rows: &[&Price]) -> String {
+    let mut counts: BTreeMap<(bool, &str, &str), u64> = BTreeMap::new();
+    for price in rows {
+        let from = match price.origin {
+            Origin::Override => (true, "", ""),
+            Origin::Bundled | Origin::Updated => (false, &*price.date, &*price.source),
+        };
+        *counts.entry(from).or_default() += 1;
+    }
+    let own = costs::overrides(&world.own);
+    let told = counts.into_iter().map(|((is_own, date, source), count)| {
+        let models = amount::count(count, "model");
+        match (is_own, date) {
+            (true, _) => format!("{models} as {} says", own.display()),
+            (false, "") => format!("{models} from {source}"),
+            (false, date) => format!("{models} as of {date} from {source}"),
         }
-    };
+    });
     format!(
-        "Dollars per million tokens (read: from the cache; 5m, 1h: written to it), as of {}, from {}{own}.",
-        prices.date(),
-        prices.source()
+        "Dollars per million tokens (read: from the cache; 5m, 1h: written to it): {}.",
+        told.collect::<Vec<_>>().join("; ")
     )
 }
 
@@ -252,28 +257,51 @@ fn update(world: &World, from: &Path) -> Result<(), Failure> {
     if read.rows().len() == 0 {
         return Err(Failure::failed(format!("{name}: it has no models")));
     }
-    let before = costs::table(&world.own);
-    let table = dated(world, &read, from);
-    let table = if read.is_litellm() {
-        before.renewed(&table)
+    let taken = costs::taken_in(&world.own);
+    let before = Prices::bundled().merged(taken.clone());
+    let fresh = dated(world, &read, from);
+    let fresh = if read.is_litellm() {
+        before.renewal(&fresh)
     } else {
-        table
+        fresh
     };
+    let table = taken.merged(fresh.clone());
     let path = costs::updated(&world.own);
     own::write(&path, table.to_json().as_bytes())
         .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
-    let changes = changes(&before, &table);
+    let changes = changes(&before, &read, &fresh);
     say(world, &changes)?;
     let count = |change: &str| changes.iter().filter(|row| row.change == change).count();
     world.ui.note(&format!(
         "{}: {}, {} new, {} changed, {} gone (they keep their last price).",
         path.display(),
-        amount::count(table.rows().len() as u64, "model"),
+        amount::count(fresh.rows().len() as u64, "model"),
         count("new"),
         count("changed"),
         count("gone"),
     ));
+    unused(world, &before.merged(fresh).unused(&read));
     Ok(())
+}
+
+/// Says which rows of the file make no difference to any price.
+fn unused(world: &World, names: &[&str]) {
+    let some = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(3) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    match names.len() {
+        0 => {}
+        1 => {
+            let note = format!("1 row of a Claude model is not used: {some}.");
+            world.ui.note(&note);
+        }
+        count => {
+            let note = format!("{count} rows of Claude models are not used: {some}{more}.");
+            world.ui.note(&note);
+        }
+    }
 }
 
 /// The table with a day and a source, where it says neither.
@@ -288,32 +316,35 @@ fn dated(world: &World, table: &Prices, from: &Path) -> Prices {
     Prices::new(&date, &source, table.rows().cloned())
 }
 
-fn changes(before: &Prices, after: &Prices) -> Vec<PriceChangeRow> {
+/// What the rows of a file change; those it does not have at all are gone.
+fn changes(before: &Prices, read: &Prices, fresh: &Prices) -> Vec<PriceChangeRow> {
     let row = |change: &str, old: Option<&Price>, new: Option<&Price>| {
         let name = new.or(old).map(|price| price.name.clone());
         PriceChangeRow {
             change: change.to_owned(),
             model: name.unwrap_or_default(),
-            before: old.map(|price| PriceRow::new(&price.name, price, before)),
-            after: new.map(|price| PriceRow::new(&price.name, price, after)),
+            before: old.map(|price| PriceRow::new(&price.name, price)),
+            after: new.map(|price| PriceRow::new(&price.name, price)),
         }
     };
     let same = |a: &Price, b: &Price| {
         let b = Price {
             origin: a.origin,
+            date: a.date.clone(),
+            source: a.source.clone(),
             ..b.clone()
         };
         *a == b
     };
     let mut rows = Vec::new();
-    for new in after.rows() {
+    for new in fresh.rows() {
         match before.row(&new.name) {
             None => rows.push(row("new", None, Some(new))),
             Some(old) if !same(old, new) => rows.push(row("changed", Some(old), Some(new))),
             Some(_) => {}
         }
     }
-    let gone = before.rows().filter(|old| after.row(&old.name).is_none());
+    let gone = before.rows().filter(|old| read.row(&old.name).is_none());
     rows.extend(gone.map(|old| row("gone", Some(old), None)));
     rows
 }

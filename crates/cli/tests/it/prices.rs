@@ -338,3 +338,198 @@ fn the_list_of_sessions_shows_how_full_the_context_is_and_fits() {
         "{narrow}"
     );
 }
+
+/// Takes in a table of this content and gives back what was said about it.
+fn update(home: &Home, name: &str, content: &str) -> String {
+    let file = home.write(name, content);
+    stderr(
+        home,
+        &["prices", "update", "--from", file.to_str().unwrap()],
+        0,
+    )
+}
+
+fn row(home: &Home, model: &str) -> Value {
+    rows(home, &["prices", model]).remove(0)
+}
+
+#[test]
+fn a_row_of_litellm_without_a_price_of_the_cache_is_taken_in() {
+    let home = home();
+    let bare = |input: &str, output: &str| {
+        format!(
+            r#"{{"input_cost_per_token": {input}, "output_cost_per_token": {output}, "litellm_provider": "anthropic", "mode": "chat"}}"#
+        )
+    };
+    let told = update(
+        &home,
+        "bare.json",
+        &format!(
+            r#"{{"claude-opus-4-6": {}, "claude-opus-4-5": {}, "claude-brandnew-9": {}}}"#,
+            bare("1e-6", "2e-6"),
+            bare("5e-6", "25e-6"),
+            bare("3e-6", "4e-6"),
+        ),
+    );
+    assert!(told.contains("1 new, 1 changed"), "{told}");
+    assert!(!told.contains("not used"), "{told}");
+    let changed = row(&home, "claude-opus-4-6");
+    assert_eq!(
+        (&changed["input"], &changed["output"]),
+        (&1.0.into(), &2.0.into())
+    );
+    // The last price of the cache belongs to another price of input.
+    assert_eq!(changed["cache_read"], Value::Null);
+    assert_eq!(changed["context_limit"], 1_000_000);
+    // Nothing speaks against what was known here.
+    assert_eq!(row(&home, "claude-opus-4-5")["cache_read"], 0.5);
+    let new = row(&home, "claude-brandnew-9");
+    assert_eq!((&new["input"], &new["output"]), (&3.0.into(), &4.0.into()));
+    assert_eq!(new["cache_read"], Value::Null);
+}
+
+#[test]
+fn rows_of_litellm_that_are_not_used_are_named() {
+    let home = home();
+    let priced = r#"{"input_cost_per_token": 7e-6, "output_cost_per_token": 8e-6}"#;
+    let told = update(
+        &home,
+        "some.json",
+        &format!(
+            r#"{{"claude-brandnew-9": {priced}, "gpt-5": {priced},
+                "anthropic.claude-brandnew-9-v1:0": {priced},
+                "claude-by-the-second": {{"input_cost_per_second": 1}},
+                "deepinfra/claude-elsewhere": {priced},
+                "claude-other-latest": {priced},
+                "us.anthropic.claude-never-there": {priced}}}"#
+        ),
+    );
+    assert!(
+        told.contains(
+            "4 rows of Claude models are not used: claude-by-the-second, claude-other-latest, \
+             deepinfra/claude-elsewhere and 1 more"
+        ),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_price_keeps_the_date_and_source_it_came_with() {
+    let home = home();
+    let bundled = row(&home, "claude-opus-4-6");
+    update(&home, "ok.json", &table("claude-new-9", 1.0));
+    update(
+        &home,
+        "later.json",
+        r#"{"date": "2027-02-03", "models": {"claude-new-10": {"input": 1, "output": 2}}}"#,
+    );
+    assert_eq!(row(&home, "claude-opus-4-6"), bundled);
+    assert!(bundled["source"].as_str().unwrap().starts_with("LiteLLM "));
+    let told = stderr(&home, &["prices", "claude-opus-4-6"], 0);
+    assert!(
+        told.contains("LiteLLM") && !told.contains(".json"),
+        "{told}"
+    );
+    let first = row(&home, "claude-new-9");
+    assert_eq!(
+        (&first["date"], &first["source"]),
+        (&"2026-01-05".into(), &"ok.json".into())
+    );
+    let told = stderr(&home, &["prices", "claude-new-9"], 0);
+    assert!(told.contains("as of 2026-01-05 from ok.json"), "{told}");
+    let second = row(&home, "claude-new-10");
+    assert_eq!(
+        (&second["date"], &second["source"]),
+        (&"2027-02-03".into(), &"later.json".into())
+    );
+    let told = stderr(&home, &["prices"], 0);
+    assert!(
+        told.contains("1 model as of 2026-01-05 from ok.json")
+            && told.contains("1 model as of 2027-02-03 from later.json"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_price_of_ones_own_does_not_claim_the_date_of_a_table() {
+    let home = home();
+    home.write(OVERRIDE, table("claude-opus-4-6", 1.0));
+    let own = row(&home, "claude-opus-4-6");
+    assert_eq!(own["date"], Value::Null);
+    let source = own["source"].as_str().unwrap();
+    assert!(source.ends_with("prices-override.json"), "{source}");
+}
+
+#[test]
+fn an_update_keeps_what_the_update_before_it_brought() {
+    let home = home();
+    update(&home, "first.json", &table("claude-new-9", 1.0));
+    update(&home, "second.json", &table("claude-opus-4-6", 2.0));
+    assert_eq!(row(&home, "claude-new-9")["input"], 1.0);
+    assert_eq!(row(&home, "claude-opus-4-6")["input"], 2.0);
+    update(
+        &home,
+        "third.json",
+        r#"{"claude-opus-4-5": {"input_cost_per_token": 3e-6, "output_cost_per_token": 4e-6}}"#,
+    );
+    assert_eq!(row(&home, "claude-new-9")["input"], 1.0);
+    assert_eq!(row(&home, "claude-new-9")["source"], "first.json");
+    assert_eq!(row(&home, "claude-opus-4-6")["input"], 2.0);
+    assert_eq!(row(&home, "claude-opus-4-5")["input"], 3.0);
+}
+
+#[test]
+fn what_is_wrong_with_a_table_is_said_in_words() {
+    let home = home();
+    for (content, says) in [
+        (
+            "[]",
+            "bad.json: line 1, column 1: this should be an object of models, but is a list",
+        ),
+        (
+            "\n 17",
+            "bad.json: line 2, column 3: this should be an object of models, but is `17`",
+        ),
+        (
+            "{\"models\": []}",
+            "this should be an object of models, but is a list",
+        ),
+        (
+            "{\"models\": {\"m\": [1, 2]}}",
+            "this should be an object of prices, but is a list",
+        ),
+        (
+            "{\"models\": {\"m\": {\"input\": \"3\", \"output\": 2}}}",
+            "this should be a number, but is \"3\"",
+        ),
+        (
+            "{\"claude-x\": 3}",
+            "this should be an object of prices, but is `3`",
+        ),
+        ("{\"models\": {", "the file ends too early"),
+        ("", "the file ends too early"),
+        (
+            "{\"models\": {\n  oops",
+            "line 2, column 3: this is not JSON (key must be a string)",
+        ),
+    ] {
+        let file = home.write("bad.json", content);
+        let told = stderr(
+            &home,
+            &["prices", "update", "--from", file.to_str().unwrap()],
+            2,
+        );
+        assert!(told.contains(says), "{content}: {told}");
+        assert!(!told.contains("struct"), "{content}: {told}");
+    }
+}
+
+#[test]
+fn a_file_of_prices_that_cannot_exist_is_no_warning() {
+    let mut home = paid("claude-opus-4-5");
+    let file = home.write("not-a-folder", "x");
+    home.set("UNSPOOL_HOME", file.to_str().unwrap());
+    let told = stderr(&home, &["ls"], 0);
+    assert!(!told.contains("prices"), "{told}");
+    assert_eq!(row(&home, "claude-opus-4-5")["input"], 5.0);
+}

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 
 use super::{Factor, Long, Origin, Price, Prices, Rate, Rates};
@@ -32,10 +35,41 @@ impl std::error::Error for BadPrices {}
 impl From<serde_json::Error> for BadPrices {
     fn from(error: serde_json::Error) -> BadPrices {
         let text = error.to_string();
-        let what = text.split(" at line ").next().unwrap_or(&text).to_owned();
-        let at = (error.line() > 0).then(|| (error.line(), error.column()));
+        let said = text
+            .rsplit_once(" at line ")
+            .map_or(&*text, |(said, _)| said);
+        let what = match error.classify() {
+            Category::Eof => "the file ends too early".to_owned(),
+            Category::Syntax | Category::Io => format!("this is not JSON ({said})"),
+            Category::Data => mistaken(said).unwrap_or_else(|| said.to_owned()),
+        };
+        // The first column is 1, but nothing was read yet where a list begins the file.
+        let at = (error.line() > 0).then(|| (error.line(), error.column().max(1)));
         BadPrices { what, at }
     }
+}
+
+/// The parser's words about a value of the wrong kind, for people.
+fn mistaken(said: &str) -> Option<String> {
+    let (found, wanted) = said.strip_prefix("invalid ")?.rsplit_once(", expected ")?;
+    let (_, found) = found.split_once(": ")?;
+    let found = match found {
+        "sequence" => "a list",
+        "map" => "an object",
+        "null" => "`null`",
+        // `integer `3``, `string "3"`: the value says of which kind it is.
+        other => other
+            .find(['`', '"'])
+            .and_then(|at| other.get(at..))
+            .unwrap_or(other),
+    };
+    let wanted = match wanted {
+        "f64" => "a number",
+        "u64" => "a whole number",
+        "a string" => "a text",
+        other => other,
+    };
+    Some(format!("this should be {wanted}, but is {found}"))
 }
 
 fn bad(what: String) -> BadPrices {
@@ -43,11 +77,55 @@ fn bad(what: String) -> BadPrices {
 }
 
 pub fn parse(json: &str) -> Result<Prices, BadPrices> {
-    let Shape { models } = serde_json::from_str(json)?;
+    let Models(Shape { models }) = serde_json::from_str(json)?;
     if models.is_some() {
         ours(json)
     } else {
         litellm(json)
+    }
+}
+
+/// Something that only an object can be; a list with the same values in order is not.
+struct Object<T> {
+    wanted: &'static str,
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.wanted)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+fn object<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+    wanted: &'static str,
+) -> Result<T, D::Error> {
+    let of = PhantomData;
+    from.deserialize_map(Object { wanted, of })
+}
+
+/// An object whose fields are models.
+struct Models<T>(T);
+
+/// An object whose fields are prices.
+struct Fares<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Models<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Models<T>, D::Error> {
+        object(from, "an object of models").map(Models)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fares<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Fares<T>, D::Error> {
+        object(from, "an object of prices").map(Fares)
     }
 }
 
@@ -66,7 +144,7 @@ struct Table {
     date: String,
     #[serde(default)]
     source: String,
-    models: BTreeMap<String, Row>,
+    models: Models<BTreeMap<String, Fares<Row>>>,
 }
 
 #[derive(Deserialize)]
@@ -77,12 +155,16 @@ struct Row {
     cache_read: Option<PerMillion>,
     cache_write_5m: Option<PerMillion>,
     cache_write_1h: Option<PerMillion>,
-    long: Option<LongRow>,
-    batch: Option<Part>,
+    long: Option<Fares<LongRow>>,
+    batch: Option<Fares<Part>>,
     web_search: Option<Dollars>,
     fast: Option<Times>,
     us: Option<Times>,
     limit: Option<u64>,
+    #[serde(default)]
+    date: String,
+    #[serde(default)]
+    source: String,
 }
 
 #[derive(Deserialize)]
@@ -94,7 +176,7 @@ struct LongRow {
     cache_read: Option<PerMillion>,
     cache_write_5m: Option<PerMillion>,
     cache_write_1h: Option<PerMillion>,
-    batch: Option<Part>,
+    batch: Option<Fares<Part>>,
 }
 
 #[derive(Deserialize)]
@@ -160,7 +242,8 @@ fn scaled(number: f64, by: f64) -> Option<u64> {
 
 fn ours(json: &str) -> Result<Prices, BadPrices> {
     let table: Table = serde_json::from_str(json)?;
-    let rows = table.models.into_iter().map(|(name, row)| row.price(name));
+    let Models(rows) = table.models;
+    let rows = rows.into_iter().map(|(name, Fares(row))| row.price(name));
     Ok(Prices::new(&table.date, &table.source, rows))
 }
 
@@ -176,13 +259,15 @@ impl Row {
         Price {
             name,
             rates: rates.rates(),
-            long: self.long.map(LongRow::long),
-            batch: self.batch.map(Part::rates),
+            long: self.long.map(|Fares(long)| long.long()),
+            batch: self.batch.map(|Fares(batch)| batch.rates()),
             web_search: self.web_search.map(|price| price.0),
             fast: self.fast.map(|times| times.0),
             us: self.us.map(|times| times.0),
             limit: self.limit,
             origin: Origin::default(),
+            date: self.date,
+            source: self.source,
         }
     }
 }
@@ -199,30 +284,36 @@ impl LongRow {
         Long {
             above: self.above,
             rates: rates.rates(),
-            batch: self.batch.map(Part::rates),
+            batch: self.batch.map(|Fares(batch)| batch.rates()),
         }
     }
 }
 
 /// LiteLLM's format: dollars per token, a field per kind, tier and interface. It says of
-/// some models what they cost by the second, or nothing at all; those are passed over.
+/// some models what they cost by the second, or nothing at all; of those only the names are
+/// kept.
 fn litellm(json: &str) -> Result<Prices, BadPrices> {
     let Claude(models) = serde_json::from_str(json)?;
     let mut rows = Vec::new();
-    for (name, fields) in models {
-        rows.extend(litellm_row(name, &fields)?);
+    let mut priceless = Vec::new();
+    for (name, Fares(fields)) in models {
+        match litellm_row(&name, &fields)? {
+            Some(row) => rows.push(row),
+            None => priceless.push(name),
+        }
     }
     if rows.is_empty() {
         return Err(bad("it has no price of a Claude model".to_owned()));
     }
     Ok(Prices {
         foreign: true,
+        priceless,
         ..Prices::new("", "", rows)
     })
 }
 
 /// The rows of a LiteLLM table whose names are those of Claude models.
-struct Claude(BTreeMap<String, Map<String, Value>>);
+struct Claude(BTreeMap<String, Fares<Map<String, Value>>>);
 
 impl<'de> Deserialize<'de> for Claude {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Claude, D::Error> {
@@ -252,11 +343,8 @@ impl<'de> Deserialize<'de> for Claude {
     }
 }
 
-fn litellm_row(name: String, fields: &Map<String, Value>) -> Result<Option<Price>, BadPrices> {
-    let row = Fields {
-        name: &name,
-        fields,
-    };
+fn litellm_row(name: &str, fields: &Map<String, Value>) -> Result<Option<Price>, BadPrices> {
+    let row = Fields { name, fields };
     let rates = row.rates("", "")?;
     if rates.input.is_none() || rates.output.is_none() {
         return Ok(None);
@@ -279,7 +367,9 @@ fn litellm_row(name: String, fields: &Map<String, Value>) -> Result<Option<Price
         us: row.number("us", extra("us"), 1e6)?.map(Factor),
         limit: fields.get("max_input_tokens").and_then(Value::as_u64),
         origin: Origin::default(),
-        name,
+        name: name.to_owned(),
+        date: String::new(),
+        source: String::new(),
     }))
 }
 

@@ -7,8 +7,40 @@ use super::{Price, Prices, Rate, Rates};
 
 /// The rows of the newer table that are of use, with what only the earlier one has.
 pub fn renewed(newest: &Prices, earlier: &Prices) -> Prices {
+    trimmed(joined(newest, earlier), &Prices::default())
+}
+
+/// The rows of the newer table alone, as they are with what only the earlier one has.
+pub fn renewal(newest: &Prices, earlier: &Prices) -> Prices {
+    // A cloud's row that is now as the maker's must still take the place of one that was not.
+    let all = trimmed(joined(newest, earlier), earlier);
+    let fresh = all.rows().filter(|row| newest.row(&row.name).is_some());
+    Prices::gathered(all.date(), all.source(), fresh.cloned())
+}
+
+/// Names of rows that a table which took in the newer one gives no answer by.
+pub fn unused<'a>(newest: &'a Prices, table: &Prices) -> Vec<&'a str> {
+    let taken = |row: &Price| is_wanted(row) && table.row(&row.name).is_some();
+    let told = |row: &Price| {
+        table
+            .find(&row.name)
+            .is_some_and(|own| is_covered(row, own))
+    };
+    let rows = newest.rows().filter(|row| !taken(row) && !told(row));
+    let mut names: Vec<&str> = rows.map(|row| &*row.name).collect();
+    names.extend(newest.priceless.iter().map(String::as_str));
+    names.sort_unstable();
+    names
+}
+
+fn joined(newest: &Prices, earlier: &Prices) -> Prices {
     let wanted = newest.rows().filter(|row| is_wanted(row));
     let mut rows: Vec<Price> = wanted.cloned().collect();
+    for row in &mut rows {
+        if let Some(old) = earlier.row(&row.name).filter(|_| is_bare(row)) {
+            unsaid(row, old);
+        }
+    }
     for old in earlier.rows().filter(|row| is_own(&row.name)) {
         match rows.iter_mut().find(|row| row.name == old.name) {
             Some(row) => withdrawn(row, old),
@@ -24,20 +56,23 @@ pub fn renewed(newest: &Prices, earlier: &Prices) -> Prices {
         // The search is a tool with one price; the table says it for most models only.
         row.web_search = row.web_search.or(search);
     }
-    trimmed(Prices::new(newest.date(), newest.source(), rows))
+    Prices::gathered(newest.date(), newest.source(), rows)
 }
 
 /// Without rows of clouds that say the same as the maker's, or are of models the maker
-/// never had.
-fn trimmed(all: Prices) -> Prices {
+/// never had, but for those that are listed already.
+fn trimmed(all: Prices, listed: &Prices) -> Prices {
     let own = all.rows().filter(|row| is_own(&row.name)).cloned();
-    let own = Prices::new("", "", own);
-    let adds = |row: &&Price| own.find(&row.name).is_some_and(|own| !is_covered(row, own));
+    let own = Prices::gathered("", "", own);
+    let adds = |row: &&Price| {
+        let differs = || own.find(&row.name).is_some_and(|own| !is_covered(row, own));
+        listed.row(&row.name).is_some() || differs()
+    };
     let kept = all
         .rows()
         .filter(|row| is_own(&row.name) || adds(row))
         .cloned();
-    Prices::new(all.date(), all.source(), kept)
+    Prices::gathered(all.date(), all.source(), kept)
 }
 
 /// The maker's own name of a model.
@@ -45,12 +80,30 @@ fn is_own(name: &str) -> bool {
     name.starts_with("claude-") && !name.contains([':', '/'])
 }
 
-/// Names of the maker and of the clouds that clients know. A row without a price of the
-/// cache is from before clients used it.
+/// Names of the maker and of the clouds that clients know.
 fn is_wanted(row: &Price) -> bool {
     let cloud = ["vertex_ai/", "azure_ai/"];
     let named = !row.name.contains('/') || cloud.iter().any(|cloud| row.name.starts_with(cloud));
-    named && !is_alias(&row.name) && row.rates.cache_read.is_some()
+    named && !is_alias(&row.name)
+}
+
+/// A row that says of tokens what comes in and goes out costs, and no more.
+fn is_bare(row: &Price) -> bool {
+    row.rates.cache_read.is_none() && row.rates.cache_write_5m.is_none()
+}
+
+/// Adds what a bare row leaves out. Prices of the cache are in proportion to that of input,
+/// so where input costs something else, the earlier ones are of another price list.
+fn unsaid(row: &mut Price, old: &Price) {
+    row.limit = row.limit.or(old.limit);
+    row.fast = row.fast.or(old.fast);
+    row.us = row.us.or(old.us);
+    row.web_search = row.web_search.or(old.web_search);
+    if (row.rates.input, row.rates.output) == (old.rates.input, old.rates.output) {
+        row.rates = old.rates;
+        row.long = row.long.or(old.long);
+        row.batch = row.batch.or(old.batch);
+    }
 }
 
 /// Second names, which finding a price sees through; some had a wrong price.
@@ -61,6 +114,9 @@ fn is_alias(name: &str) -> bool {
 /// Adds terms that the newer table has dropped for a model it still lists.
 fn withdrawn(row: &mut Price, old: &Price) {
     row.fast = row.fast.or(old.fast);
+    if row.rates.input != old.rates.input && is_bare(row) {
+        return;
+    }
     // No long input any more; a session that has it was charged by the old tier.
     let short = |above: u64| row.limit.is_some_and(|limit| limit <= above);
     if row.long.is_none() && old.long.is_some_and(|long| short(long.above)) {
@@ -98,9 +154,10 @@ fn is_covered(row: &Price, own: &Price) -> bool {
     };
     let long = match (&row.long, &own.long) {
         (None, None) => true,
-        (None, Some(long)) => row.limit.is_some_and(|limit| limit <= long.above),
+        (None, Some(long)) => row.limit.map_or(is_bare(row), |limit| limit <= long.above),
         (Some(row), Some(own)) => row.above == own.above && same(&row.rates, &own.rates),
         (Some(_), None) => false,
     };
-    long && same(&row.rates, &own.rates) && row.limit == own.limit
+    let limit = row.limit.is_none() || row.limit == own.limit;
+    long && limit && same(&row.rates, &own.rates)
 }

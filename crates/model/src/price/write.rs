@@ -6,7 +6,6 @@ use super::{Price, Prices, Rates};
 
 /// The table, one line per model, so that two versions of it can be compared.
 pub fn json(prices: &Prices) -> String {
-    let text = |text: &str| serde_json::Value::from(text).to_string();
     let mut out = String::from("{\n");
     for (key, value) in [("date", prices.date()), ("source", prices.source())] {
         if !value.is_empty() {
@@ -16,13 +15,17 @@ pub fn json(prices: &Prices) -> String {
     out.push_str("\"models\": {");
     for (at, price) in prices.rows().enumerate() {
         out.push_str(if at == 0 { "\n" } else { ",\n" });
-        let _ = write!(out, "{}: {}", text(&price.name), row(price));
+        let _ = write!(out, "{}: {}", text(&price.name), row(price, prices));
     }
     out.push_str("\n}}\n");
     out
 }
 
-fn row(price: &Price) -> String {
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn row(price: &Price, table: &Prices) -> String {
     let mut fields = rates(&price.rates);
     if let Some(long) = &price.long {
         let mut inner = vec![format!("\"above\":{}", long.above)];
@@ -38,6 +41,10 @@ fn row(price: &Price) -> String {
     number("fast", price.fast.map(|factor| decimal(factor.0, 6)));
     number("us", price.us.map(|factor| decimal(factor.0, 6)));
     number("limit", price.limit.map(|limit| limit.to_string()));
+    // Most rows came with the table.
+    let from = |own: &str, table: &str| (own != table).then(|| text(own));
+    number("date", from(&price.date, table.date()));
+    number("source", from(&price.source, table.source()));
     format!("{{{}}}", fields.join(","))
 }
 

@@ -443,7 +443,7 @@ fn a_row_of_ones_own_stands_in_the_place_of_the_tables() {
 fn a_wrong_table_says_where_and_what() {
     assert_eq!(
         bad("{\"models\": {\n \"m\": {\"input\": 1, \"output\": 2, \"cache_reed\": 1}}}"),
-        "line 2, column 44: unknown field `cache_reed`, expected one of `input`, `output`, `cache_read`, `cache_write_5m`, `cache_write_1h`, `long`, `batch`, `web_search`, `fast`, `us`, `limit`"
+        "line 2, column 44: unknown field `cache_reed`, expected one of `input`, `output`, `cache_read`, `cache_write_5m`, `cache_write_1h`, `long`, `batch`, `web_search`, `fast`, `us`, `limit`, `date`, `source`"
     );
     assert!(bad("{\"models\": {\"m\": {\"input\": 1}}}").contains("missing field `output`"));
     assert!(
@@ -661,4 +661,68 @@ fn rows_of_clouds_are_kept_where_they_differ() {
     let table = Prices::default().renewed(&newest);
     let names: Vec<&str> = table.rows().map(|row| &*row.name).collect();
     assert_eq!(names, ["claude-a", "eu.anthropic.claude-a-v1:0"]);
+}
+
+#[test]
+fn a_row_keeps_the_day_and_source_of_its_table_when_tables_are_merged_and_written() {
+    let table = |date: &str, model: &str| {
+        let json = format!(
+            r#"{{"date": "{date}", "source": "list of {date}", "models": {{"{model}": {{"input": 1, "output": 2}}}}}}"#
+        );
+        Prices::parse(&json).unwrap()
+    };
+    let both = table("2026-01-01", "claude-a").merged(table("2026-02-02", "claude-b"));
+    let again = Prices::parse(&both.to_json()).unwrap();
+    assert!(both.rows().eq(again.rows()));
+    let from = |name: &str| {
+        let row = again.row(name).unwrap();
+        (row.date.clone(), row.source.clone())
+    };
+    let said = |date: &str| (date.to_owned(), format!("list of {date}"));
+    assert_eq!(from("claude-a"), said("2026-01-01"));
+    assert_eq!(from("claude-b"), said("2026-02-02"));
+    assert_eq!(again.date(), "2026-02-02");
+}
+
+#[test]
+fn a_clouds_row_that_is_now_as_the_makers_takes_the_place_of_the_one_that_was_not() {
+    let dearer = r#", "cache_creation_input_token_cost": 4e-6"#;
+    let cloud = "eu.anthropic.claude-a-v1:0";
+    let earlier = litellm(&[("claude-a", ""), (cloud, dearer)]);
+    let newest = litellm(&[("claude-a", ""), (cloud, ""), ("vertex_ai/claude-a", "")]);
+    let renewal = earlier.renewal(&newest);
+    let names: Vec<&str> = renewal.rows().map(|row| &*row.name).collect();
+    assert_eq!(names, ["claude-a", cloud]);
+    let after = earlier.merged(renewal);
+    assert_eq!(after.row(cloud).unwrap().rates.cache_write_5m, None);
+    assert!(after.unused(&newest).is_empty());
+}
+
+#[test]
+fn a_row_without_prices_of_the_cache_keeps_them_only_where_input_costs_the_same() {
+    let bare = |input: &str| {
+        let json = format!(
+            r#"{{"claude-a": {{"input_cost_per_token": {input}, "output_cost_per_token": 15e-6}}}}"#
+        );
+        Prices::parse(&json).unwrap()
+    };
+    let long = r#", "max_input_tokens": 200000, "input_cost_per_token_above_200k_tokens": 6e-6, "output_cost_per_token_above_200k_tokens": 22.5e-6"#;
+    let earlier = litellm(&[("claude-a", long)]);
+    let row = |input: &str| {
+        earlier
+            .renewal(&bare(input))
+            .row("claude-a")
+            .cloned()
+            .unwrap()
+    };
+    assert_eq!(
+        Some(&row("3e-6").rates),
+        earlier.row("claude-a").map(|row| &row.rates)
+    );
+    assert!(row("3e-6").long.is_some());
+    let other = row("2e-6");
+    assert_eq!(other.rates.input.unwrap().per_million(), 2.0);
+    assert_eq!(other.rates.cache_read, None);
+    assert_eq!(other.long, None);
+    assert_eq!(other.limit, Some(200_000));
 }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unspool_model::price::{Long, Price, Prices, Rate, Rates};
+use unspool_model::price::{Long, Price, Rate, Rates};
 
 /// What a model costs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -35,8 +35,10 @@ pub struct PriceRow {
     pub context_limit: Option<u64>,
     /// `bundled`, `updated` or `override`.
     pub origin: String,
-    /// The day of the table.
-    pub date: String,
+    /// The day of the table that the price is from; null where it does not say.
+    pub date: Option<String>,
+    /// Where that table is from; null where it does not say.
+    pub source: Option<String>,
 }
 
 /// Prices of messages with long input.
@@ -80,8 +82,9 @@ pub struct PriceChangeRow {
 }
 
 impl PriceRow {
-    /// The row of a price of this table, found for this model.
-    pub fn new(model: &str, price: &Price, prices: &Prices) -> PriceRow {
+    /// The row of a price, found for this model.
+    pub fn new(model: &str, price: &Price) -> PriceRow {
+        let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let rates = RatesRow::from(&price.rates);
         PriceRow {
             model: model.to_owned(),
@@ -98,7 +101,8 @@ impl PriceRow {
             us: price.us.map(|factor| factor.value()),
             context_limit: price.limit,
             origin: price.origin.name().to_owned(),
-            date: prices.date().to_owned(),
+            date: said(&price.date),
+            source: said(&price.source),
         }
     }
 }

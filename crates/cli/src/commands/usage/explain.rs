@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use unspool_model::price::{Cost, Prices, Rate};
+use unspool_model::price::{Cost, Origin, Prices, Rate};
 use unspool_model::view::usage::group::{Key, Per, Row};
 use unspool_model::view::usage::{self, Counted, Fate, period};
 use unspool_show::amount;
@@ -84,9 +84,27 @@ pub fn write(
     for line in dropped(&traces, account) {
         writeln!(out, "{line}")?;
     }
-    let date = prices.date();
-    writeln!(out, "Prices of {date}; one row per message with `--json`.")?;
+    let dates = dates(account, prices, &traces);
+    writeln!(out, "{dates}; one row per message with `--json`.")?;
     Ok(())
+}
+
+/// Of when the prices are that were used.
+fn dates(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> String {
+    let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
+    let dates: BTreeSet<&str> = counted
+        .filter_map(|trace| prices.find(trace.one?.model(&account.files)?))
+        .map(|price| match (price.origin, &*price.date) {
+            (Origin::Override, "") => "your own table",
+            (_, "") => "an unknown day",
+            (_, date) => date,
+        })
+        .collect();
+    if dates.is_empty() {
+        return "No prices used".to_owned();
+    }
+    let dates: Vec<&str> = dates.into_iter().collect();
+    format!("Prices of {}", dates.join(" and "))
 }
 
 /// A stretch of time may also be called by a day in it, a session by the start of its id, and
