@@ -219,8 +219,8 @@ fn schema(world: &World) -> Result<(), Failure> {
 
 const ADVICE: &str = "\
 Times are text such as 2026-01-03T15:44:58.325Z (UTC): they sort and compare as they are,
-substr(at, 1, 10) is the day (in usage: the column day), and date(at, 'localtime') the local
-one. Group by its number or another name than day: GROUP BY day means the column.
+substr(at, 1, 10) is the day in UTC, date(at, 'localtime') the local one, which in usage is
+the column day.
 
 What each project cost this month:
   SELECT project, round(sum(cost_usd), 2) AS usd FROM usage

@@ -284,7 +284,11 @@ pub const USAGE: View = View {
         text("id", "the id the API gave it, else that of its line"),
         text("model", "its model"),
         text("at", "when"),
-        made("day", "substr(r.at, 1, 10)", "the day of that in UTC"),
+        made(
+            "day",
+            "date(r.at, 'localtime')",
+            "the local day of that, as `unspool usage` counts",
+        ),
         INPUT,
         OUTPUT,
         CACHE_READ,
