@@ -122,7 +122,18 @@ impl Secrets {
 
     /// The text with `[REDACTED:rule]` in place of each secret.
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.mask_with(text, |_, rule| format!("{MASK}{rule}]"))
+        self.mask_with(text, |_, rule| mask(rule))
+    }
+
+    /// The text with its secrets masked, and where `range` is in it; `None` if there are none.
+    /// What begins or ends inside a secret does so with its mask.
+    pub fn mask_around(&self, text: &str, range: Range<usize>) -> Option<(String, Range<usize>)> {
+        let mut moved = range;
+        let mut follow = |secrets: &[Secret<'_>]| moved = after_masking(secrets, &moved);
+        match self.mask_following(text, |_, rule| mask(rule), &mut follow) {
+            Cow::Owned(masked) => Some((masked, moved)),
+            Cow::Borrowed(_) => None,
+        }
     }
 
     /// The text with something else in place of each secret, given the secret and its rule.
@@ -132,7 +143,17 @@ impl Secrets {
     pub fn mask_with<'a>(
         &self,
         text: &'a str,
+        place: impl FnMut(&str, &str) -> String,
+    ) -> Cow<'a, str> {
+        self.mask_following(text, place, &mut |_| ())
+    }
+
+    /// The same, telling which secrets are about to be masked.
+    fn mask_following<'a>(
+        &self,
+        text: &'a str,
         mut place: impl FnMut(&str, &str) -> String,
+        follow: &mut dyn FnMut(&[Secret<'_>]),
     ) -> Cow<'a, str> {
         let mut masked = Cow::Borrowed(text);
         // Once more, because a secret can hide behind the one in front of it: it ends the
@@ -142,10 +163,40 @@ impl Secrets {
             if found.is_empty() {
                 break;
             }
+            follow(&found);
             masked = Cow::Owned(replace(&masked, &found, &mut place));
         }
         masked
     }
+}
+
+/// What stands in place of a secret.
+fn mask(rule: &str) -> String {
+    format!("{MASK}{rule}]")
+}
+
+/// Where a stretch of text is once these secrets are masked.
+fn after_masking(secrets: &[Secret<'_>], range: &Range<usize>) -> Range<usize> {
+    let (mut start, mut end) = (range.start, range.end);
+    // From behind, so that the places before are still as they were.
+    for secret in secrets.iter().rev() {
+        let length = mask(secret.rule).len();
+        let Range {
+            start: from,
+            end: to,
+        } = secret.range.clone();
+        start = match start {
+            before if before < from => before,
+            inside if inside < to => from,
+            behind => behind - (to - from) + length,
+        };
+        end = match end {
+            before if before <= from => before,
+            inside if inside <= to => from + length,
+            behind => behind - (to - from) + length,
+        };
+    }
+    start..end
 }
 
 fn replace(

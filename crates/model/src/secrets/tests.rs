@@ -285,3 +285,20 @@ fn entropy_is_that_of_shannon() {
         assert!((judge::entropy(text) - bits).abs() < 1e-9, "{text}");
     }
 }
+
+#[test]
+fn masking_around_a_place_masks_all_that_masking_does_and_keeps_the_place() {
+    let token = ["ghp_", "x7Qa9ZpLm2", "Rt4VbN8cKd", "3Wf6HsJy1T", "g5Ue0i"].concat();
+    let secrets = Secrets::standard();
+    for text in [
+        format!("a {token} b MARK c {token} d"),
+        format!("{token}{token} MARK {token}"),
+        format!("password={token} MARK https://me:{token}@example.com"),
+    ] {
+        let at = text.find("MARK").unwrap();
+        let (masked, range) = secrets.mask_around(&text, at..at + 4).unwrap();
+        assert_eq!(masked, secrets.mask(&text));
+        assert_eq!(&masked[range], "MARK");
+    }
+    assert_eq!(secrets.mask_around("nothing here", 0..3), None);
+}
