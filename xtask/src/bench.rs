@@ -163,16 +163,7 @@ fn growth(growth: &Growth, rows: &[Row]) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::Cost;
-
-    fn cost(wall: f64, peak: f64) -> Cost {
-        Cost {
-            wall,
-            cpu: wall,
-            peak,
-            status: 0,
-        }
-    }
+    use crate::measure::made_up as cost;
 
     #[test]
     fn growth_compares_processor_time_and_memory() {

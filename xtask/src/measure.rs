@@ -93,6 +93,17 @@ fn children() -> Result<(f64, f64), String> {
     Err("measuring needs a Unix system".into())
 }
 
+/// A cost for tests, of which only some numbers matter.
+#[cfg(test)]
+pub fn made_up(wall: f64, peak: f64) -> Cost {
+    Cost {
+        wall,
+        cpu: wall,
+        peak,
+        status: 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

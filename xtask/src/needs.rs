@@ -261,7 +261,8 @@ fn output(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Option<String>
     output.status.success().then_some(text)
 }
 
-fn succeed(command: &mut Command) -> Outcome {
+/// Runs an installer, which may talk to people.
+pub fn succeed(command: &mut Command) -> Outcome {
     let name = command.get_program().to_string_lossy().into_owned();
     // Whatever an installer says is conversation, so that stdout stays ours.
     let status = command

@@ -2,7 +2,7 @@
 //! in the cache. One that cannot be installed here is named and left out.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ impl Peer {
         let crate_of = |name: &str, lock: &[&str]| {
             let mut command = Command::new("cargo");
             command.args(["install", "--quiet"]).args(lock);
-            succeed(command.arg("--root").arg(&folder).arg(name))
+            needs::succeed(command.arg("--root").arg(&folder).arg(name))
         };
         match self {
             Peer::Sdk => Err("comes with `cargo xtask needs --install`".into()),
@@ -104,7 +104,7 @@ impl Peer {
                 let package = format!("ccusage@{CCUSAGE}");
                 let options = ["install", "--no-audit", "--no-fund", "--ignore-scripts"];
                 let mut npm = Command::new("npm");
-                succeed(npm.args(options).arg(package).arg("--prefix").arg(&folder))?;
+                needs::succeed(npm.args(options).arg(package).arg("--prefix").arg(&folder))?;
                 make_executable(&self.program())
             }
             // Its lock file names releases that not every mirror has.
@@ -116,10 +116,10 @@ impl Peer {
                 crate_of(&format!("ripgrep@{RIPGREP}"), &["--locked"])
             }
             Peer::FastResume => {
-                succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+                needs::succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
                 let package = format!("fast-resume=={FAST_RESUME}");
                 let mut pip = Command::new(folder.join("bin/python"));
-                succeed(pip.args(["-m", "pip", "install", "--quiet", &package]))
+                needs::succeed(pip.args(["-m", "pip", "install", "--quiet", &package]))
             }
         }
     }
@@ -215,20 +215,6 @@ fn make_executable(path: &Path) -> Result<(), String> {
 #[cfg(not(unix))]
 fn make_executable(_: &Path) -> Result<(), String> {
     Ok(())
-}
-
-fn succeed(command: &mut Command) -> Result<(), String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let status = command
-        .stdin(Stdio::null())
-        .stdout(std::io::stderr())
-        .status()
-        .map_err(|error| format!("{name}: {error}"))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{name} ended with {status}"))
-    }
 }
 
 #[cfg(test)]

@@ -100,15 +100,7 @@ pub fn start(program: &Path, args: &[&str], place: &Place<'_>) -> Result<Cost, S
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cost(wall: f64, peak: f64) -> Cost {
-        Cost {
-            wall,
-            cpu: wall,
-            peak,
-            status: 0,
-        }
-    }
+    use crate::measure::made_up as cost;
 
     #[test]
     fn everybody_runs_in_turn_and_the_best_time_counts() {

@@ -294,15 +294,7 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cost(wall: f64, peak: f64) -> Cost {
-        Cost {
-            wall,
-            cpu: wall,
-            peak,
-            status: 0,
-        }
-    }
+    use crate::measure::made_up as cost;
 
     #[test]
     fn a_target_is_missed_by_time_by_memory_or_against_a_peer() {
