@@ -26,7 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let at = Instant::now();
         let (mut facts, _) = Facts::open(dir.path(), 1)?;
         let opened = at.elapsed();
-        let (known, _) = facts.load(|_, bytes| Some(bytes.to_vec()))?;
+        let mut known = Vec::new();
+        facts.each(|path, _, bytes| known.push((path, bytes.to_vec())))?;
         let loaded = at.elapsed();
         facts.save(&rows[..1], &[])?;
         let saved = at.elapsed();

@@ -3,7 +3,6 @@
 //! What the facts of a file are is not known here: they are bytes that somebody makes and
 //! understands, under the number of their format.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Row, params};
@@ -60,16 +59,16 @@ impl Facts {
         Ok((facts, notice))
     }
 
-    /// All that is known, by what `read` makes of a mark and the bytes; what it cannot read is none. A
-    /// file that turns out to be damaged is made anew, which is told.
-    pub fn load<T>(
+    /// Hands out all that is known, file by file. A file of ours that turns out to be damaged
+    /// is made anew, which is told: then what was handed out does not count.
+    pub fn each(
         &mut self,
-        read: impl Fn(Mark, &[u8]) -> Option<T>,
-    ) -> Result<(HashMap<PathBuf, T>, Option<Notice>), Error> {
+        each: impl FnMut(PathBuf, Mark, &[u8]),
+    ) -> Result<Option<Notice>, Error> {
         let opened = self.opened()?;
-        match select(&opened.connection, read).map_err(|why| Error::sql(&opened.path, why)) {
-            Ok(known) => Ok((known, None)),
-            Err(error) if error.is_damaged() => Ok((HashMap::new(), self.renew()?)),
+        match select(&opened.connection, each).map_err(|why| Error::sql(&opened.path, why)) {
+            Ok(()) => Ok(None),
+            Err(error) if error.is_damaged() => self.renew(),
             Err(error) => Err(error),
         }
     }
@@ -135,23 +134,22 @@ impl Facts {
     }
 }
 
-fn select<T>(
+fn select(
     connection: &Connection,
-    read: impl Fn(Mark, &[u8]) -> Option<T>,
-) -> rusqlite::Result<HashMap<PathBuf, T>> {
+    mut each: impl FnMut(PathBuf, Mark, &[u8]),
+) -> rusqlite::Result<()> {
     let sql = "SELECT path, identity, size, modified, head, last, offset, lines, facts FROM files";
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query([])?;
-    let mut known = HashMap::new();
     while let Some(row) = rows.next()? {
         let path = row.get_ref(0)?.as_bytes().ok().and_then(path::from_bytes);
-        // Read where it stands: all of them together are megabytes.
-        let facts = read(mark(row, 1)?, row.get_ref(8)?.as_blob().unwrap_or_default());
-        if let Some((path, facts)) = path.zip(facts) {
-            known.insert(path, facts);
+        if let Some(path) = path {
+            // Read where they stand: all of them together are megabytes.
+            let facts = row.get_ref(8)?.as_blob().unwrap_or_default();
+            each(path, mark(row, 1)?, facts);
         }
     }
-    Ok(known)
+    Ok(())
 }
 
 fn mark(row: &Row<'_>, first: usize) -> rusqlite::Result<Mark> {

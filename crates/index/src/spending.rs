@@ -5,8 +5,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use unspool_model::spent::{self, Spending};
+use unspool_model::view::usage::Ledger;
 use unspool_store::each;
 use unspool_store::find::Found;
 use unspool_store::spent::{Gathered, Source, gather, sources};
@@ -18,11 +20,16 @@ use crate::keep::{self, Known, Mark};
 #[derive(Debug, Default)]
 pub struct Spendings {
     facts: Option<Facts>,
-    /// Whether files will be looked at again, so that it pays to mark how far they were read.
-    again: bool,
+    /// Whether somebody wants to see the files themselves, or will look again.
+    keeps: bool,
+    /// Files that are kept in memory, or about to be read on.
     known: HashMap<PathBuf, Kept>,
     /// Files in the order in which they were found.
     order: Vec<Source>,
+    /// Every message once.
+    ledger: Ledger,
+    /// Files that are written down but were not found.
+    strays: Vec<PathBuf>,
     /// What a person should know, a line each.
     notes: Vec<String>,
 }
@@ -44,30 +51,24 @@ struct Job {
     mark: Option<Mark>,
 }
 
+/// How many bytes of files are read before what they say is put into the ledger.
+const BATCH: u64 = 128 << 20;
+
 impl Spendings {
     /// Opens what was kept in a folder of ours.
     ///
-    /// If that cannot be had, works without, and says so once. `again`: this one will be
-    /// updated more than once.
-    pub fn open(folder: Option<&Path>, again: bool) -> Spendings {
+    /// If that cannot be had, works without, and says so once. `keeps`: what each file says
+    /// stays in memory, for [`Spendings::files`] or for more than one update.
+    pub fn open(folder: Option<&Path>, keeps: bool) -> Spendings {
         let mut all = Spendings {
-            again,
+            keeps,
             ..Spendings::default()
         };
         let Some(folder) = folder else { return all };
         match Facts::open(folder, spent::FORMAT) {
-            Ok((mut facts, notice)) => {
+            Ok((facts, notice)) => {
                 all.notes.extend(notice.map(|notice| notice.to_string()));
-                match facts.load(kept) {
-                    Ok((rows, notice)) => {
-                        all.notes.extend(notice.map(|notice| notice.to_string()));
-                        all.known = rows;
-                        all.facts = Some(facts);
-                    }
-                    // Somebody else is busy with it; what is not known is read.
-                    Err(error) if error.is_busy() => {}
-                    Err(error) => all.notes.push(format!("{error}; counting without it")),
-                }
+                all.facts = Some(facts);
             }
             Err(error) => all.notes.push(format!("{error}; counting without it")),
         }
@@ -75,41 +76,114 @@ impl Spendings {
     }
 
     /// Reads what is new in the files that were found, and keeps it.
-    pub fn update(&mut self, found: &Found) {
+    pub fn update(&mut self, found: Found) {
+        let is_first = self.order.is_empty();
         self.order = sources(found);
-        let jobs = self.jobs();
+        self.ledger = Ledger::default();
+        let mut done = vec![false; self.order.len()];
+        if is_first {
+            self.load(&mut done);
+        }
+        for (nth, source) in self.order.iter().enumerate() {
+            if let Some(kept) = self.known.get(&source.path)
+                && kept.mark.is_some_and(|mark| is_current(&mark, source))
+            {
+                self.ledger.add(nth as u32, kept.all());
+                done[nth] = true;
+            }
+        }
+        let mut jobs = self.jobs(&done);
+        while !jobs.is_empty() {
+            let mut bytes = 0;
+            let fits = |job: &&Job| {
+                bytes += job.end - job.start;
+                bytes <= BATCH
+            };
+            let many = jobs.iter().take_while(fits).count();
+            let later = jobs.split_off(many.max(1));
+            self.work(jobs);
+            jobs = later;
+        }
+        self.forget();
+    }
+
+    /// Takes in what is written down. What is as it was goes straight into the ledger.
+    fn load(&mut self, done: &mut [bool]) {
+        let Some(facts) = &mut self.facts else { return };
+        let (order, keeps) = (&self.order, self.keeps);
+        let numbers = order.iter().enumerate();
+        let numbers: foldhash::HashMap<&[u8], usize> = numbers
+            .map(|(nth, source)| (source.path.as_os_str().as_encoded_bytes(), nth))
+            .collect();
+        let (ledger, known, strays) = (&mut self.ledger, &mut self.known, &mut self.strays);
+        let mut one = Spending::default();
+        let loaded = facts.each(|path, mark, bytes| {
+            let Some(&nth) = numbers.get(path.as_os_str().as_encoded_bytes()) else {
+                strays.push(path);
+                return;
+            };
+            if keeps || !is_current(&mark, &order[nth]) {
+                let kept = Spending::unpack(bytes).map(|spending| Kept {
+                    mark: Some(mark),
+                    spending,
+                    whole: None,
+                });
+                known.extend(kept.map(|kept| (path, kept)));
+            } else if one.refill(bytes).is_some() {
+                ledger.add(nth as u32, &one);
+                done[nth] = true;
+            }
+        });
+        let note = match loaded {
+            Ok(None) => return,
+            Ok(Some(notice)) => Some(notice.to_string()),
+            Err(error) => {
+                self.facts = None;
+                // Somebody else may be busy with it; what is not known is read.
+                (!error.is_busy()).then(|| format!("{error}; counting without it"))
+            }
+        };
+        self.notes.extend(note);
+        self.ledger = Ledger::default();
+        self.known.clear();
+        self.strays.clear();
+        done.fill(false);
+    }
+
+    /// What is to be read.
+    fn jobs(&self, done: &[bool]) -> Vec<Job> {
+        let (known, keeps) = (&self.known, self.keeps || self.facts.is_some());
+        let sources = self.order.iter().enumerate();
+        let sources: Vec<(usize, &Source)> = sources.filter(|(nth, _)| !done[*nth]).collect();
+        let job = |&(nth, source): &(usize, &Source)| {
+            let mark = known.get(&source.path).and_then(|kept| kept.mark);
+            job(nth, source, mark, keeps)
+        };
+        each::map(&sources, each::threads(), |_| 0, job)
+    }
+
+    /// Reads, and keeps what was read.
+    fn work(&mut self, jobs: Vec<Job>) {
         let files: Vec<(&Path, u64, u64)> = jobs
             .iter()
             .map(|job| (self.order[job.source].path.as_path(), job.start, job.end))
             .collect();
         let read = gather(&files, each::threads());
-        let mut changed = Vec::new();
+        let mut rows = Vec::new();
         for (job, read) in jobs.into_iter().zip(read) {
             match read {
-                Ok(gathered) => changed.extend(self.take(&job, gathered)),
+                Ok(gathered) => rows.extend(self.take(&job, gathered)),
                 Err(error) => {
                     self.notes.push(error.to_string());
                     self.known.remove(&self.order[job.source].path);
                 }
             }
         }
-        self.keep(&changed);
+        self.save(&rows, &[]);
     }
 
-    /// What is to be read.
-    fn jobs(&self) -> Vec<Job> {
-        let (known, keeps) = (&self.known, self.again || self.facts.is_some());
-        let sources: Vec<(usize, &Source)> = self.order.iter().enumerate().collect();
-        let job = |&(nth, source): &(usize, &Source)| {
-            let mark = known.get(&source.path).and_then(|kept| kept.mark);
-            job(nth, source, mark, keeps)
-        };
-        let jobs = each::map(&sources, each::threads(), |_| 0, job);
-        jobs.into_iter().flatten().collect()
-    }
-
-    /// Takes in what was read, and says what is to be kept of it.
-    fn take(&mut self, job: &Job, gathered: Gathered) -> Option<PathBuf> {
+    /// Takes in what was read, and says what is to be written down of it.
+    fn take(&mut self, job: &Job, gathered: Gathered) -> Option<(PathBuf, Mark, Vec<u8>)> {
         let Source { path, .. } = &self.order[job.source];
         let mark = job.mark.filter(|mark| mark.offset() == gathered.end);
         let before = self.known.remove(path).filter(|_| job.start > 0);
@@ -138,40 +212,47 @@ impl Spendings {
             spending,
             whole,
         };
-        self.known.insert(path.clone(), kept);
-        (is_new && mark.is_some()).then(|| path.clone())
+        self.ledger.add(job.source as u32, kept.all());
+        let is_written = is_new && self.facts.is_some();
+        let row = mark.filter(|_| is_written);
+        let row = row.map(|mark| (path.clone(), mark, kept.spending.pack()));
+        if self.keeps {
+            self.known.insert(path.clone(), kept);
+        }
+        row
     }
 
-    fn keep(&mut self, changed: &[PathBuf]) {
-        let Some(facts) = &mut self.facts else { return };
-        let rows: Vec<(PathBuf, Mark, Vec<u8>)> = changed
-            .iter()
-            .filter_map(|path| {
-                let kept = self.known.get(path)?;
-                Some((path.clone(), kept.mark?, kept.spending.pack()))
-            })
-            .collect();
-        let found: HashSet<&Path> = self
-            .order
-            .iter()
-            .map(|source| source.path.as_path())
-            .collect();
+    /// Forgets the files that are gone.
+    fn forget(&mut self) {
+        let mut gone = std::mem::take(&mut self.strays);
+        if self.keeps {
+            let found: HashSet<&Path> = self
+                .order
+                .iter()
+                .map(|source| source.path.as_path())
+                .collect();
+            let lost = self
+                .known
+                .keys()
+                .filter(|path| !found.contains(path.as_path()));
+            gone.extend(lost.cloned());
+        }
         // Files that were not found may belong to another folder that was asked for before.
-        let gone: Vec<PathBuf> = self
-            .known
-            .keys()
-            .filter(|path| !found.contains(path.as_path()) && !path.exists())
-            .cloned()
-            .collect();
+        gone.retain(|path| !path.exists());
+        gone.iter().for_each(|path| drop(self.known.remove(path)));
+        self.save(&[], &gone);
+    }
+
+    fn save(&mut self, rows: &[(PathBuf, Mark, Vec<u8>)], gone: &[PathBuf]) {
+        let Some(facts) = &mut self.facts else { return };
         // What could not be kept is read again the next time.
-        let saved = facts.save(&rows, &gone);
+        let saved = facts.save(rows, gone);
         let notice = facts.notice();
         self.notes.extend(notice.map(|notice| notice.to_string()));
         if let Err(error) = saved {
             self.notes.push(format!("{error}; counting without it"));
             self.facts = None;
         }
-        gone.iter().for_each(|path| drop(self.known.remove(path)));
     }
 
     /// What a person should know since the last time, a line each.
@@ -179,12 +260,24 @@ impl Spendings {
         std::mem::take(&mut self.notes)
     }
 
-    /// Every file and what it says, in the order in which they were found.
-    pub fn files(&self) -> (Vec<&Source>, Vec<&Spending>) {
+    /// Every message once. Files have the numbers of [`Spendings::sources`].
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The files in the order in which they were found.
+    pub fn sources(&self) -> &[Source] {
+        &self.order
+    }
+
+    /// What each file says, in the same order; nothing if it could not be read, or if this
+    /// one does not keep.
+    pub fn files(&self) -> Vec<&Spending> {
+        static NOTHING: LazyLock<Spending> = LazyLock::new(Spending::default);
         let files = self.order.iter();
         files
-            .filter_map(|source| Some((source, self.known.get(&source.path)?.all())))
-            .unzip()
+            .map(|source| self.known.get(&source.path).map_or(&*NOTHING, Kept::all))
+            .collect()
     }
 }
 
@@ -194,8 +287,13 @@ impl Kept {
     }
 }
 
-/// What is to be read of a file, if anything. A mark is only taken by who keeps it.
-fn job(nth: usize, source: &Source, known: Option<Mark>, keeps: bool) -> Option<Job> {
+/// Whether a file is as it was, to its last byte.
+fn is_current(mark: &Mark, source: &Source) -> bool {
+    keep::compare(mark, &source.stamp) == Known::Same && mark.size == mark.offset()
+}
+
+/// What is to be read of a file. A mark is only taken by who keeps it.
+fn job(nth: usize, source: &Source, known: Option<Mark>, keeps: bool) -> Job {
     let Source { path, stamp, .. } = source;
     let whole = |start: u64, end: u64, mark: Option<Mark>| Job {
         source: nth,
@@ -205,23 +303,13 @@ fn job(nth: usize, source: &Source, known: Option<Mark>, keeps: bool) -> Option<
     };
     match known {
         Some(mark) if keep::compare(&mark, stamp) == Known::Same => {
-            let unended = mark.size > mark.offset();
-            unended.then(|| whole(mark.offset(), mark.size, Some(mark)))
+            whole(mark.offset(), mark.size, Some(mark))
         }
-        None if !keeps => Some(whole(0, stamp.size, None)),
-        _ => Some(match keep::news(path, known.as_ref()) {
+        None if !keeps => whole(0, stamp.size, None),
+        _ => match keep::news(path, known.as_ref()) {
             Ok(news) => whole(news.start, news.mark.size, Some(news.mark)),
             // Reading it will tell why.
             Err(_) => whole(0, stamp.size, None),
-        }),
+        },
     }
-}
-
-/// What was kept about a file, if it can be read.
-fn kept(mark: Mark, bytes: &[u8]) -> Option<Kept> {
-    Some(Kept {
-        mark: Some(mark),
-        spending: Spending::unpack(bytes)?,
-        whole: None,
-    })
 }

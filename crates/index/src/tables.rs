@@ -243,12 +243,12 @@ struct Family<'a> {
 }
 
 fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) -> Vec<Family<'a>> {
-    let (sources, spent) = spendings.files();
-    let prints = price_prints(&spent, prices);
-    let spent_by_path: HashMap<&Path, &'a Spending> = sources
+    let prints = price_prints(spendings.ledger(), prices);
+    let spent_by_path: HashMap<&Path, &'a Spending> = spendings
+        .sources()
         .iter()
-        .zip(&spent)
-        .map(|(source, spent)| (&*source.path, *spent))
+        .zip(spendings.files())
+        .map(|(source, spent)| (&*source.path, spent))
         .collect();
     let make = |main: Option<&'a SessionFile>, agents: Vec<&'a AgentFile>, session: &'a str| {
         let mut family = Family {

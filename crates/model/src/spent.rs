@@ -98,31 +98,33 @@ impl Spending {
 
     /// Looks at the first lines for where they were written.
     fn place(&mut self, lines: &[u8]) {
+        let mut rest = lines;
         // Bookkeeping may stand in front of the first line that says.
-        for line in lines.split(|byte| *byte == b'\n').take(FIRST) {
-            if self.origin.cwd.is_some() && self.origin.session.is_some() {
+        for _ in 0..FIRST {
+            if rest.is_empty() || self.origin.cwd.is_some() && self.origin.session.is_some() {
                 return;
             }
-            let origin = reply::origin(line);
-            self.origin.or(origin);
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
+            self.origin.or(reply::origin(&rest[..end]));
+            rest = &rest[end..];
         }
     }
 
-    fn take(&mut self, offset: u64, reply: &Reply) {
-        let Some(usage) = reply.head.usage else {
+    fn take(&mut self, offset: u64, reply: &Reply<'_>) {
+        let Some(usage) = reply.usage() else {
             return;
         };
-        let id = match (&reply.head.id, &reply.uuid) {
-            (Some(id), _) => Cow::Borrowed(&**id),
+        let id = match (reply.id(), &reply.uuid) {
+            (Some(id), _) => Cow::Borrowed(id),
             // Some gateways give no id. The line's own is the same in all copies of it.
             (None, Some(uuid)) => Cow::Owned(uuid.to_string()),
             // Only a copy of the whole file has the same there.
             (None, None) => Cow::Owned(format!("{offset} {:?} {usage:?}", reply.at)),
         };
-        let model = reply.head.model.as_deref();
+        let model = reply.model();
         let new = Spent {
             usage,
-            terms: reply.head.terms,
+            terms: reply.terms(),
             at: reply.at,
             offset,
             lines: 1,
@@ -135,7 +137,7 @@ impl Spending {
                 copy: reply.copy,
                 sidechain: reply.sidechain,
                 forked: reply.forked,
-                stopped: reply.head.stop.is_some(),
+                stopped: reply.is_stopped(),
                 synthetic: model == Some("<synthetic>"),
             },
             id: (0, 0),

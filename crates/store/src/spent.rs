@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use memchr::memrchr;
+use unspool_model::entry::reply::Origin;
 use unspool_model::spent::Spending;
+use unspool_model::view::usage::FileFacts;
 use unspool_model::view::usage::group::Place;
 
 use crate::error::Error;
@@ -32,28 +34,28 @@ pub struct Source {
 
 /// Every file that may tell tokens: sessions, sub-agents, and also the client's own helpers,
 /// such as those that compact or warm up, since they cost as much.
-pub fn sources(found: &Found) -> Vec<Source> {
-    let sessions = found.sessions.iter().map(|file| Source {
-        path: file.path.clone(),
+pub fn sources(found: Found) -> Vec<Source> {
+    let sessions = found.sessions.into_iter().map(|file| Source {
+        path: file.path,
         stamp: file.stamp,
-        session: Some(file.id.clone()),
+        session: Some(file.id),
         agent: None,
-        folder: file.folder.clone(),
+        folder: file.folder,
     });
-    let agents = found.agents.iter().map(|file| Source {
-        path: file.path.clone(),
+    let agents = found.agents.into_iter().map(|file| Source {
+        path: file.path,
         stamp: file.stamp,
-        session: file.session.clone(),
-        agent: Some(file.id.clone()),
-        folder: file.folder.clone(),
+        session: file.session,
+        agent: Some(file.id),
+        folder: file.folder,
     });
-    let others = found.others.iter().filter(|file| file.bytes > 0);
+    let others = found.others.into_iter().filter(|file| file.bytes > 0);
     let others = others.map(|file| Source {
-        path: file.path.clone(),
         stamp: file.stamp,
         session: None,
         agent: agent_of(&file.path),
         folder: String::new(),
+        path: file.path,
     });
     sessions.chain(agents).chain(others).collect()
 }
@@ -64,22 +66,20 @@ fn agent_of(path: &Path) -> Option<String> {
 }
 
 /// Where each file belongs: as its place says, else as its lines say.
-pub fn places(sources: &[&Source], spendings: &[&Spending]) -> Vec<Place> {
-    let session = |source: &Source, spending: &Spending| {
-        let said = spending.origin.session.clone();
-        source.session.clone().or(said)
-    };
+pub fn places(sources: &[Source], facts: &[FileFacts]) -> Vec<Place> {
     let mut projects: HashMap<String, String> = HashMap::new();
     let mut all = Vec::with_capacity(sources.len());
-    for (source, spending) in sources.iter().zip(spendings) {
-        let cwd = spending.origin.cwd.as_deref();
-        let own = cwd.map_or(source.folder.as_str(), project::project_of);
-        let session = session(source, spending);
-        if let (Some(id), None) = (&session, &source.agent) {
+    let nothing = FileFacts::default();
+    for (nth, source) in sources.iter().enumerate() {
+        let Origin { cwd, session, .. } = &facts.get(nth).unwrap_or(&nothing).origin;
+        let own = cwd.as_deref();
+        let own = own.map_or(source.folder.as_str(), project::project_of);
+        let session = source.session.as_ref().or(session.as_ref());
+        if let (Some(id), None) = (session, &source.agent) {
             projects.insert(id.clone(), own.to_owned());
         }
         all.push(Place {
-            session,
+            session: session.cloned(),
             agent: source.agent.clone(),
             project: own.to_owned(),
         });

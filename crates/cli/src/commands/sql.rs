@@ -87,8 +87,8 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
         return Err(world.no_sessions());
     }
     let kept = world.demo.is_none();
-    let mut spendings = Spendings::open(kept.then_some(world.own.cache.as_path()), false);
-    spendings.update(&found);
+    let mut spendings = Spendings::open(kept.then_some(world.own.cache.as_path()), true);
+    spendings.update(found.clone());
     for note in spendings.notes() {
         world.ui.warn(&note);
     }

@@ -13,7 +13,7 @@ use unspool_model::price::Prices;
 use unspool_model::spent::Spending;
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Books, Per, Place};
-use unspool_model::view::usage::{self, Counted};
+use unspool_model::view::usage::{Counted, Ledger};
 use unspool_store::project;
 use unspool_store::spent::{Source, places};
 
@@ -115,22 +115,21 @@ impl Grouping {
 /// The messages that count, and everything about them that rows are made of.
 pub struct Account<'a> {
     /// Every file.
-    pub sources: Vec<&'a Source>,
-    /// What each says.
+    pub sources: &'a [Source],
+    /// What each says; nothing unless a row is to be explained.
     pub files: Vec<&'a Spending>,
     /// Where each belongs.
     pub places: Vec<Place>,
     /// The messages that count.
-    pub counted: Vec<Counted>,
+    pub ledger: &'a Ledger,
     /// The file of each session itself.
     mains: HashMap<String, usize>,
 }
 
 impl<'a> Account<'a> {
     fn of(spendings: &'a Spendings) -> Account<'a> {
-        let (sources, files) = spendings.files();
-        let places = places(&sources, &files);
-        let counted = usage::count(&files);
+        let (sources, ledger) = (spendings.sources(), spendings.ledger());
+        let places = places(sources, &ledger.files);
         let mains = (0..)
             .zip(&places)
             .filter(|(_, place)| place.agent.is_none());
@@ -138,10 +137,15 @@ impl<'a> Account<'a> {
         Account {
             mains: mains.collect(),
             sources,
-            files,
+            files: spendings.files(),
             places,
-            counted,
+            ledger,
         }
+    }
+
+    /// How full the context of a session's file is.
+    pub fn context(&self, at: usize) -> Option<(u64, Option<u64>)> {
+        self.ledger.files.get(at)?.context
     }
 
     /// The file of a session itself.
@@ -151,13 +155,7 @@ impl<'a> Account<'a> {
 
     /// The same, to be grouped.
     pub fn books<'b>(&'b self, prices: &'b Prices, world: &'b World) -> Books<'b> {
-        Books::new(
-            &self.files,
-            &self.places,
-            &self.counted,
-            prices,
-            world.ui.zone(),
-        )
+        Books::new(self.ledger, &self.places, prices, world.ui.zone())
     }
 }
 
@@ -189,10 +187,10 @@ impl Filter {
     fn lets(&self, one: &Counted, places: &[Place]) -> bool {
         let after = self
             .since
-            .is_none_or(|since| one.at.is_some_and(|at| at >= since));
+            .is_none_or(|since| one.at().is_some_and(|at| at >= since));
         let before = self
             .until
-            .is_none_or(|until| one.at.is_some_and(|at| at < until));
+            .is_none_or(|until| one.at().is_some_and(|at| at < until));
         let project = &places[one.file as usize].project;
         let fits = self
             .project
@@ -210,14 +208,14 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
     let filter = Filter::new(world, args)?;
     let prices = world.prices();
     let cache = (!args.no_cache && world.demo.is_none()).then_some(world.own.cache.as_path());
-    let mut spendings = Spendings::open(cache, args.live);
+    let mut spendings = Spendings::open(cache, args.live || args.explain.is_some());
     let mut shown = Vec::new();
     loop {
         let found = world.walked()?;
         if found.sessions.is_empty() && found.agents.is_empty() && found.others.is_empty() {
             return Err(world.no_sessions());
         }
-        spendings.update(&found);
+        spendings.update(found);
         for note in spendings.notes() {
             world.ui.warn(&note);
         }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use unspool_model::price::Prices;
 use unspool_model::spent::Spending;
 use unspool_model::view::usage::group::Place;
-use unspool_model::view::usage::{self, Counted};
+use unspool_model::view::usage::{Counted, Ledger};
 use unspool_store::spent::{Source, places};
 
 use super::rows::{self, Cells};
@@ -25,15 +25,15 @@ use crate::spending::Spendings;
 impl Tables {
     /// Brings `usage` up to date. `false`: another process was writing, and it is not.
     pub(super) fn count(&mut self, spendings: &Spendings, prices: &Prices) -> Result<bool, Error> {
-        let (sources, files) = spendings.files();
+        let ledger = spendings.ledger();
         let count = Count {
-            places: places(&sources, &files),
-            counted: usage::count(&files),
-            sources,
-            files,
+            places: places(spendings.sources(), &ledger.files),
+            sources: spendings.sources(),
+            files: spendings.files(),
+            ledger,
             prices,
         };
-        let prices = price_prints(&count.files, prices);
+        let prices = price_prints(ledger, prices);
         let by_file = count.by_file();
         let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
         let mut gone = known;
@@ -87,34 +87,37 @@ fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, i64>> {
 }
 
 /// What stands for the price of each model: it changes with it.
-pub fn price_prints<'a>(files: &[&'a Spending], prices: &Prices) -> HashMap<&'a str, u64> {
-    let models = files.iter().flat_map(|file| file.models.iter());
-    let mut prints = HashMap::new();
-    for (model, _) in models {
-        prints.entry(model).or_insert_with(|| {
-            let mut hasher = DefaultHasher::new();
-            format!("{:?}", prices.find(model)).hash(&mut hasher);
-            hasher.finish()
-        });
-    }
-    prints
+pub fn price_prints<'a>(ledger: &'a Ledger, prices: &Prices) -> HashMap<&'a str, u64> {
+    let print = |model: &str| {
+        let mut hasher = DefaultHasher::new();
+        format!("{:?}", prices.find(model)).hash(&mut hasher);
+        hasher.finish()
+    };
+    let models = ledger.models.iter();
+    models.map(|(model, _)| (model, print(model))).collect()
 }
 
 struct Count<'a> {
-    sources: Vec<&'a Source>,
+    sources: &'a [Source],
     files: Vec<&'a Spending>,
     places: Vec<Place>,
-    counted: Vec<Counted>,
+    ledger: &'a Ledger,
     prices: &'a Prices,
 }
 
 impl Count<'_> {
     fn by_file(&self) -> Vec<Vec<&Counted>> {
-        let mut by_file = vec![Vec::new(); self.files.len()];
-        for counted in &self.counted {
+        let mut by_file = vec![Vec::new(); self.sources.len()];
+        for counted in &self.ledger.counted {
             by_file[counted.file as usize].push(counted);
         }
         by_file
+    }
+
+    fn id(&self, one: &Counted) -> &str {
+        let file = self.files[one.file as usize];
+        let spent = file.messages.get(one.message as usize);
+        spent.map_or("", |spent| file.id(spent))
     }
 
     /// Changes when a row does.
@@ -127,14 +130,14 @@ impl Count<'_> {
         } = &self.places[file];
         (session, agent, project).hash(&mut hasher);
         for one in counted {
-            let (usage, terms) = (one.usage, one.terms);
-            let price = one.model(&self.files).and_then(|model| prices.get(model));
-            let id = self.files[file].id(one.spent(&self.files));
-            (id, one.at, price).hash(&mut hasher);
+            let (usage, terms) = (one.usage(), one.terms());
+            let model = self.ledger.model(one);
+            let price = model.and_then(|model| prices.get(model));
+            (self.id(one), one.at(), price).hash(&mut hasher);
             (usage.input, usage.output, usage.cache_read).hash(&mut hasher);
             (usage.cache_write_5m, usage.cache_write_1h).hash(&mut hasher);
             (terms.web_searches, terms.batch, terms.fast, terms.us).hash(&mut hasher);
-            (one.model(&self.files), one.stopped).hash(&mut hasher);
+            (model, one.stopped()).hash(&mut hasher);
         }
         hasher.finish().cast_signed()
     }
@@ -143,20 +146,18 @@ impl Count<'_> {
         let mut cells = Cells::new();
         let place = &self.places[file];
         for one in counted {
-            let spending = self.files[file];
-            let id = spending.id(one.spent(&self.files));
             cells.extend([
                 place.session.clone().into(),
                 place.agent.clone().into(),
                 place.project.clone().into(),
-                id.to_owned().into(),
-                one.model(&self.files).map(str::to_owned).into(),
-                rows::time(one.at),
+                self.id(one).to_owned().into(),
+                self.ledger.model(one).map(str::to_owned).into(),
+                rows::time(one.at()),
             ]);
-            cells.extend(rows::tokens(one.usage));
+            cells.extend(rows::tokens(one.usage()));
             cells.extend([
-                rows::usd(one.cost(&self.files, self.prices)),
-                one.floor(&self.files).is_some().into(),
+                rows::usd(self.ledger.cost(one, self.prices)),
+                self.ledger.floor(one).is_some().into(),
             ]);
         }
         cells

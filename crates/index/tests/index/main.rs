@@ -25,9 +25,10 @@ struct Kept {
 
 /// All that is known, and what was said about it.
 fn load(facts: &mut Facts) -> (HashMap<PathBuf, Kept>, Option<Notice>) {
-    let kept = |mark, bytes: &[u8]| {
+    let mut all = HashMap::new();
+    let notice = facts.each(|path, mark, bytes| {
         let blob = bytes.to_vec();
-        Some(Kept { mark, blob })
-    };
-    facts.load(kept).unwrap()
+        all.insert(path, Kept { mark, blob });
+    });
+    (all, notice.unwrap())
 }

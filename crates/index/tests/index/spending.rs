@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use unspool_index::spending::Spendings;
 use unspool_model::spent::Spending;
-use unspool_model::view::usage;
+use unspool_model::view::usage::{Counted, Ledger};
 use unspool_store::find;
 use unspool_testkit::random::Random;
 use unspool_testkit::script;
@@ -32,19 +32,30 @@ impl Tree {
 
     /// What a fresh look gives, with a cache or without.
     fn look(&self, cache: Option<&Path>) -> (Vec<(PathBuf, Vec<u8>)>, Vec<String>) {
-        let mut all = Spendings::open(cache, false);
-        all.update(&find::find(&[self.dir.path().join("claude")]));
+        let mut all = Spendings::open(cache, true);
+        all.update(find::find(&[self.dir.path().join("claude")]));
         let notes = all.notes();
         (contents(&all), notes)
     }
 }
 
 fn contents(all: &Spendings) -> Vec<(PathBuf, Vec<u8>)> {
-    let (sources, files) = all.files();
-    let pairs = sources.iter().zip(files);
+    let pairs = all.sources().iter().zip(all.files());
     pairs
         .map(|(source, file)| (source.path.clone(), file.pack()))
         .collect()
+}
+
+/// What a ledger says, whatever the order in which it was told.
+fn counted(ledger: &Ledger) -> Vec<String> {
+    let one = |one: &Counted| {
+        let (file, message, lines) = (one.file, one.message, one.lines);
+        let model = ledger.model(one);
+        format!("{file} {message} {lines} {:?} {model:?}", one.usage())
+    };
+    let mut all: Vec<String> = ledger.counted.iter().map(one).collect();
+    all.sort_unstable();
+    all
 }
 
 fn reply(nth: u64) -> String {
@@ -97,8 +108,19 @@ fn whatever_happens_to_the_files_the_cache_says_what_a_fresh_read_says() {
             let (kept, notes) = tree.look(Some(&tree.cache()));
             assert_eq!(kept, fresh, "seed {seed} step {step}");
             assert_eq!(notes, Vec::<String>::new());
-            live.update(&find::find(&[tree.dir.path().join("claude")]));
+            live.update(find::find(&[tree.dir.path().join("claude")]));
             assert_eq!(contents(&live), fresh, "live, seed {seed} step {step}");
+            let counted = counted(live.ledger());
+            // Who keeps no file in memory counts the same.
+            for cache in [None, Some(tree.cache())] {
+                let mut passing = Spendings::open(cache.as_deref(), false);
+                passing.update(find::find(&[tree.dir.path().join("claude")]));
+                assert_eq!(
+                    self::counted(passing.ledger()),
+                    counted,
+                    "seed {seed} step {step}"
+                );
+            }
         }
     }
 }
@@ -110,21 +132,21 @@ fn a_last_line_without_a_newline_counts_and_is_not_remembered() {
     append(&path, &reply(2));
     append(&path, reply(4).trim_end());
     let messages = |spendings: &Spendings| {
-        let (_, files) = spendings.files();
-        files
+        spendings
+            .files()
             .iter()
-            .map(|file: &&Spending| usage::count(&[file]).len())
+            .map(|file: &&Spending| Ledger::of(&[file]).counted.len())
             .sum::<usize>()
     };
     for _ in 0..2 {
-        let mut all = Spendings::open(Some(&tree.cache()), false);
-        all.update(&find::find(&[tree.dir.path().join("claude")]));
+        let mut all = Spendings::open(Some(&tree.cache()), true);
+        all.update(find::find(&[tree.dir.path().join("claude")]));
         assert_eq!(messages(&all), 2);
     }
     append(&path, "\n");
     append(&path, &reply(6));
-    let mut all = Spendings::open(Some(&tree.cache()), false);
-    all.update(&find::find(&[tree.dir.path().join("claude")]));
+    let mut all = Spendings::open(Some(&tree.cache()), true);
+    all.update(find::find(&[tree.dir.path().join("claude")]));
     assert_eq!(messages(&all), 3);
 }
 
@@ -163,7 +185,7 @@ fn damage_that_shows_only_when_something_is_kept_is_told() {
     let mut all = Spendings::open(Some(&tree.cache()), true);
     assert_eq!(all.notes(), Vec::<String>::new());
     append(&tree.file("t.jsonl"), &reply(4));
-    all.update(&find::find(&[tree.dir.path().join("claude")]));
+    all.update(find::find(&[tree.dir.path().join("claude")]));
     let notes = all.notes();
     assert!(
         notes.len() == 1 && notes[0].contains("set aside"),

@@ -11,7 +11,7 @@ use unspool_index::tables::views::VIEWS;
 use unspool_index::tables::{Refreshed, Tables};
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
-use unspool_model::view::{files, row, turns, usage};
+use unspool_model::view::{files, row, turns};
 use unspool_store::family::family;
 use unspool_store::{Found, find};
 use unspool_testkit::random::Random;
@@ -60,8 +60,8 @@ fn found(config: &Path) -> Found {
 /// What the program knows before it makes tables.
 fn walked(config: &Path) -> (Found, Spendings) {
     let found = find(&[config.to_owned()]);
-    let mut spendings = Spendings::open(None, false);
-    spendings.update(&found);
+    let mut spendings = Spendings::open(None, true);
+    spendings.update(found.clone());
     (found, spendings)
 }
 
@@ -198,9 +198,8 @@ fn usage_holds_every_message_that_counts_once() {
     tree::generate(dir.path(), &Options::small()).unwrap();
     let asked = fresh(dir.path());
     let (_, spendings) = walked(dir.path());
-    let (_, files) = spendings.files();
-    let counted = usage::count(&files);
-    let sum: u64 = counted.iter().map(|one| one.usage.total()).sum();
+    let counted = &spendings.ledger().counted;
+    let sum: u64 = counted.iter().map(|one| one.usage().total()).sum();
     let sql =
         "SELECT sum(input + output + cache_read + cache_write_5m + cache_write_1h) FROM usage";
     assert_eq!(number(&asked, sql), sum);

@@ -157,8 +157,9 @@ impl<'a> Parts<'a> {
             "planContent" => self.plan = c.text()?.is_some(),
             "message" => {
                 self.has_message = c.peek() == Some(b'{');
-                (self.message, self.role) =
-                    message(c, line, Some(&mut self.blocks), &mut self.unknown_inside)?;
+                let blocks = Some(&mut self.blocks);
+                let (head, role) = message(c, line, blocks, &mut self.unknown_inside)?;
+                (self.message, self.role) = (head.keep(), role);
             }
             "content" => self.content = block::read(c, line, &mut self.unknown_inside)?,
             "origin" => self.origin = nested_text(c, "kind")?,
@@ -411,24 +412,48 @@ fn nested_text(c: &mut Cursor<'_>, wanted: &str) -> Read<Option<String>> {
     Ok(found)
 }
 
+/// A [`MessageHead`] where it stands in the line.
+#[derive(Clone, Debug, Default)]
+pub struct Head<'a> {
+    pub(super) id: Option<Cow<'a, str>>,
+    pub(super) model: Option<Cow<'a, str>>,
+    pub(super) usage: Option<Usage>,
+    pub(super) terms: Terms,
+    pub(super) stop: Option<Cow<'a, str>>,
+    pub(super) time: Option<Time>,
+}
+
+impl Head<'_> {
+    fn keep(self) -> MessageHead {
+        MessageHead {
+            id: self.id.map(Box::from),
+            model: self.model.map(Box::from),
+            usage: self.usage,
+            terms: self.terms,
+            stop: self.stop.map(CompactString::from),
+            time: self.time,
+        }
+    }
+}
+
 /// The message head, and the role it names.
 pub(super) fn message<'a>(
     c: &mut Cursor<'a>,
     line: &[u8],
     blocks: Option<&mut Vec<Block>>,
     unknown: &mut Vec<String>,
-) -> Read<(MessageHead, Option<Cow<'a, str>>)> {
-    let mut head = MessageHead::default();
+) -> Read<(Head<'a>, Option<Cow<'a, str>>)> {
+    let mut head = Head::default();
     let mut role = None;
     let mut content = Vec::new();
     let wants_content = blocks.is_some();
     c.object(|c, key| {
         match key {
             // An empty one names nothing.
-            "id" => head.id = boxed(c)?.filter(|id| !id.is_empty()),
-            "model" => head.model = boxed(c)?,
+            "id" => head.id = c.text()?.filter(|id| !id.is_empty()),
+            "model" => head.model = c.text()?,
             "role" => role = c.text()?,
-            "stop_reason" => head.stop = short(c)?,
+            "stop_reason" => head.stop = c.text()?,
             "usage" => (head.usage, head.terms) = usage(c)?,
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
             "content" if wants_content => content = block::read(c, line, unknown)?,
@@ -552,7 +577,7 @@ fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
                 let blocks = block::read(c, line, &mut Vec::new())?;
                 nested.text = Some(text_of(&blocks, line));
             }
-            "message" => nested.copy = copied(c, line)?,
+            "message" => nested.copy = copied(c, line)?.map(Head::keep),
             "blockingError" => {
                 nested.trouble = true;
                 c.skip()?;
@@ -569,7 +594,7 @@ fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
 }
 
 /// `data.message` of an `agent_progress` line is a whole line of the sub-agent.
-pub(super) fn copied(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<MessageHead>> {
+pub(super) fn copied<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Option<Head<'a>>> {
     let mut copy = None;
     c.object(|c, key| {
         match key {
@@ -578,7 +603,7 @@ pub(super) fn copied(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<MessageHead
         }
         Ok(())
     })?;
-    let by_model = |(head, role): (MessageHead, Option<Cow<'_, str>>)| {
+    let by_model = |(head, role): (Head<'a>, Option<Cow<'_, str>>)| {
         (role.as_deref() == Some("assistant")).then_some(head)
     };
     Ok(copy.and_then(by_model))

@@ -3,22 +3,21 @@
 //! For scans over everything: the same fields as [`super::decode`] reads, by the same
 //! functions, but content is passed over. A line without [`MARK`] has nothing to say.
 
-use compact_str::CompactString;
+use std::borrow::Cow;
 
-use super::MessageHead;
-use super::read::{copied, message};
+use super::read::{Head, copied, message};
 use crate::id::Id;
 use crate::json::{Bad, Cursor};
 use crate::time::Time;
+use crate::usage::{Terms, Usage};
 
 /// Every line that tells tokens holds these bytes; most lines do not.
 pub const MARK: &[u8] = b"\"usage\"";
 
 /// A line's part of a reply.
 #[derive(Clone, Debug, Default)]
-pub struct Reply {
-    /// Id, model, tokens.
-    pub head: MessageHead,
+pub struct Reply<'a> {
+    head: Head<'a>,
     /// A copy of a sub-agent's message in its parent's progress, not the message itself.
     pub copy: bool,
     /// Marked as belonging to a sub-agent.
@@ -30,7 +29,34 @@ pub struct Reply {
     /// When it was written.
     pub at: Option<Time>,
     /// Version of the client.
-    pub version: Option<CompactString>,
+    pub version: Option<Cow<'a, str>>,
+}
+
+impl Reply<'_> {
+    /// The id of its message.
+    pub fn id(&self) -> Option<&str> {
+        self.head.id.as_deref()
+    }
+
+    /// The model, `<synthetic>` when the client wrote it.
+    pub fn model(&self) -> Option<&str> {
+        self.head.model.as_deref()
+    }
+
+    /// Tokens, if the line says.
+    pub fn usage(&self) -> Option<Usage> {
+        self.head.usage
+    }
+
+    /// What else decides the price.
+    pub fn terms(&self) -> Terms {
+        self.head.terms
+    }
+
+    /// Whether the line says why the model stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.head.stop.is_some()
+    }
 }
 
 /// Where a line says it was written.
@@ -45,7 +71,7 @@ pub struct Origin {
 }
 
 /// Hands out the replies of a line. What cannot be read has none.
-pub fn replies(line: &[u8], mut each: impl FnMut(Reply)) {
+pub fn replies(line: &[u8], mut each: impl FnMut(Reply<'_>)) {
     let mut at = if line.starts_with(b"\xef\xbb\xbf") {
         3
     } else {
@@ -83,7 +109,11 @@ pub fn origin(line: &[u8]) -> Origin {
     origin
 }
 
-fn object(line: &[u8], text: Option<&str>, at: usize) -> Result<(Option<Reply>, usize), Bad> {
+fn object<'a>(
+    line: &'a [u8],
+    text: Option<&'a str>,
+    at: usize,
+) -> Result<(Option<Reply<'a>>, usize), Bad> {
     let mut cursor = Cursor::within(line, text, at).hurried();
     let mut reply = Reply::default();
     let mut inner = None;
@@ -110,7 +140,7 @@ fn object(line: &[u8], text: Option<&str>, at: usize) -> Result<(Option<Reply>, 
             "uuid" if reply.head.id.is_none() => {
                 reply.uuid = c.text()?.map(|text| Id::new(&text));
             }
-            "version" => reply.version = c.text()?.map(CompactString::from),
+            "version" => reply.version = c.text()?,
             "isSidechain" => reply.sidechain = c.truth()?,
             "forkedFrom" => reply.forked = c.object(|c, _| c.skip().map(drop))?,
             _ => drop(c.skip()?),

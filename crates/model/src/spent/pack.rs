@@ -91,8 +91,18 @@ impl Spending {
 
     /// Reads it back; `None` if these are not such bytes.
     pub fn unpack(bytes: &[u8]) -> Option<Spending> {
-        let mut input = Input(bytes);
         let mut spending = Spending::default();
+        spending.refill(bytes)?;
+        Some(spending)
+    }
+
+    /// The same in the memory that another one took; `None` leaves nothing that counts.
+    pub fn refill(&mut self, bytes: &[u8]) -> Option<()> {
+        self.messages.clear();
+        self.ids.clear();
+        self.known.clear();
+        (self.models, self.versions) = Default::default();
+        let mut input = Input(bytes);
         let mut texts = [None, None, None];
         for text in &mut texts {
             let is_there = input.number()? == 1;
@@ -100,34 +110,34 @@ impl Spending {
             *text = is_there.then(|| words.to_owned());
         }
         let [cwd, session, agent] = texts;
-        spending.origin = Origin {
+        self.origin = Origin {
             cwd,
             session,
             agent,
         };
-        for names in [&mut spending.models, &mut spending.versions] {
+        for names in [&mut self.models, &mut self.versions] {
             for _ in 0..input.number()? {
                 names.add(input.words()?);
             }
         }
         let has_last = input.number()? == 1;
         let last = unzigzag(input.number()?);
-        spending.last = has_last.then_some(Time(last));
+        self.last = has_last.then_some(Time(last));
         let count = input.number()?;
         // As many as can be in what is left, so that a damaged number takes no memory.
         let room = usize::try_from(count).ok()?.min(input.0.len() / SHORTEST);
-        spending.messages.reserve_exact(room);
-        spending.ids.reserve_exact(room * USUAL_ID);
+        self.messages.reserve_exact(room);
+        self.ids.reserve_exact(room * USUAL_ID);
         for _ in 0..count {
-            let (spent, id) = input.spent(&spending)?;
-            let start = u32::try_from(spending.ids.len()).ok()?;
-            spending.ids.push_str(id);
-            spending.messages.push(Spent {
+            let (spent, id) = input.spent(self)?;
+            let start = u32::try_from(self.ids.len()).ok()?;
+            self.ids.push_str(id);
+            self.messages.push(Spent {
                 id: (start, id.len() as u32),
                 ..spent
             });
         }
-        input.0.is_empty().then_some(spending)
+        input.0.is_empty().then_some(())
     }
 }
 

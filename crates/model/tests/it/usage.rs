@@ -12,7 +12,7 @@ use unspool_model::time::Time;
 use unspool_model::usage::{Terms, Usage};
 use unspool_model::view::usage::group::{Books, Key, Per, Place};
 use unspool_model::view::usage::period;
-use unspool_model::view::usage::{self, Counted, Fate};
+use unspool_model::view::usage::{self, Counted, Fate, Ledger};
 use unspool_testkit::random::Random;
 use unspool_testkit::{corpus, graph, script};
 
@@ -174,9 +174,12 @@ proptest! {
 #[test]
 fn lines_of_one_message_repeat_its_tokens_and_the_most_is_true() {
     let one = file(&[reply("m", 1, ""), reply("m", 7, ""), reply("m", 3, "")]);
-    let counted = usage::count(&[&one]);
+    let counted = Ledger::of(&[&one]).counted;
     assert_eq!(counted.len(), 1);
-    assert_eq!((counted[0].usage.input, counted[0].usage.output), (1, 7));
+    assert_eq!(
+        (counted[0].usage().input, counted[0].usage().output),
+        (1, 7)
+    );
     assert_eq!(counted[0].lines, 3);
 }
 
@@ -187,8 +190,8 @@ fn a_message_counts_once_over_all_files_and_in_the_oldest() {
     let more = reply("c", 7, late).replace("2026-01-05", "2026-01-06");
     let resumed = file(&[reply("a", 5, ""), reply("b", 9, ""), more]);
     for files in [[&first, &resumed], [&resumed, &first]] {
-        let counted = usage::count(&files);
-        let output: u64 = counted.iter().map(|one| one.usage.output).sum();
+        let counted = Ledger::of(&files).counted;
+        let output: u64 = counted.iter().map(|one| one.usage().output).sum();
         assert_eq!((counted.len(), output), (3, 5 + 9 + 7));
         let oldest = files.iter().position(|file| file.messages.len() == 2);
         let in_oldest = counted
@@ -199,13 +202,55 @@ fn a_message_counts_once_over_all_files_and_in_the_oldest() {
 }
 
 #[test]
+fn the_order_in_which_files_are_added_changes_nothing() {
+    let spendings: Vec<Spending> = corpus::files()
+        .iter()
+        .map(|file| spending(&file.bytes()))
+        .collect();
+    let mut order: Vec<usize> = (0..spendings.len()).collect();
+    let told = |order: &[usize]| {
+        let mut ledger = Ledger::default();
+        for &nth in order {
+            ledger.add(nth as u32, &spendings[nth]);
+        }
+        let mut all: Vec<String> = ledger
+            .counted
+            .iter()
+            .map(|one| {
+                let id = spendings[one.file as usize].messages[one.message as usize].clone();
+                let id = spendings[one.file as usize].id(&id).to_owned();
+                let (files, lines) = (one.files, one.lines);
+                let model = ledger.model(one);
+                let (usage, at) = (one.usage(), one.at());
+                format!(
+                    "{id} {} {files} {lines} {usage:?} {at:?} {model:?}",
+                    one.file
+                )
+            })
+            .collect();
+        all.sort_unstable();
+        all
+    };
+    let forwards = told(&order);
+    assert!(forwards.len() > 500);
+    order.reverse();
+    assert_eq!(told(&order), forwards);
+    let mut random = Random::new(7);
+    for _ in 0..5 {
+        let many = order.len() as u64;
+        (0..order.len()).for_each(|at| order.swap(at, random.below(many) as usize));
+        assert_eq!(told(&order), forwards);
+    }
+}
+
+#[test]
 fn a_copy_that_says_it_was_forked_is_never_the_original() {
     let fork = r#","forkedFrom":{"sessionId":"s","messageUuid":"u"}"#;
     let forked = file(&[reply("a", 5, fork)]);
     let later = reply("z", 1, "").replace("2026-01-05", "2026-02-05");
     let original = file(&[reply("a", 5, ""), later]);
-    let counted = usage::count(&[&forked, &original]);
-    let one = counted.iter().find(|one| one.usage.output == 5).unwrap();
+    let counted = Ledger::of(&[&forked, &original]).counted;
+    let one = counted.iter().find(|one| one.usage().output == 5).unwrap();
     assert_eq!((one.file, one.files), (1, 2));
 }
 
@@ -214,8 +259,8 @@ fn a_sub_agents_own_file_comes_before_the_copy_in_its_parent() {
     let parent = file(&[copied("m", 8), copied("lost", 4)]);
     let agent = file(&[reply("m", 2, "")]);
     for files in [[&parent, &agent], [&agent, &parent]] {
-        let counted = usage::count(&files);
-        let mut outputs: Vec<u64> = counted.iter().map(|one| one.usage.output).collect();
+        let counted = Ledger::of(&files).counted;
+        let mut outputs: Vec<u64> = counted.iter().map(|one| one.usage().output).collect();
         outputs.sort_unstable();
         // What is only left as a copy was spent all the same.
         assert_eq!(outputs, [2, 4]);
@@ -231,10 +276,10 @@ fn messages_without_an_id_go_by_their_line() {
     };
     let first = file(&[line("u1"), line("u2")]);
     let copy = file(&[line("u1")]);
-    assert_eq!(usage::count(&[&first, &copy]).len(), 2);
+    assert_eq!(Ledger::of(&[&first, &copy]).counted.len(), 2);
     // Without even that, each line stands for itself.
     let bare = r#"{"type":"assistant","message":{"usage":{"output_tokens":3}}}"#.to_owned();
-    assert_eq!(usage::count(&[&file(&[bare.clone(), bare])]).len(), 2);
+    assert_eq!(Ledger::of(&[&file(&[bare.clone(), bare])]).counted.len(), 2);
 }
 
 #[test]
@@ -245,9 +290,10 @@ fn an_empty_id_names_nothing() {
             .replace("u-m", uuid)
     };
     let files = [&file(&[line("a", 1), line("b", 2)])];
-    let output: u64 = usage::count(&files)
+    let output: u64 = Ledger::of(&files)
+        .counted
         .iter()
-        .map(|one| one.usage.output)
+        .map(|one| one.usage().output)
         .sum();
     assert_eq!(output, 3);
 }
@@ -261,7 +307,7 @@ fn cache_writes_that_one_line_splits_and_another_does_not_count_once() {
     let split =
         r#","cache_creation":{"ephemeral_5m_input_tokens":30,"ephemeral_1h_input_tokens":70}"#;
     for lines in [[line(""), line(split)], [line(split), line("")]] {
-        let usage = usage::count(&[&file(&lines)])[0].usage;
+        let usage = Ledger::of(&[&file(&lines)]).counted[0].usage();
         assert_eq!((usage.cache_write_5m, usage.cache_write_1h), (30, 70));
     }
 }
@@ -274,11 +320,10 @@ fn windows_do_not_move_with_what_is_asked_for() {
         at("b", "2026-01-06T01:30:00.000Z"),
         at("c", "2026-01-06T03:10:00.000Z"),
     ]);
-    let files = [&spending];
-    let (counted, places, zone) = (usage::count(&files), [Place::default()], TimeZone::UTC);
-    let books = Books::new(&files, &places, &counted, Prices::bundled(), &zone);
+    let (ledger, places, zone) = (Ledger::of(&[&spending]), [Place::default()], TimeZone::UTC);
+    let books = Books::new(&ledger, &places, Prices::bundled(), &zone);
     let since = Time::parse("2026-01-06T00:00:00.000Z");
-    let rows = books.group(&[Per::Block], |one| one.at >= since);
+    let rows = books.group(&[Per::Block], |one| one.at() >= since);
     let starts: Vec<String> = rows
         .iter()
         .map(|(keys, sum)| match &keys[0] {
@@ -293,9 +338,9 @@ fn windows_do_not_move_with_what_is_asked_for() {
 fn what_the_client_wrote_itself_counts_nothing() {
     let own = reply("e", 5, "").replace("claude-opus-4-5-20251101", "<synthetic>");
     let files = [&file(&[own, reply("m", 2, "")])];
-    let counted = usage::count(&files);
-    assert_eq!(counted.len(), 1);
-    let fates = usage::fates(&files, &counted);
+    let ledger = Ledger::of(&files);
+    assert_eq!(ledger.counted.len(), 1);
+    let fates = usage::fates(&files, &ledger);
     assert_eq!(
         fates.iter().map(|fate| fate.2).collect::<Vec<_>>(),
         [Fate::Synthetic, Fate::Counted]
@@ -309,8 +354,7 @@ fn every_message_of_every_file_has_one_fate() {
     let resumed = file(&[reply("a", 5, ""), later]);
     let agent = file(&[reply("s", 9, "")]);
     let files = [&first, &resumed, &agent];
-    let counted = usage::count(&files);
-    let fates: Vec<_> = usage::fates(&files, &counted)
+    let fates: Vec<_> = usage::fates(&files, &Ledger::of(&files))
         .iter()
         .map(|fate| fate.2)
         .collect();
@@ -333,8 +377,8 @@ fn output_that_was_never_written_to_the_end_is_a_floor() {
         file(&[line.replace(r#""end_turn""#, stop)])
     };
     let is_floor = |spending: &Spending| {
-        let counted = usage::count(&[spending]);
-        counted[0].floor(&[spending]).is_some()
+        let ledger = Ledger::of(&[spending]);
+        ledger.floor(&ledger.counted[0]).is_some()
     };
     for version in ["1.0.11", "2.0.50", "2.1.11", "2.1.58"] {
         assert!(is_floor(&by(version, "null")), "{version}");
@@ -422,9 +466,10 @@ fn groups_add_up_to_the_total_whatever_they_go_by() {
             project: format!("p{}", nth % 3),
         })
         .collect();
-    let counted = usage::count(&files);
+    let ledger = Ledger::of(&files);
+    let counted = &ledger.counted;
     let zone = TimeZone::UTC;
-    let books = Books::new(&files, &places, &counted, Prices::bundled(), &zone);
+    let books = Books::new(&ledger, &places, Prices::bundled(), &zone);
     let all = |_: &Counted| true;
     let total = books.total(&books.group(&[Per::Day], all));
     assert_eq!(total.messages as usize, counted.len());
@@ -441,10 +486,10 @@ fn groups_add_up_to_the_total_whatever_they_go_by() {
         let usage: Usage = rows.iter().map(|(_, sum)| sum.usage).sum();
         assert_eq!(usage, total.usage, "{per:?}");
         let shaped: u64 = rows.iter().flat_map(|(_, sum)| &sum.shape).sum();
-        let timed = counted.iter().filter(|one| one.at.is_some());
+        let timed = counted.iter().filter(|one| one.at().is_some());
         assert_eq!(
             shaped,
-            timed.map(|one| one.usage.total()).sum::<u64>(),
+            timed.map(|one| one.usage().total()).sum::<u64>(),
             "{per:?}"
         );
     }
@@ -454,11 +499,10 @@ fn groups_add_up_to_the_total_whatever_they_go_by() {
 fn a_cost_is_unknown_if_that_of_one_message_is() {
     let strange = reply("b", 6, "").replace("claude-opus-4-5-20251101", "some-other-model");
     let spending = file(&[reply("a", 5, ""), strange]);
-    let files = [&spending];
-    let counted = usage::count(&files);
+    let ledger = Ledger::of(&[&spending]);
     let places = [Place::default()];
     let zone = TimeZone::UTC;
-    let books = Books::new(&files, &places, &counted, Prices::bundled(), &zone);
+    let books = Books::new(&ledger, &places, Prices::bundled(), &zone);
     let rows = books.group(&[Per::Model], |_| true);
     let cost = |name: &str| {
         let row = rows

@@ -67,7 +67,7 @@ pub fn write(
                 .hint(format!("write more of one: {}", ids.join(", "))),
         );
     }
-    let mut is_member = vec![false; account.counted.len()];
+    let mut is_member = vec![false; account.ledger.counted.len()];
     let members = fitting.iter().flat_map(|(_, sum)| &sum.members);
     members.for_each(|&at| is_member[at as usize] = true);
     let traces = traces(account, &is_member, &fitting);
@@ -93,7 +93,7 @@ pub fn write(
 fn dates(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> String {
     let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
     let dates: BTreeSet<&str> = counted
-        .filter_map(|trace| prices.find(trace.one?.model(&account.files)?))
+        .filter_map(|trace| prices.find(account.ledger.model(trace.one?)?))
         .map(|price| match (price.origin, &*price.date) {
             (Origin::Override, "") => "your own table",
             (_, "") => "an unknown day",
@@ -137,12 +137,12 @@ fn is_named(world: &World, per: &[Per], (keys, _): &Row, wanted: &str) -> bool {
 fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Vec<Trace<'a>> {
     let mut touched = vec![false; account.files.len()];
     let members = rows.iter().flat_map(|(_, sum)| &sum.members);
-    members.for_each(|&at| touched[account.counted[at as usize].file as usize] = true);
+    members.for_each(|&at| touched[account.ledger.counted[at as usize].file as usize] = true);
     let between = |at| {
         let in_row = |(_, sum): &&&Row| sum.first <= at && at <= sum.last;
         rows.iter().any(|row| in_row(&row))
     };
-    let all = usage::fates(&account.files, &account.counted);
+    let all = usage::fates(&account.files, account.ledger);
     let wanted = all
         .into_iter()
         .filter(|&(file, message, fate, of)| match of {
@@ -158,7 +158,7 @@ fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Ve
             file: file as usize,
             message,
             fate,
-            one: of.map(|of| &account.counted[of as usize]),
+            one: of.map(|of| &account.ledger.counted[of as usize]),
         })
         .collect()
 }
@@ -177,7 +177,7 @@ fn rows_out(
         let place = &account.places[trace.file];
         let counts = trace.one.filter(|_| trace.fate == Fate::Counted);
         // Where it counts, with what other files say about it.
-        let usage = counts.map_or(spent.usage, |one| one.usage);
+        let usage = counts.map_or(spent.usage, |one| one.usage());
         let model = spending.model(spent);
         let row = UsageTrace {
             message: spending.id(spent).to_owned(),
@@ -195,12 +195,12 @@ fn rows_out(
             cache_read: usage.cache_read,
             cache_write_5m: usage.cache_write_5m,
             cache_write_1h: usage.cache_write_1h,
-            floor: counts.is_some_and(|one| one.floor(&account.files).is_some()),
+            floor: counts.is_some_and(|one| account.ledger.floor(one).is_some()),
             price: model
                 .and_then(|model| prices.find(model))
                 .map(|price| price.name.clone()),
             cost_usd: counts
-                .and_then(|one| one.cost(&account.files, prices))
+                .and_then(|one| account.ledger.cost(one, prices))
                 .map(|cost| cost.usd()),
         };
         world.ui.row(out, &row)?;
@@ -311,14 +311,14 @@ fn priced(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> Table
     let mut models: BTreeMap<&str, Vec<&Counted>> = BTreeMap::new();
     for one in counted.filter_map(|trace| trace.one) {
         models
-            .entry(one.model(&account.files).unwrap_or("unknown"))
+            .entry(account.ledger.model(one).unwrap_or("unknown"))
             .or_default()
             .push(one);
     }
     for (model, ones) in models {
         let costs: Option<Vec<_>> = ones
             .iter()
-            .map(|one| one.cost(&account.files, prices))
+            .map(|one| account.ledger.cost(one, prices))
             .collect();
         let cost = costs.map(|costs| costs.into_iter().sum::<Cost>());
         let cost = amount::cost(cost.map(Cost::usd));
@@ -350,7 +350,7 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
     let lines: u64 = ones.iter().map(|one| u64::from(one.lines)).sum();
     let floors = ones
         .iter()
-        .filter(|one| one.floor(&account.files).is_some())
+        .filter(|one| account.ledger.floor(one).is_some())
         .count() as u64;
     let once = format!(
         "{} told the tokens of {}; each message counts once, at the most any line says.",

@@ -8,7 +8,7 @@ use unspool_model::price::{Cost, Prices};
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Books, Key, Per, Row, Sum};
 use unspool_model::view::usage::period::WINDOW;
-use unspool_model::view::usage::{self, version_numbers};
+use unspool_model::view::usage::version_numbers;
 use unspool_show::amount;
 use unspool_show::spark::spark;
 use unspool_show::style::{Line, Paint};
@@ -131,7 +131,7 @@ fn name_session(account: &Account<'_>, session: &Option<String>, row: &mut Usage
     };
     row.path = Some(account.sources[at].path.display().to_string());
     row.project = Some(account.places[at].project.clone());
-    if let Some((tokens, limit)) = usage::context(account.files[at]) {
+    if let Some((tokens, limit)) = account.context(at) {
         row.context_tokens = Some(tokens);
         row.context_limit = limit;
     }
@@ -285,7 +285,7 @@ fn session_cells(account: &Account<'_>, session: Option<&str>, is_agent: bool) -
         return [plain(""), plain("")];
     };
     let project = project::project_name(&account.places[at].project);
-    let context = usage::context(account.files[at]).filter(|_| !is_agent);
+    let context = account.context(at).filter(|_| !is_agent);
     let context = context.map_or_else(String::new, |(tokens, limit)| {
         amount::fullness(tokens, limit)
     });
@@ -330,12 +330,12 @@ fn remarks(account: &Account<'_>, books: &Books<'_>, total: &Sum) -> Vec<String>
         total
             .members
             .iter()
-            .map(|&at| &account.counted[at as usize])
+            .map(|&at| &account.ledger.counted[at as usize])
     };
     if total.unpriced > 0 {
         let mut unknown: Vec<&str> = members()
             .filter(|one| books.cost(one).is_none())
-            .map(|one| one.model(&account.files).unwrap_or("no model named"))
+            .map(|one| account.ledger.model(one).unwrap_or("no model named"))
             .collect();
         unknown.sort_unstable();
         unknown.dedup();
@@ -350,7 +350,7 @@ fn remarks(account: &Account<'_>, books: &Books<'_>, total: &Sum) -> Vec<String>
     if total.floors > 0 {
         let mut versions: Vec<&str> = members()
             .filter(|one| books.is_floor(one))
-            .filter_map(|one| one.floor(&account.files))
+            .filter_map(|one| account.ledger.floor(one))
             .collect();
         versions.sort_unstable_by_key(|version| version_numbers(version));
         versions.dedup();

@@ -7,9 +7,8 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
 use super::period::{self, WINDOW};
-use super::{Counted, is_unfinished};
+use super::{Counted, Ledger, is_unfinished};
 use crate::price::{Cost, Price, Prices};
-use crate::spent::Spending;
 use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::Usage;
@@ -96,14 +95,15 @@ pub type Row = (Vec<Key>, Sum);
 ///
 /// Names are given numbers once, so that a message is grouped by comparing numbers.
 pub struct Books<'a> {
-    files: &'a [&'a Spending],
-    counted: &'a [Counted],
+    ledger: &'a Ledger,
     zone: &'a TimeZone,
     names: Tally,
     /// What each file has in common with others.
     tags: Vec<Tags>,
-    /// The price of each name that is a model.
-    prices: HashMap<u32, Option<&'a Price>>,
+    /// The price of each model of the ledger.
+    prices: Vec<Option<&'a Price>>,
+    /// Of each version of the ledger, whether its output may be unfinished.
+    unfinished: Vec<bool>,
 }
 
 /// The numbers of a file's names.
@@ -111,10 +111,6 @@ struct Tags {
     session: i64,
     project: i64,
     agent: i64,
-    /// By the file's own number of the model.
-    models: Vec<u32>,
-    /// By the file's own number of the version: whether its output may be unfinished.
-    unfinished: Vec<bool>,
 }
 
 /// What has no name.
@@ -130,54 +126,38 @@ type Numbers = [i64; 8];
 const STEPS: usize = 12;
 
 impl<'a> Books<'a> {
-    /// The books of these files, at these prices, with days of this zone.
+    /// The books of this ledger, whose files belong to these places, at these prices, with
+    /// days of this zone.
     pub fn new(
-        files: &'a [&'a Spending],
+        ledger: &'a Ledger,
         places: &[Place],
-        counted: &'a [Counted],
         prices: &'a Prices,
         zone: &'a TimeZone,
     ) -> Books<'a> {
         let mut names = Tally::default();
-        let mut found = HashMap::default();
-        let tags = files.iter().zip(places).map(|(file, place)| {
-            let mut number = |name: &Option<String>| {
-                name.as_ref()
-                    .map_or(NONE, |name| i64::from(names.add(name)))
-            };
-            let (session, agent) = (number(&place.session), number(&place.agent));
-            let project = number(&Some(place.project.clone()));
-            let mut model = |name: &str| {
-                let number = names.add(name);
-                found.entry(number).or_insert_with(|| prices.find(name));
-                number
-            };
-            let versions = file.versions.iter();
-            Tags {
-                session,
-                project,
-                agent,
-                models: file.models.iter().map(|(name, _)| model(name)).collect(),
-                unfinished: versions
-                    .map(|(version, _)| is_unfinished(version))
-                    .collect(),
-            }
+        let mut number = |name: Option<&str>| name.map_or(NONE, |name| i64::from(names.add(name)));
+        let tags = places.iter().map(|place| Tags {
+            session: number(place.session.as_deref()),
+            project: number(Some(&place.project)),
+            agent: number(place.agent.as_deref()),
         });
-        let tags = tags.collect();
+        let (models, versions) = (ledger.models.iter(), ledger.versions.iter());
         Books {
-            files,
-            counted,
+            ledger,
             zone,
+            tags: tags.collect(),
             names,
-            tags,
-            prices: found,
+            prices: models.map(|(model, _)| prices.find(model)).collect(),
+            unfinished: versions
+                .map(|(version, _)| is_unfinished(version))
+                .collect(),
         }
     }
 
     /// Sums of the messages that `wanted` lets through, by these keys, in their order.
     pub fn group(&self, per: &[Per], wanted: impl Fn(&Counted) -> bool) -> Vec<Row> {
         let taken: Vec<u32> = (0u32..)
-            .zip(self.counted)
+            .zip(&self.ledger.counted)
             .filter(|(_, one)| wanted(one))
             .map(|(at, _)| at)
             .collect();
@@ -187,9 +167,11 @@ impl<'a> Books<'a> {
         let mut rows: Vec<Row> = Vec::new();
         let mut models: Vec<Vec<u32>> = Vec::new();
         for &at in &taken {
-            let one = &self.counted[at as usize];
+            let one = &self.ledger.counted[at as usize];
             let block = blocks.as_ref().and_then(|blocks| blocks[at as usize]);
-            let moment = one.at.map(|at| (at, self.zone.to_datetime(at.timestamp())));
+            let moment = one
+                .at()
+                .map(|at| (at, self.zone.to_datetime(at.timestamp())));
             let mut numbers = [0; 8];
             for (slot, per) in numbers.iter_mut().zip(per) {
                 *slot = self.number(*per, one, moment, block);
@@ -203,14 +185,16 @@ impl<'a> Books<'a> {
             });
             let step = per.first().and_then(|per| step(*per, moment, block, range));
             self.add(&mut rows[row].1, at, step);
-            if let Some(model) = self.model(one)
+            if let Some(model) = one.model()
                 && !models[row].contains(&model)
             {
                 models[row].push(model);
             }
         }
         for (row, models) in rows.iter_mut().zip(models) {
-            let names = models.iter().map(|model| self.names.get(*model).to_owned());
+            let names = models
+                .iter()
+                .map(|model| self.ledger.models.get(*model).to_owned());
             row.1.models = names.collect();
         }
         rows.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -239,41 +223,32 @@ impl<'a> Books<'a> {
 
     /// What a message costs, if its model has a price for all of it.
     pub fn cost(&self, one: &Counted) -> Option<Cost> {
-        let price = self
-            .model(one)
-            .and_then(|model| *self.prices.get(&model)?)?;
-        price.charge(one.usage, one.terms).ok()
-    }
-
-    /// The number of a message's model.
-    fn model(&self, one: &Counted) -> Option<u32> {
-        let model = one.spent(self.files).model? as usize;
-        self.tags[one.file as usize].models.get(model).copied()
+        let price = self.prices.get(one.model()? as usize).copied().flatten()?;
+        price.charge(one.usage(), one.terms()).ok()
     }
 
     /// Whether the output of a message may be more than was written.
     pub fn is_floor(&self, one: &Counted) -> bool {
-        let version = one.spent(self.files).version.filter(|_| !one.stopped);
-        let unfinished = &self.tags[one.file as usize].unfinished;
-        version.is_some_and(|version| unfinished.get(version as usize) == Some(&true))
+        let version = one.version().filter(|_| !one.stopped());
+        version.is_some_and(|version| self.unfinished.get(version as usize) == Some(&true))
     }
 
     fn add(&self, sum: &mut Sum, at: u32, step: Option<usize>) {
-        let one = &self.counted[at as usize];
+        let one = &self.ledger.counted[at as usize];
         sum.messages += 1;
-        sum.usage += one.usage;
+        sum.usage += one.usage();
         match self.cost(one) {
             Some(cost) => sum.known_cost += cost,
             None => sum.unpriced += 1,
         }
         sum.floors += u64::from(self.is_floor(one));
-        if let Some(time) = one.at {
+        if let Some(time) = one.at() {
             sum.first = Some(sum.first.map_or(time, |first| first.min(time)));
             sum.last = sum.last.max(Some(time));
         }
         if let Some(step) = step {
             sum.shape.resize(STEPS, 0);
-            sum.shape[step.min(STEPS - 1)] += one.usage.total();
+            sum.shape[step.min(STEPS - 1)] += one.usage().total();
         }
         sum.members.push(at);
     }
@@ -296,9 +271,9 @@ impl<'a> Books<'a> {
             Per::Block => block.map_or(NONE, |start| start.0),
             Per::Session => tags.session,
             Per::Project => tags.project,
-            Per::Model => self.model(one).map_or(NONE, i64::from),
+            Per::Model => one.model().map_or(NONE, i64::from),
             Per::Agent => {
-                let inside = one.spent(self.files).marks;
+                let inside = one.marks();
                 match tags.agent {
                     // Old clients wrote sub-agents into the session's own file.
                     NONE if inside.sidechain || inside.copy => INSIDE,
@@ -316,6 +291,7 @@ impl<'a> Books<'a> {
             Per::Session | Per::Project | Per::Model | Per::Agent => Key::Text(match number {
                 NONE => None,
                 INSIDE => Some(String::new()),
+                model if per == Per::Model => Some(self.ledger.models.get(model as u32).to_owned()),
                 number => Some(self.names.get(number as u32).to_owned()),
             }),
         }
@@ -324,7 +300,7 @@ impl<'a> Books<'a> {
     /// The window of each message. Which ones there are depends on all messages, also on
     /// those that nobody asks about.
     fn blocks(&self) -> Vec<Option<Time>> {
-        let times = || self.counted.iter().map(|one| one.at);
+        let times = || self.ledger.counted.iter().map(Counted::at);
         let known: Vec<Time> = times().flatten().collect();
         let mut starts = period::windows(&known).into_iter();
         times()
@@ -333,7 +309,11 @@ impl<'a> Books<'a> {
     }
 
     fn range(&self, taken: &[u32]) -> Option<(Time, Time)> {
-        let times = || taken.iter().filter_map(|&at| self.counted[at as usize].at);
+        let times = || {
+            taken
+                .iter()
+                .filter_map(|&at| self.ledger.counted[at as usize].at())
+        };
         times().min().zip(times().max())
     }
 }

@@ -1,0 +1,310 @@
+//! Every message of all files once.
+//!
+//! Files are added one after the other, in any order, and need not be kept: what remains of
+//! a message is some eighty bytes, so that months of transcripts fit into little memory.
+
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+
+use super::{context, is_unfinished};
+use crate::entry::reply::Origin;
+use crate::price::{Cost, Prices};
+use crate::spent::{Marks, Spending, Spent};
+use crate::tally::Tally;
+use crate::time::Time;
+use crate::usage::{Terms, Usage};
+
+/// A message that counts.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Stands for its id.
+    print: u64,
+    /// In milliseconds; [`NEVER`] if nobody says.
+    at: i64,
+    tokens: [u32; 5],
+    /// The file it counts in: the oldest that holds it.
+    pub file: u32,
+    /// Its place among the messages of that file.
+    pub message: u32,
+    /// How many lines told its tokens, in all files.
+    pub lines: u32,
+    /// How many files hold it.
+    pub files: u16,
+    /// The number of its model in [`Ledger::models`], plus one.
+    model: u16,
+    /// The number of its version in [`Ledger::versions`], plus one.
+    version: u16,
+    searches: u16,
+    flags: u8,
+}
+
+/// The time of a message that has none.
+const NEVER: i64 = i64::MIN;
+
+const COPY: u8 = 1;
+const SIDECHAIN: u8 = 2;
+const FORKED: u8 = 4;
+const STOPPED: u8 = 8;
+const BATCH: u8 = 16;
+const FAST: u8 = 32;
+const US: u8 = 64;
+
+/// What a ledger keeps of a file beside its messages.
+#[derive(Clone, Debug, Default)]
+pub struct FileFacts {
+    /// Where it was written.
+    pub origin: Origin,
+    /// The latest time on a message.
+    pub last: Option<Time>,
+    /// How full its context is, and how large it can be.
+    pub context: Option<(u64, Option<u64>)>,
+}
+
+/// The messages that count.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    /// The messages.
+    pub counted: Vec<Counted>,
+    /// The files, by their number.
+    pub files: Vec<FileFacts>,
+    /// Names of models.
+    pub models: Tally,
+    /// Versions of the client.
+    pub versions: Tally,
+    places: HashTable<u32>,
+}
+
+impl Ledger {
+    /// The messages of these files.
+    pub fn of(files: &[&Spending]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (file, spending) in (0..).zip(files) {
+            ledger.add(file, spending);
+        }
+        ledger
+    }
+
+    /// Adds the messages of the file with this number.
+    ///
+    /// A sub-agent's own file comes before the copy in its parent's progress lines, which
+    /// may hold a placeholder. Among files that hold a message themselves, the tokens are
+    /// the maximum, and it counts in the oldest: the main thread comes before helpers that
+    /// repeat it (a compaction has a file that begins with the conversation), one that does
+    /// not say it was forked before one that does, then the one whose last message is
+    /// earlier, then the order of the files.
+    pub fn add(&mut self, file: u32, spending: &Spending) {
+        let at = file as usize;
+        if self.files.len() <= at {
+            self.files.resize_with(at + 1, FileFacts::default);
+        }
+        self.files[at] = FileFacts {
+            origin: spending.origin.clone(),
+            last: spending.last,
+            context: context(spending),
+        };
+        let models = numbers(&mut self.models, &spending.models);
+        let versions = numbers(&mut self.versions, &spending.versions);
+        let number = |all: &[u16], nth: Option<u32>| {
+            let nth = nth.and_then(|nth| all.get(nth as usize));
+            nth.copied().unwrap_or(0)
+        };
+        for (message, spent) in (0..).zip(&spending.messages) {
+            if spent.marks.synthetic {
+                continue;
+            }
+            let mut new = Counted::new(print(spending.id(spent)), (file, message), spent);
+            new.model = number(&models, spent.model);
+            new.version = number(&versions, spent.version);
+            self.enter(new);
+        }
+    }
+
+    fn enter(&mut self, new: Counted) {
+        let Ledger {
+            counted,
+            files,
+            places,
+            ..
+        } = self;
+        let same = |&at: &u32| counted[at as usize].print == new.print;
+        if let Some(&at) = places.find(new.print, same) {
+            counted[at as usize].meet(new, files);
+            return;
+        }
+        let at = counted.len() as u32;
+        places.insert_unique(new.print, at, |&at| counted[at as usize].print);
+        counted.push(new);
+    }
+
+    /// The number of the message with this id, if it counts.
+    pub fn find(&self, id: &str) -> Option<u32> {
+        let print = print(id);
+        let same = |&at: &u32| self.counted[at as usize].print == print;
+        self.places.find(print, same).copied()
+    }
+
+    /// The model of a message.
+    pub fn model(&self, one: &Counted) -> Option<&str> {
+        one.model().map(|model| self.models.get(model))
+    }
+
+    /// The price of a message, if its model has one.
+    pub fn cost(&self, one: &Counted, prices: &Prices) -> Option<Cost> {
+        let model = self.model(one).unwrap_or_default();
+        prices.cost(model, one.usage(), one.terms())
+    }
+
+    /// The version that wrote a message, if that version may have left its output unfinished.
+    ///
+    /// Up to 2.1.58 lines were written while the message streamed, and what the output came
+    /// to was often never written (2.0.36 to 2.0.42 excepted).
+    pub fn floor(&self, one: &Counted) -> Option<&str> {
+        let version = self.versions.get(one.version().filter(|_| !one.stopped())?);
+        is_unfinished(version).then_some(version)
+    }
+}
+
+impl Counted {
+    fn new(print: u64, (file, message): (u32, u32), spent: &Spent) -> Counted {
+        let flags = [
+            (COPY, spent.marks.copy),
+            (SIDECHAIN, spent.marks.sidechain),
+            (FORKED, spent.marks.forked),
+            (STOPPED, spent.marks.stopped),
+            (BATCH, spent.terms.batch),
+            (FAST, spent.terms.fast),
+            (US, spent.terms.us),
+        ];
+        Counted {
+            print,
+            at: spent.at.map_or(NEVER, |at| at.0),
+            tokens: packed(spent.usage),
+            file,
+            message,
+            lines: spent.lines,
+            files: 1,
+            model: 0,
+            version: 0,
+            searches: u16::try_from(spent.terms.web_searches).unwrap_or(u16::MAX),
+            flags: flags.iter().map(|(bit, is)| bit * u8::from(*is)).sum(),
+        }
+    }
+
+    /// Its tokens: the maximum of all lines in all files.
+    pub fn usage(&self) -> Usage {
+        let [input, output, cache_read, cache_write_5m, cache_write_1h] =
+            self.tokens.map(u64::from);
+        Usage {
+            input,
+            output,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+        }
+    }
+
+    /// What else decides its price.
+    pub fn terms(&self) -> Terms {
+        Terms {
+            web_searches: u32::from(self.searches),
+            batch: self.has(BATCH),
+            fast: self.has(FAST),
+            us: self.has(US),
+        }
+    }
+
+    /// The time of its first line.
+    pub fn at(&self) -> Option<Time> {
+        (self.at != NEVER).then_some(Time(self.at))
+    }
+
+    /// What is true of it.
+    pub fn marks(&self) -> Marks {
+        Marks {
+            copy: self.has(COPY),
+            sidechain: self.has(SIDECHAIN),
+            forked: self.has(FORKED),
+            stopped: self.has(STOPPED),
+            synthetic: false,
+        }
+    }
+
+    /// Whether any line was written when its tokens were known to the end.
+    pub fn stopped(&self) -> bool {
+        self.has(STOPPED)
+    }
+
+    /// The number of its model.
+    pub fn model(&self) -> Option<u32> {
+        self.model.checked_sub(1).map(u32::from)
+    }
+
+    /// The number of the version of the client.
+    pub fn version(&self) -> Option<u32> {
+        self.version.checked_sub(1).map(u32::from)
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// The same message once more.
+    fn meet(&mut self, other: Counted, files: &[FileFacts]) {
+        let both = (
+            self.files.saturating_add(1),
+            self.lines.saturating_add(other.lines),
+        );
+        match (self.has(COPY), other.has(COPY)) {
+            (true, false) => *self = other,
+            (false, true) => {}
+            _ => self.join(&other, files),
+        }
+        (self.files, self.lines) = both;
+    }
+
+    fn join(&mut self, other: &Counted, files: &[FileFacts]) {
+        let age = |one: &Counted| {
+            let last = files[one.file as usize].last;
+            (one.has(SIDECHAIN), one.has(FORKED), last, one.file)
+        };
+        let is_older = age(other) < age(self);
+        let said = (STOPPED | BATCH | FAST | US) & (self.flags | other.flags);
+        let tokens = packed(self.usage().max(other.usage()));
+        let searches = self.searches.max(other.searches);
+        let younger = if is_older {
+            std::mem::replace(self, other.clone())
+        } else {
+            other.clone()
+        };
+        if self.at == NEVER {
+            self.at = younger.at;
+        }
+        self.flags |= said;
+        (self.tokens, self.searches) = (tokens, searches);
+    }
+}
+
+/// Tokens of one message. None has four thousand million.
+fn packed(usage: Usage) -> [u32; 5] {
+    let Usage {
+        input,
+        output,
+        cache_read,
+        cache_write_5m,
+        cache_write_1h,
+    } = usage;
+    [input, output, cache_read, cache_write_5m, cache_write_1h]
+        .map(|count| u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// The numbers, plus one, that the names of a file have among all.
+fn numbers(all: &mut Tally, names: &Tally) -> Vec<u16> {
+    let number = |(name, _): (&str, u32)| u16::try_from(all.add(name) + 1).unwrap_or(0);
+    names.iter().map(number).collect()
+}
+
+/// Stands for an id. That two of a million share one happens once in some ten million times.
+fn print(id: &str) -> u64 {
+    foldhash::quality::FixedState::default().hash_one(id.as_bytes())
+}
