@@ -51,8 +51,11 @@ struct Job {
     mark: Option<Mark>,
 }
 
-/// How many bytes of files are read before what they say is put into the ledger.
-const BATCH: u64 = 128 << 20;
+/// How many bytes are read before what they say is put into the ledger.
+const BYTES: u64 = 64 << 20;
+
+/// The same in files, each of which takes some memory however small it is.
+const FILES: usize = 256;
 
 impl Spendings {
     /// Opens what was kept in a folder of ours.
@@ -92,19 +95,28 @@ impl Spendings {
                 done[nth] = true;
             }
         }
-        let mut jobs = self.jobs(&done);
-        while !jobs.is_empty() {
-            let mut bytes = 0;
-            let fits = |job: &&Job| {
-                bytes += job.end - job.start;
-                bytes <= BATCH
-            };
-            let many = jobs.iter().take_while(fits).count();
-            let later = jobs.split_off(many.max(1));
-            self.work(jobs);
-            jobs = later;
+        let todo: Vec<usize> = (0..done.len()).filter(|&nth| !done[nth]).collect();
+        let mut rest = todo.as_slice();
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(self.batch(rest));
+            self.work(self.jobs(now));
+            rest = later;
         }
         self.forget();
+    }
+
+    /// How many of these files are read before what they say is put into the ledger.
+    fn batch(&self, files: &[usize]) -> usize {
+        let mut bytes = 0;
+        let fits = |nth: &&usize| {
+            let Source { path, stamp, .. } = &self.order[**nth];
+            let mark = self.known.get(path).and_then(|kept| kept.mark);
+            let known = mark.map_or(0, |mark| mark.offset());
+            bytes += stamp.size.saturating_sub(known);
+            bytes <= BYTES
+        };
+        let many = files.iter().take(FILES).take_while(fits).count();
+        many.max(1)
     }
 
     /// Takes in what is written down. What is as it was goes straight into the ledger.
@@ -150,16 +162,18 @@ impl Spendings {
         done.fill(false);
     }
 
-    /// What is to be read.
-    fn jobs(&self, done: &[bool]) -> Vec<Job> {
-        let (known, keeps) = (&self.known, self.keeps || self.facts.is_some());
-        let sources = self.order.iter().enumerate();
-        let sources: Vec<(usize, &Source)> = sources.filter(|(nth, _)| !done[*nth]).collect();
-        let job = |&(nth, source): &(usize, &Source)| {
+    /// What is to be read of these files.
+    fn jobs(&self, files: &[usize]) -> Vec<Job> {
+        let (known, order) = (&self.known, &self.order);
+        let keeps = self.keeps || self.facts.is_some();
+        let job = |&nth: &usize| {
+            let source = &order[nth];
             let mark = known.get(&source.path).and_then(|kept| kept.mark);
             job(nth, source, mark, keeps)
         };
-        each::map(&sources, each::threads(), |_| 0, job)
+        // Only who keeps looks into the files.
+        let threads = if keeps { each::threads() } else { 1 };
+        each::map(files, threads, |_| 0, job)
     }
 
     /// Reads, and keeps what was read.

@@ -1,12 +1,17 @@
 //! Distinct texts in the order they were first met, and how often each was.
 
-use foldhash::HashMap;
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 /// A list of distinct texts with counts; a text is named by its index.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     items: Vec<(Box<str>, u32)>,
-    index: HashMap<Box<str>, u32>,
+    /// The index of each text, so that it is held once.
+    index: HashTable<u32>,
+    hasher: RandomState,
     last: usize,
 }
 
@@ -20,16 +25,25 @@ impl Tally {
             *count += 1;
             return self.last as u32;
         }
-        if let Some(&at) = self.index.get(text) {
-            self.items[at as usize].1 += 1;
-            self.last = at as usize;
-            return at;
-        }
-        let at = self.items.len() as u32;
-        self.items.push((text.into(), 1));
-        self.index.insert(text.into(), at);
+        let at = self.find(text).unwrap_or_else(|| self.enter(text));
+        self.items[at as usize].1 += 1;
         self.last = at as usize;
         at
+    }
+
+    fn enter(&mut self, text: &str) -> u32 {
+        let at = self.items.len() as u32;
+        self.items.push((text.into(), 0));
+        let (items, hasher) = (&self.items, &self.hasher);
+        let hash = |&at: &u32| hasher.hash_one(&*items[at as usize].0);
+        self.index.insert_unique(hash(&at), at, hash);
+        at
+    }
+
+    /// The index of a text that was counted.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        let same = |&at: &u32| &*self.items[at as usize].0 == text;
+        self.index.find(self.hasher.hash_one(text), same).copied()
     }
 
     /// The text with this index; empty if there is none.

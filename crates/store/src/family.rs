@@ -117,11 +117,7 @@ pub fn agents_by_session(found: &Found) -> HashMap<SessionKey<'_>, Vec<&AgentFil
     let mut by_session: HashMap<SessionKey<'_>, Vec<&AgentFile>> = HashMap::new();
     for agent in &found.agents {
         if let Some(session) = &agent.session {
-            let key = (
-                agent.config.as_path(),
-                agent.folder.as_str(),
-                session.as_str(),
-            );
+            let key = (&*agent.config, &*agent.folder, session.as_str());
             by_session.entry(key).or_default().push(agent);
         }
     }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::each;
 use crate::error::{Error, Warning};
@@ -36,10 +37,10 @@ pub struct SessionFile {
     pub path: PathBuf,
     /// Its id: the name of the file.
     pub id: String,
-    /// The name of its folder in `projects`.
-    pub folder: String,
+    /// The name of its folder in `projects`, which all files there share.
+    pub folder: Arc<str>,
     /// The config folder it is in; empty for a file outside of any.
-    pub config: PathBuf,
+    pub config: Arc<Path>,
     /// Its size.
     pub bytes: u64,
     /// When it was last written, in milliseconds since 1970.
@@ -59,10 +60,10 @@ pub struct AgentFile {
     pub id: String,
     /// The session it belongs to, as its folder says; `None` if only its lines know.
     pub session: Option<String>,
-    /// The name of its project's folder.
-    pub folder: String,
+    /// The name of its project's folder, which all files there share.
+    pub folder: Arc<str>,
     /// The config folder it is in; empty for a file outside of any.
-    pub config: PathBuf,
+    pub config: Arc<Path>,
     /// Its size.
     pub bytes: u64,
     /// When it was last written, in milliseconds since 1970.
@@ -162,15 +163,15 @@ impl Found {
 }
 
 /// A project's folder.
-struct Place<'a> {
-    config: &'a Path,
+struct Place {
+    config: Arc<Path>,
     /// The real path of `projects`.
     root: PathBuf,
     dir: PathBuf,
-    folder: String,
+    folder: Arc<str>,
 }
 
-impl Place<'_> {
+impl Place {
     fn walk(&self) -> Found {
         let mut walk = Walk::default();
         walk.project(self);
@@ -184,14 +185,15 @@ struct Walk {
 }
 
 impl Walk {
-    fn projects<'a>(&mut self, config: &'a Path, projects: &Path, root: &Path) -> Vec<Place<'a>> {
+    fn projects(&mut self, config: &Path, projects: &Path, root: &Path) -> Vec<Place> {
+        let config: Arc<Path> = config.into();
         let mut places = Vec::new();
         for entry in self.list(projects) {
             match self.look(&entry, root) {
                 Thing::Folder(dir) => places.push(Place {
-                    config,
+                    config: Arc::clone(&config),
                     root: root.into(),
-                    folder: name(&dir),
+                    folder: name(&dir).into(),
                     dir,
                 }),
                 Thing::Transcript(path, metadata) => {
@@ -203,7 +205,7 @@ impl Walk {
         places
     }
 
-    fn project(&mut self, place: &Place<'_>) {
+    fn project(&mut self, place: &Place) {
         let mut folders = Vec::new();
         for entry in self.list(&place.dir) {
             match self.look(&entry, &place.root) {
@@ -223,7 +225,7 @@ impl Walk {
         }
     }
 
-    fn file(&mut self, place: &Place<'_>, path: PathBuf, metadata: &Metadata) {
+    fn file(&mut self, place: &Place, path: PathBuf, metadata: &Metadata) {
         let id = stem(&path);
         if id.starts_with("agent-") {
             self.agent(place, path, None, metadata);
@@ -232,8 +234,8 @@ impl Walk {
         } else {
             self.found.sessions.push(SessionFile {
                 id,
-                folder: place.folder.clone(),
-                config: place.config.into(),
+                folder: Arc::clone(&place.folder),
+                config: Arc::clone(&place.config),
                 bytes: metadata.len(),
                 modified: open::modified(metadata),
                 stamp: Stamp::of(metadata),
@@ -244,7 +246,7 @@ impl Walk {
     }
 
     /// A folder beside the sessions: usually named after one of them.
-    fn folder(&mut self, place: &Place<'_>, folder: PathBuf, ids: &HashMap<String, usize>) {
+    fn folder(&mut self, place: &Place, folder: PathBuf, ids: &HashMap<String, usize>) {
         let name = name(&folder);
         if name == "subagents" {
             return self.agents(place, &folder, None, DEPTH);
@@ -256,7 +258,7 @@ impl Walk {
         self.agents(place, &inner, Some(&name), DEPTH);
     }
 
-    fn agents(&mut self, place: &Place<'_>, dir: &Path, session: Option<&str>, depth: usize) {
+    fn agents(&mut self, place: &Place, dir: &Path, session: Option<&str>, depth: usize) {
         for entry in self.list(dir) {
             match self.look(&entry, &place.root) {
                 Thing::Folder(dir) if depth > 0 => self.agents(place, &dir, session, depth - 1),
@@ -268,7 +270,7 @@ impl Walk {
         }
     }
 
-    fn agent(&mut self, place: &Place<'_>, path: PathBuf, session: Option<&str>, meta: &Metadata) {
+    fn agent(&mut self, place: &Place, path: PathBuf, session: Option<&str>, meta: &Metadata) {
         let stem = stem(&path);
         let Some(id) = stem.strip_prefix("agent-") else {
             return self.other(path, meta, "not named like a sub-agent");
@@ -283,8 +285,8 @@ impl Walk {
         self.found.agents.push(AgentFile {
             id: id.to_owned(),
             session: session.map(str::to_owned),
-            folder: place.folder.clone(),
-            config: place.config.into(),
+            folder: Arc::clone(&place.folder),
+            config: Arc::clone(&place.config),
             bytes: meta.len(),
             modified: open::modified(meta),
             stamp: Stamp::of(meta),
@@ -435,9 +437,9 @@ pub fn around(path: &Path) -> Found {
         .filter(|dir| !dir.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let root = fs::canonicalize(dir).unwrap_or_else(|_| dir.into());
-    let folder = name(dir);
+    let folder = name(dir).into();
     let mut found = Place {
-        config: &config_of(path),
+        config: config_of(path),
         root,
         dir: dir.into(),
         folder,
@@ -450,22 +452,20 @@ pub fn around(path: &Path) -> Found {
 }
 
 /// The config folder of a transcript that stands where the client puts them.
-fn config_of(path: &Path) -> PathBuf {
+fn config_of(path: &Path) -> Arc<Path> {
     let projects = path
         .parent()
         .and_then(Path::parent)
         .filter(|dir| dir.ends_with("projects"));
-    projects
-        .and_then(Path::parent)
-        .map(PathBuf::from)
-        .unwrap_or_default()
+    let config = projects.and_then(Path::parent);
+    config.unwrap_or(Path::new("")).into()
 }
 
 /// A file that somebody named by its path, wherever it is.
 pub fn single(path: &Path) -> Result<Target, Error> {
     let metadata = open::look(path)?;
     let stem = stem(path);
-    let folder = path.parent().map(name).unwrap_or_default();
+    let folder: Arc<str> = path.parent().map(name).unwrap_or_default().into();
     let (bytes, modified) = (metadata.len(), open::modified(&metadata));
     let stamp = Stamp::of(&metadata);
     if let Some(id) = stem.strip_prefix("agent-") {

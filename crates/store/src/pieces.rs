@@ -43,6 +43,13 @@ impl Piece {
         &self.buffer[..self.len]
     }
 
+    /// Empties it, and gives back what is more than this.
+    pub(crate) fn shrink(&mut self, most: usize) {
+        self.len = 0;
+        self.buffer.truncate(most);
+        self.buffer.shrink_to(most);
+    }
+
     fn add(&mut self, bytes: &[u8]) {
         self.room(bytes.len())[..bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();

@@ -389,6 +389,6 @@ fn project_at_start(file: &SessionFile) -> Option<At> {
     let first = start.session.cwds.iter().next();
     Some(At {
         cwd: first.map(|(cwd, _)| cwd.to_owned()),
-        folder: file.folder.clone(),
+        folder: file.folder.to_string(),
     })
 }

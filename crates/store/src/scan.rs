@@ -26,8 +26,8 @@ pub const PART: u64 = 8 << 20;
 
 const PIECE: usize = 256 << 10;
 
-/// A buffer that one very long line has made larger than this is not kept.
-const KEPT: usize = 4 << 20;
+/// Of a buffer that one very long line has made larger than this, this much is kept.
+const KEPT: usize = 768 << 10;
 
 /// Cuts stretches of files into parts, in order. Each stretch is where to begin, which is
 /// the start of a line, and where the file ended when somebody looked.
@@ -65,9 +65,8 @@ impl Part {
             each(offset, piece.bytes());
             end = offset + piece.bytes().len() as u64;
         }
-        if piece.buffer.len() <= KEPT {
-            BUFFER.set(piece);
-        }
+        piece.shrink(KEPT);
+        BUFFER.set(piece);
         Ok(end)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use memchr::memmem;
 use unspool_model::entry::{self, Entry};
@@ -37,7 +37,7 @@ pub struct Source {
     /// The session it belongs to; empty where nobody knows.
     pub session: String,
     /// The name of its project's folder.
-    pub folder: String,
+    pub folder: Arc<str>,
     /// Its size.
     pub bytes: u64,
     /// When it was last written, in milliseconds since 1970.

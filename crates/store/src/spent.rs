@@ -4,12 +4,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use memchr::memrchr;
-use unspool_model::entry::reply::Origin;
 use unspool_model::spent::Spending;
-use unspool_model::view::usage::FileFacts;
-use unspool_model::view::usage::group::Place;
+use unspool_model::view::usage::Ledger;
+use unspool_model::view::usage::group::{Place, Places};
 
 use crate::error::Error;
 use crate::find::Found;
@@ -28,36 +28,38 @@ pub struct Source {
     pub session: Option<String>,
     /// The sub-agent whose file it is.
     pub agent: Option<String>,
-    /// The name of its project's folder.
-    pub folder: String,
+    /// The name of its project's folder, which all files there share.
+    pub folder: Arc<str>,
 }
 
 /// Every file that may tell tokens: sessions, sub-agents, and also the client's own helpers,
 /// such as those that compact or warm up, since they cost as much.
 pub fn sources(found: Found) -> Vec<Source> {
-    let sessions = found.sessions.into_iter().map(|file| Source {
+    let count = found.sessions.len() + found.agents.len() + found.others.len();
+    let mut all = Vec::with_capacity(count);
+    all.extend(found.sessions.into_iter().map(|file| Source {
         path: file.path,
         stamp: file.stamp,
         session: Some(file.id),
         agent: None,
         folder: file.folder,
-    });
-    let agents = found.agents.into_iter().map(|file| Source {
+    }));
+    all.extend(found.agents.into_iter().map(|file| Source {
         path: file.path,
         stamp: file.stamp,
         session: file.session,
         agent: Some(file.id),
         folder: file.folder,
-    });
+    }));
     let others = found.others.into_iter().filter(|file| file.bytes > 0);
-    let others = others.map(|file| Source {
+    all.extend(others.map(|file| Source {
         stamp: file.stamp,
         session: None,
         agent: agent_of(&file.path),
-        folder: String::new(),
+        folder: Arc::default(),
         path: file.path,
-    });
-    sessions.chain(agents).chain(others).collect()
+    }));
+    all
 }
 
 fn agent_of(path: &Path) -> Option<String> {
@@ -66,32 +68,37 @@ fn agent_of(path: &Path) -> Option<String> {
 }
 
 /// Where each file belongs: as its place says, else as its lines say.
-pub fn places(sources: &[Source], facts: &[FileFacts]) -> Vec<Place> {
-    let mut projects: HashMap<String, String> = HashMap::new();
-    let mut all = Vec::with_capacity(sources.len());
-    let nothing = FileFacts::default();
-    for (nth, source) in sources.iter().enumerate() {
-        let Origin { cwd, session, .. } = &facts.get(nth).unwrap_or(&nothing).origin;
-        let own = cwd.as_deref();
-        let own = own.map_or(source.folder.as_str(), project::project_of);
-        let session = source.session.as_ref().or(session.as_ref());
-        if let (Some(id), None) = (session, &source.agent) {
-            projects.insert(id.clone(), own.to_owned());
-        }
-        all.push(Place {
-            session: session.cloned(),
-            agent: source.agent.clone(),
-            project: own.to_owned(),
-        });
-    }
+pub fn places(sources: &[Source], ledger: &Ledger) -> Places {
+    let own = || {
+        let all = (0..).zip(sources);
+        all.map(|(nth, source)| own_place(source, ledger.origin(nth)))
+    };
+    let sessions = own().filter(|place| place.agent.is_none());
+    let projects: HashMap<&str, &str> = sessions
+        .filter_map(|place| Some((place.session?, place.project)))
+        .collect();
     // A sub-agent may work elsewhere; what it costs, its session's project costs.
-    for place in all.iter_mut().filter(|place| place.agent.is_some()) {
-        let project = place.session.as_ref().and_then(|id| projects.get(id));
-        if let Some(project) = project {
-            place.project.clone_from(project);
-        }
+    let project = |place: Place<'_>| {
+        let id = place.session.filter(|_| place.agent.is_some())?;
+        projects.get(id).copied()
+    };
+    own()
+        .map(|place| Place {
+            project: project(place).unwrap_or(place.project),
+            ..place
+        })
+        .collect()
+}
+
+fn own_place<'a>(
+    source: &'a Source,
+    (cwd, session): (Option<&'a str>, Option<&'a str>),
+) -> Place<'a> {
+    Place {
+        session: source.session.as_deref().or(session),
+        agent: source.agent.as_deref(),
+        project: cwd.map_or(&*source.folder, project::project_of),
     }
-    all
 }
 
 /// What a file says, read from some place on.
@@ -100,7 +107,7 @@ pub struct Gathered {
     /// What its ended lines say.
     pub spending: Spending,
     /// What stands behind the last newline says, if that is a whole line.
-    pub tail: Option<Spending>,
+    pub tail: Option<Box<Spending>>,
     /// Behind the last newline.
     pub end: u64,
 }
@@ -165,7 +172,7 @@ fn gather_part(path: &Path, part: &Part) -> Result<Gathered, Error> {
         if !tail.is_empty() {
             let mut last = Spending::default();
             last.feed(offset + ended as u64, tail);
-            gathered.tail = (!last.is_empty()).then_some(last);
+            gathered.tail = (!last.is_empty()).then(|| Box::new(last));
         }
     });
     read.map_err(|why| Error::io(path, why))?;

@@ -150,11 +150,7 @@ pub fn rows(
     let mut by_session = agents_by_session(found);
     let mut jobs: Vec<(&SessionFile, Vec<&AgentFile>)> = Vec::new();
     for file in &found.sessions {
-        let key = (
-            file.config.as_path(),
-            file.folder.as_str(),
-            file.id.as_str(),
-        );
+        let key = (&*file.config, &*file.folder, file.id.as_str());
         jobs.push((file, by_session.remove(&key).unwrap_or_default()));
     }
     let weight = |(file, agents): &(&SessionFile, Vec<&AgentFile>)| {
@@ -261,17 +257,11 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
     let known: HashSet<(&Path, &str, &str)> = found
         .sessions
         .iter()
-        .map(|file| {
-            (
-                file.config.as_path(),
-                file.folder.as_str(),
-                file.id.as_str(),
-            )
-        })
+        .map(|file| (&*file.config, &*file.folder, file.id.as_str()))
         .collect();
     let lost = found.agents.iter().filter(|agent| {
         let session = agent.session.as_deref().unwrap_or_default();
-        !known.contains(&(agent.config.as_path(), agent.folder.as_str(), session))
+        !known.contains(&(&*agent.config, &*agent.folder, session))
     });
     let lost: Vec<&AgentFile> = lost.collect();
     let reader = Reader {

@@ -12,7 +12,7 @@ use unspool_index::spending::Spendings;
 use unspool_model::price::Prices;
 use unspool_model::spent::Spending;
 use unspool_model::time::Time;
-use unspool_model::view::usage::group::{Books, Per, Place};
+use unspool_model::view::usage::group::{Books, Per, Places};
 use unspool_model::view::usage::{Counted, Ledger};
 use unspool_store::project;
 use unspool_store::spent::{Source, places};
@@ -119,21 +119,21 @@ pub struct Account<'a> {
     /// What each says; nothing unless a row is to be explained.
     pub files: Vec<&'a Spending>,
     /// Where each belongs.
-    pub places: Vec<Place>,
+    pub places: Places,
     /// The messages that count.
     pub ledger: &'a Ledger,
-    /// The file of each session itself.
-    mains: HashMap<String, usize>,
+    /// The file of each session itself; none unless rows are about sessions.
+    mains: HashMap<String, u32>,
 }
 
 impl<'a> Account<'a> {
-    fn of(spendings: &'a Spendings) -> Account<'a> {
+    fn of(spendings: &'a Spendings, per: &[Per]) -> Account<'a> {
         let (sources, ledger) = (spendings.sources(), spendings.ledger());
-        let places = places(sources, &ledger.files);
-        let mains = (0..)
-            .zip(&places)
-            .filter(|(_, place)| place.agent.is_none());
-        let mains = mains.filter_map(|(at, place)| Some((place.session.clone()?, at)));
+        let places = places(sources, ledger);
+        let by_session = per.contains(&Per::Session);
+        let mains = (0..).zip(places.iter()).filter(|_| by_session);
+        let mains = mains.filter(|(_, place)| place.agent.is_none());
+        let mains = mains.filter_map(|(at, place)| Some((place.session?.to_owned(), at)));
         Account {
             mains: mains.collect(),
             sources,
@@ -144,12 +144,12 @@ impl<'a> Account<'a> {
     }
 
     /// How full the context of a session's file is.
-    pub fn context(&self, at: usize) -> Option<(u64, Option<u64>)> {
-        self.ledger.files.get(at)?.context
+    pub fn context(&self, at: u32) -> Option<(u64, Option<u64>)> {
+        self.ledger.files.get(at as usize)?.context
     }
 
     /// The file of a session itself.
-    pub fn main(&self, session: Option<&str>) -> Option<usize> {
+    pub fn main(&self, session: Option<&str>) -> Option<u32> {
         session.and_then(|id| self.mains.get(id).copied())
     }
 
@@ -184,14 +184,14 @@ impl Filter {
         }
     }
 
-    fn lets(&self, one: &Counted, places: &[Place]) -> bool {
+    fn lets(&self, one: &Counted, places: &Places) -> bool {
         let after = self
             .since
             .is_none_or(|since| one.at().is_some_and(|at| at >= since));
         let before = self
             .until
             .is_none_or(|until| one.at().is_some_and(|at| at < until));
-        let project = &places[one.file as usize].project;
+        let project = places.get(one.file).project;
         let fits = self
             .project
             .as_ref()
@@ -219,30 +219,47 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
         for note in spendings.notes() {
             world.ui.warn(&note);
         }
-        let account = Account::of(&spendings);
-        let mut out = Vec::new();
-        let mut remarks = Vec::new();
-        if let Some(row) = &args.explain {
-            explain::write(world, args, &account, &prices, &filter, row, &mut out)?;
-        } else {
-            remarks = report::write(world, args, &account, &prices, &filter, &mut out)?;
+        let account = Account::of(&spendings, &report::keys(args));
+        if !args.live {
+            let mut out = world.ui.out();
+            let remarks = write(world, args, &account, &prices, &filter, &mut out)?;
+            out.flush()?;
+            remarks.iter().for_each(|remark| world.ui.note(remark));
+            return Ok(());
         }
-        if !args.live || out != shown {
-            show(world, args.live, &out)?;
+        let mut out = Vec::new();
+        let remarks = write(world, args, &account, &prices, &filter, &mut out)?;
+        if out != shown {
+            show_again(world, &out)?;
             remarks.iter().for_each(|remark| world.ui.note(remark));
             shown = out;
-        }
-        if !args.live {
-            return Ok(());
         }
         std::thread::sleep(PAUSE);
     }
 }
 
-/// Shows what was found; `--live` in the place of what it showed before.
-fn show(world: &World, live: bool, text: &[u8]) -> Result<(), Failure> {
+/// Writes what was asked for, and says what there is to remark.
+fn write(
+    world: &World,
+    args: &UsageArgs,
+    account: &Account<'_>,
+    prices: &Prices,
+    filter: &Filter,
+    out: &mut dyn Write,
+) -> Result<Vec<String>, Failure> {
+    match &args.explain {
+        Some(row) => {
+            explain::write(world, args, account, prices, filter, row, out)?;
+            Ok(Vec::new())
+        }
+        None => report::write(world, args, account, prices, filter, out),
+    }
+}
+
+/// Shows what `--live` found in the place of what it showed before.
+fn show_again(world: &World, text: &[u8]) -> Result<(), Failure> {
     let mut out = world.ui.out();
-    if live && world.ui.is_terminal() && !world.ui.json {
+    if world.ui.is_terminal() && !world.ui.json {
         // Home, and clear what is below.
         out.write_all(b"\x1b[H\x1b[2J")?;
     }

@@ -10,8 +10,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use rusqlite::{Connection, params};
 use unspool_model::price::Prices;
 use unspool_model::spent::Spending;
-use unspool_model::view::usage::group::Place;
-use unspool_model::view::usage::{Counted, Ledger};
+use unspool_model::view::usage::group::Places;
+use unspool_model::view::usage::{Counted, Fate, Ledger};
 use unspool_store::spent::{Source, places};
 
 use super::rows::{self, Cells};
@@ -27,7 +27,7 @@ impl Tables {
     pub(super) fn count(&mut self, spendings: &Spendings, prices: &Prices) -> Result<bool, Error> {
         let ledger = spendings.ledger();
         let count = Count {
-            places: places(spendings.sources(), &ledger.files),
+            places: places(spendings.sources(), ledger),
             sources: spendings.sources(),
             files: spendings.files(),
             ledger,
@@ -97,43 +97,41 @@ pub fn price_prints<'a>(ledger: &'a Ledger, prices: &Prices) -> HashMap<&'a str,
     models.map(|(model, _)| (model, print(model))).collect()
 }
 
+/// A message that counts, and its id.
+type Message<'a> = (&'a str, &'a Counted);
+
 struct Count<'a> {
     sources: &'a [Source],
     files: Vec<&'a Spending>,
-    places: Vec<Place>,
+    places: Places,
     ledger: &'a Ledger,
     prices: &'a Prices,
 }
 
 impl Count<'_> {
-    fn by_file(&self) -> Vec<Vec<&Counted>> {
-        let mut by_file = vec![Vec::new(); self.sources.len()];
-        for counted in &self.ledger.counted {
-            by_file[counted.file as usize].push(counted);
-        }
-        by_file
+    /// The messages that count in each file, with their ids.
+    fn by_file(&self) -> Vec<Vec<Message<'_>>> {
+        let files = (0..).zip(&self.files);
+        files.map(|(nth, file)| self.of_file(nth, file)).collect()
     }
 
-    fn id(&self, one: &Counted) -> &str {
-        let file = self.files[one.file as usize];
-        let spent = file.messages.get(one.message as usize);
-        spent.map_or("", |spent| file.id(spent))
+    fn of_file<'a>(&'a self, nth: u32, file: &'a Spending) -> Vec<Message<'a>> {
+        let counted = |spent| match self.ledger.fate(nth, file, spent) {
+            (Fate::Counted, Some(at)) => Some((file.id(spent), &self.ledger.counted[at])),
+            _ => None,
+        };
+        file.messages.iter().filter_map(counted).collect()
     }
 
     /// Changes when a row does.
-    fn print(&self, file: usize, counted: &[&Counted], prices: &HashMap<&str, u64>) -> i64 {
+    fn print(&self, file: usize, counted: &[Message<'_>], prices: &HashMap<&str, u64>) -> i64 {
         let mut hasher = DefaultHasher::new();
-        let Place {
-            session,
-            agent,
-            project,
-        } = &self.places[file];
-        (session, agent, project).hash(&mut hasher);
-        for one in counted {
+        self.places.get(file as u32).hash(&mut hasher);
+        for (id, one) in counted {
             let (usage, terms) = (one.usage(), one.terms());
             let model = self.ledger.model(one);
             let price = model.and_then(|model| prices.get(model));
-            (self.id(one), one.at(), price).hash(&mut hasher);
+            (id, one.at(), price).hash(&mut hasher);
             (usage.input, usage.output, usage.cache_read).hash(&mut hasher);
             (usage.cache_write_5m, usage.cache_write_1h).hash(&mut hasher);
             (terms.web_searches, terms.batch, terms.fast, terms.us).hash(&mut hasher);
@@ -142,15 +140,15 @@ impl Count<'_> {
         hasher.finish().cast_signed()
     }
 
-    fn cells(&self, file: usize, counted: &[&Counted]) -> Cells {
+    fn cells(&self, file: usize, counted: &[Message<'_>]) -> Cells {
         let mut cells = Cells::new();
-        let place = &self.places[file];
-        for one in counted {
+        let place = self.places.get(file as u32);
+        for (id, one) in counted {
             cells.extend([
-                place.session.clone().into(),
-                place.agent.clone().into(),
-                place.project.clone().into(),
-                self.id(one).to_owned().into(),
+                place.session.map(str::to_owned).into(),
+                place.agent.map(str::to_owned).into(),
+                place.project.to_owned().into(),
+                (*id).to_owned().into(),
                 self.ledger.model(one).map(str::to_owned).into(),
                 rows::time(one.at()),
             ]);

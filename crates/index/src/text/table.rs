@@ -36,14 +36,14 @@ pub fn places(found: &Found) -> Vec<Place> {
         path: file.path.clone(),
         session: Some(file.id.clone()),
         agent: None,
-        folder: file.folder.clone(),
+        folder: file.folder.to_string(),
         stamp: file.stamp,
     });
     let agents = found.agents.iter().map(|file| Place {
         path: file.path.clone(),
         session: file.session.clone(),
         agent: Some(file.id.clone()),
-        folder: file.folder.clone(),
+        folder: file.folder.to_string(),
         stamp: file.stamp,
     });
     let mut all: Vec<Place> = sessions.chain(agents).collect();

@@ -49,9 +49,9 @@ fn contents(all: &Spendings) -> Vec<(PathBuf, Vec<u8>)> {
 /// What a ledger says, whatever the order in which it was told.
 fn counted(ledger: &Ledger) -> Vec<String> {
     let one = |one: &Counted| {
-        let (file, message, lines) = (one.file, one.message, one.lines);
-        let model = ledger.model(one);
-        format!("{file} {message} {lines} {:?} {model:?}", one.usage())
+        let (file, at, model) = (one.file, one.at(), ledger.model(one));
+        let marks = one.marks();
+        format!("{file} {at:?} {:?} {model:?} {marks:?}", one.usage())
     };
     let mut all: Vec<String> = ledger.counted.iter().map(one).collect();
     all.sort_unstable();

@@ -6,9 +6,11 @@
 
 pub mod group;
 mod ledger;
+mod messages;
 pub mod period;
 
 pub use ledger::{Counted, FileFacts, Ledger};
+pub use messages::Messages;
 
 use crate::spent::{Spending, Spent};
 use crate::usage;
@@ -52,22 +54,16 @@ pub fn version_numbers(version: &str) -> Option<[u32; 3]> {
     Some([next()?, next()?, next()?])
 }
 
-/// What became of every message of all files: the file, its place there, its fate, and the
-/// counted message it belongs to (none for what the client wrote).
+/// What became of every message of all files: the file, its place there, and what
+/// [`Ledger::fate`] says.
 ///
 /// These are the files of which the ledger was made.
 pub fn fates(files: &[&Spending], ledger: &Ledger) -> Vec<(u32, u32, Fate, Option<u32>)> {
     let mut all = Vec::new();
     for (file, spending) in (0u32..).zip(files) {
         for (message, spent) in (0u32..).zip(&spending.messages) {
-            let of = ledger.find(spending.id(spent));
-            let fate = match of.map(|at| &ledger.counted[at as usize]) {
-                _ if spent.marks.synthetic => Fate::Synthetic,
-                Some(one) if (one.file, one.message) == (file, message) => Fate::Counted,
-                Some(one) if spent.marks.copy && !one.marks().copy => Fate::Copy,
-                _ => Fate::Elsewhere,
-            };
-            all.push((file, message, fate, of.filter(|_| fate != Fate::Synthetic)));
+            let (fate, of) = ledger.fate(file, spending, spent);
+            all.push((file, message, fate, of));
         }
     }
     all

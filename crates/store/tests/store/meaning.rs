@@ -100,7 +100,7 @@ fn a_path_means_its_file_wherever_it_is() {
         .unwrap()
         .target;
     assert!(
-        matches!(target, Target::Session(file) if file.folder == "-p" && file.beside.is_some())
+        matches!(target, Target::Session(file) if &*file.folder == "-p" && file.beside.is_some())
     );
     let outside = home.path().join("copy.jsonl");
     std::fs::write(&outside, user("x", "/p", "hi")).unwrap();

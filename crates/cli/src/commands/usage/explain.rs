@@ -38,7 +38,7 @@ pub fn write(
     wanted: &str,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let books = account.books(prices, world);
+    let books = account.books(prices, world).with_members();
     let per = keys(args);
     let rows = books.group(&per, |one| filter.lets(one, &account.places));
     let fitting: Vec<&Row> = rows
@@ -137,7 +137,7 @@ fn is_named(world: &World, per: &[Per], (keys, _): &Row, wanted: &str) -> bool {
 fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Vec<Trace<'a>> {
     let mut touched = vec![false; account.files.len()];
     let members = rows.iter().flat_map(|(_, sum)| &sum.members);
-    members.for_each(|&at| touched[account.ledger.counted[at as usize].file as usize] = true);
+    members.for_each(|&at| touched[account.ledger.counted[at].file as usize] = true);
     let between = |at| {
         let in_row = |(_, sum): &&&Row| sum.first <= at && at <= sum.last;
         rows.iter().any(|row| in_row(&row))
@@ -158,7 +158,7 @@ fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Ve
             file: file as usize,
             message,
             fate,
-            one: of.map(|of| &account.ledger.counted[of as usize]),
+            one: of.map(|of| &account.ledger.counted[of]),
         })
         .collect()
 }
@@ -174,7 +174,7 @@ fn rows_out(
     for (trace, line) in traces.iter().zip(lines) {
         let spending = account.files[trace.file];
         let spent = &spending.messages[trace.message as usize];
-        let place = &account.places[trace.file];
+        let place = account.places.get(trace.file as u32);
         let counts = trace.one.filter(|_| trace.fate == Fate::Counted);
         // Where it counts, with what other files say about it.
         let usage = counts.map_or(spent.usage, |one| one.usage());
@@ -185,8 +185,8 @@ fn rows_out(
             path: account.sources[trace.file].path.display().to_string(),
             line,
             lines: spent.lines,
-            session: place.session.clone(),
-            agent: place.agent.clone(),
+            session: place.session.map(str::to_owned),
+            agent: place.agent.map(str::to_owned),
             at: spent.at.map(|at| at.to_string()),
             model: model.map(str::to_owned),
             version: spending.version(spent).map(str::to_owned),
@@ -347,7 +347,12 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
     let many = |fate: Fate| traces.iter().filter(|trace| trace.fate == fate).count() as u64;
     let counted = traces.iter().filter(|trace| trace.fate == Fate::Counted);
     let ones: Vec<&Counted> = counted.filter_map(|trace| trace.one).collect();
-    let lines: u64 = ones.iter().map(|one| u64::from(one.lines)).sum();
+    let told = traces.iter().filter(|trace| trace.one.is_some());
+    let lines = told.map(|trace| {
+        let spent = &account.files[trace.file].messages[trace.message as usize];
+        u64::from(spent.lines)
+    });
+    let lines: u64 = lines.sum();
     let floors = ones
         .iter()
         .filter(|one| account.ledger.floor(one).is_some())

@@ -8,7 +8,7 @@ use unspool_model::price::{Cost, Prices};
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Books, Key, Per, Row, Sum};
 use unspool_model::view::usage::period::WINDOW;
-use unspool_model::view::usage::version_numbers;
+use unspool_model::view::usage::{Counted, version_numbers};
 use unspool_show::amount;
 use unspool_show::spark::spark;
 use unspool_show::style::{Line, Paint};
@@ -31,7 +31,7 @@ pub fn write(
 ) -> Result<Vec<String>, Failure> {
     let books = account.books(prices, world);
     let per = keys(args);
-    let wanted = |one: &_| filter.lets(one, &account.places);
+    let wanted = |one: &Counted| filter.lets(one, &account.places);
     let mut rows = books.group(&per, wanted);
     if rows.is_empty() {
         return Err(Failure::nothing("no message fits")
@@ -47,7 +47,7 @@ pub fn write(
     }
     let total = books.total(&rows);
     table(world, account, &per, &rows, &total).write(out, &world.ui.style())?;
-    Ok(remarks(account, &books, &total))
+    Ok(remarks(account, &books, &total, wanted))
 }
 
 /// What the rows are told apart by, in the order of the columns.
@@ -129,8 +129,8 @@ fn name_session(account: &Account<'_>, session: &Option<String>, row: &mut Usage
     let Some(at) = account.main(session.as_deref()) else {
         return;
     };
-    row.path = Some(account.sources[at].path.display().to_string());
-    row.project = Some(account.places[at].project.clone());
+    row.path = Some(account.sources[at as usize].path.display().to_string());
+    row.project = Some(account.places.get(at).project.to_owned());
     if let Some((tokens, limit)) = account.context(at) {
         row.context_tokens = Some(tokens);
         row.context_limit = limit;
@@ -284,7 +284,7 @@ fn session_cells(account: &Account<'_>, session: Option<&str>, is_agent: bool) -
     let Some(at) = account.main(session) else {
         return [plain(""), plain("")];
     };
-    let project = project::project_name(&account.places[at].project);
+    let project = project::project_name(account.places.get(at).project);
     let context = account.context(at).filter(|_| !is_agent);
     let context = context.map_or_else(String::new, |(tokens, limit)| {
         amount::fullness(tokens, limit)
@@ -324,14 +324,14 @@ fn numbers(sum: &Sum) -> [String; 6] {
 }
 
 /// What to know about the numbers.
-fn remarks(account: &Account<'_>, books: &Books<'_>, total: &Sum) -> Vec<String> {
+fn remarks(
+    account: &Account<'_>,
+    books: &Books<'_>,
+    total: &Sum,
+    wanted: impl Fn(&Counted) -> bool,
+) -> Vec<String> {
     let mut all = Vec::new();
-    let members = || {
-        total
-            .members
-            .iter()
-            .map(|&at| &account.ledger.counted[at as usize])
-    };
+    let members = || account.ledger.counted.iter().filter(|one| wanted(one));
     if total.unpriced > 0 {
         let mut unknown: Vec<&str> = members()
             .filter(|one| books.cost(one).is_none())

@@ -34,6 +34,16 @@ pub enum Per {
     Agent,
 }
 
+impl Per {
+    /// Whether its groups are stretches of time.
+    fn is_time(self) -> bool {
+        match self {
+            Per::Day | Per::Week | Per::Month | Per::Block => true,
+            Per::Session | Per::Project | Per::Model | Per::Agent => false,
+        }
+    }
+}
+
 /// What the messages of a group have in common. `None`: it is not known.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
@@ -46,14 +56,69 @@ pub enum Key {
 }
 
 /// Where a file belongs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place<'a> {
     /// Its session.
-    pub session: Option<String>,
+    pub session: Option<&'a str>,
     /// The sub-agent whose file it is.
-    pub agent: Option<String>,
+    pub agent: Option<&'a str>,
     /// Its project.
-    pub project: String,
+    pub project: &'a str,
+}
+
+/// Where each file belongs.
+///
+/// Names are given numbers once, so that files share them, and a message is grouped by
+/// comparing numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    names: Tally,
+    files: Vec<Tags>,
+}
+
+/// The numbers of a file's names.
+#[derive(Clone, Debug)]
+struct Tags {
+    session: Option<u32>,
+    agent: Option<u32>,
+    project: u32,
+}
+
+impl Places {
+    /// Adds the place of the next file.
+    pub fn push(&mut self, place: Place<'_>) {
+        let tags = Tags {
+            session: place.session.map(|session| self.names.add(session)),
+            agent: place.agent.map(|agent| self.names.add(agent)),
+            project: self.names.add(place.project),
+        };
+        self.files.push(tags);
+    }
+
+    /// The place of the file with this number.
+    pub fn get(&self, file: u32) -> Place<'_> {
+        let Some(tags) = self.files.get(file as usize) else {
+            return Place::default();
+        };
+        Place {
+            session: tags.session.map(|session| self.names.get(session)),
+            agent: tags.agent.map(|agent| self.names.get(agent)),
+            project: self.names.get(tags.project),
+        }
+    }
+
+    /// The place of each file, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = Place<'_>> {
+        (0..self.files.len() as u32).map(|file| self.get(file))
+    }
+}
+
+impl<'a> FromIterator<Place<'a>> for Places {
+    fn from_iter<I: IntoIterator<Item = Place<'a>>>(all: I) -> Places {
+        let mut places = Places::default();
+        all.into_iter().for_each(|place| places.push(place));
+        places
+    }
 }
 
 /// The sum of a group.
@@ -77,7 +142,7 @@ pub struct Sum {
     pub last: Option<Time>,
     /// Tokens over time, in equal steps of the group's own stretch of time.
     pub shape: Vec<u64>,
-    /// The counted messages, by their number.
+    /// The counted messages, by their number, if [`Books::with_members`].
     pub members: Vec<u32>,
 }
 
@@ -92,25 +157,16 @@ impl Sum {
 pub type Row = (Vec<Key>, Sum);
 
 /// Everything that groups are made of.
-///
-/// Names are given numbers once, so that a message is grouped by comparing numbers.
 pub struct Books<'a> {
     ledger: &'a Ledger,
     zone: &'a TimeZone,
-    names: Tally,
-    /// What each file has in common with others.
-    tags: Vec<Tags>,
+    places: &'a Places,
     /// The price of each model of the ledger.
     prices: Vec<Option<&'a Price>>,
     /// Of each version of the ledger, whether its output may be unfinished.
     unfinished: Vec<bool>,
-}
-
-/// The numbers of a file's names.
-struct Tags {
-    session: i64,
-    project: i64,
-    agent: i64,
+    /// Whether sums name their messages.
+    members: bool,
 }
 
 /// What has no name.
@@ -130,44 +186,45 @@ impl<'a> Books<'a> {
     /// days of this zone.
     pub fn new(
         ledger: &'a Ledger,
-        places: &[Place],
+        places: &'a Places,
         prices: &'a Prices,
         zone: &'a TimeZone,
     ) -> Books<'a> {
-        let mut names = Tally::default();
-        let mut number = |name: Option<&str>| name.map_or(NONE, |name| i64::from(names.add(name)));
-        let tags = places.iter().map(|place| Tags {
-            session: number(place.session.as_deref()),
-            project: number(Some(&place.project)),
-            agent: number(place.agent.as_deref()),
-        });
         let (models, versions) = (ledger.models.iter(), ledger.versions.iter());
         Books {
             ledger,
             zone,
-            tags: tags.collect(),
-            names,
+            places,
             prices: models.map(|(model, _)| prices.find(model)).collect(),
             unfinished: versions
                 .map(|(version, _)| is_unfinished(version))
                 .collect(),
+            members: false,
+        }
+    }
+
+    /// The same, with sums that name their messages.
+    pub fn with_members(self) -> Books<'a> {
+        Books {
+            members: true,
+            ..self
         }
     }
 
     /// Sums of the messages that `wanted` lets through, by these keys, in their order.
     pub fn group(&self, per: &[Per], wanted: impl Fn(&Counted) -> bool) -> Vec<Row> {
-        let taken: Vec<u32> = (0u32..)
-            .zip(&self.ledger.counted)
-            .filter(|(_, one)| wanted(one))
-            .map(|(at, _)| at)
-            .collect();
+        let taken = || {
+            let all = (0u32..).zip(self.ledger.counted.iter());
+            all.filter(|(_, one)| wanted(one))
+        };
         let blocks = per.contains(&Per::Block).then(|| self.blocks());
-        let range = self.range(&taken);
+        let is_name = |per: &&Per| !per.is_time();
+        let named = per.first().filter(is_name);
+        let range = named.and_then(|_| range(taken().filter_map(|(_, one)| one.at())));
         let mut known: HashMap<Numbers, usize> = HashMap::default();
         let mut rows: Vec<Row> = Vec::new();
         let mut models: Vec<Vec<u32>> = Vec::new();
-        for &at in &taken {
-            let one = &self.ledger.counted[at as usize];
+        for (at, one) in taken() {
             let block = blocks.as_ref().and_then(|blocks| blocks[at as usize]);
             let moment = one
                 .at()
@@ -184,7 +241,11 @@ impl<'a> Books<'a> {
                 rows.len() - 1
             });
             let step = per.first().and_then(|per| step(*per, moment, block, range));
-            self.add(&mut rows[row].1, at, step);
+            let sum = &mut rows[row].1;
+            self.add(sum, one, step);
+            if self.members {
+                sum.members.push(at);
+            }
             if let Some(model) = one.model()
                 && !models[row].contains(&model)
             {
@@ -216,7 +277,6 @@ impl<'a> Books<'a> {
                 (one, other) => one.or(other),
             };
             total.last = total.last.max(sum.last);
-            total.members.extend_from_slice(&sum.members);
         }
         total
     }
@@ -233,8 +293,7 @@ impl<'a> Books<'a> {
         version.is_some_and(|version| self.unfinished.get(version as usize) == Some(&true))
     }
 
-    fn add(&self, sum: &mut Sum, at: u32, step: Option<usize>) {
-        let one = &self.ledger.counted[at as usize];
+    fn add(&self, sum: &mut Sum, one: &Counted, step: Option<usize>) {
         sum.messages += 1;
         sum.usage += one.usage();
         match self.cost(one) {
@@ -250,7 +309,6 @@ impl<'a> Books<'a> {
             sum.shape.resize(STEPS, 0);
             sum.shape[step.min(STEPS - 1)] += one.usage().total();
         }
-        sum.members.push(at);
     }
 
     fn number(
@@ -260,7 +318,8 @@ impl<'a> Books<'a> {
         moment: Option<(Time, DateTime)>,
         block: Option<Time>,
     ) -> i64 {
-        let tags = &self.tags[one.file as usize];
+        let tags = &self.places.files[one.file as usize];
+        let name = |number: Option<u32>| number.map_or(NONE, i64::from);
         let day =
             |first: fn(Date) -> Date| moment.map_or(NONE, |(_, local)| packed(first(local.date())));
         match per {
@@ -269,12 +328,12 @@ impl<'a> Books<'a> {
             Per::Month => day(period::month),
             // No message was sent in 1969.
             Per::Block => block.map_or(NONE, |start| start.0),
-            Per::Session => tags.session,
-            Per::Project => tags.project,
-            Per::Model => one.model().map_or(NONE, i64::from),
+            Per::Session => name(tags.session),
+            Per::Project => name(Some(tags.project)),
+            Per::Model => name(one.model()),
             Per::Agent => {
                 let inside = one.marks();
-                match tags.agent {
+                match name(tags.agent) {
                     // Old clients wrote sub-agents into the session's own file.
                     NONE if inside.sidechain || inside.copy => INSIDE,
                     agent => agent,
@@ -292,7 +351,7 @@ impl<'a> Books<'a> {
                 NONE => None,
                 INSIDE => Some(String::new()),
                 model if per == Per::Model => Some(self.ledger.models.get(model as u32).to_owned()),
-                number => Some(self.names.get(number as u32).to_owned()),
+                number => Some(self.places.names.get(number as u32).to_owned()),
             }),
         }
     }
@@ -307,15 +366,14 @@ impl<'a> Books<'a> {
             .map(|time| time.and_then(|_| starts.next()))
             .collect()
     }
+}
 
-    fn range(&self, taken: &[u32]) -> Option<(Time, Time)> {
-        let times = || {
-            taken
-                .iter()
-                .filter_map(|&at| self.ledger.counted[at as usize].at())
-        };
-        times().min().zip(times().max())
-    }
+/// The first and the last of these times.
+fn range(times: impl Iterator<Item = Time>) -> Option<(Time, Time)> {
+    times.fold(None, |range, at| {
+        let (first, last) = range.unwrap_or((at, at));
+        Some((first.min(at), last.max(at)))
+    })
 }
 
 /// In which step of its group's stretch of time a message falls.

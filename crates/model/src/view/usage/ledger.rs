@@ -1,13 +1,14 @@
 //! Every message of all files once.
 //!
 //! Files are added one after the other, in any order, and need not be kept: what remains of
-//! a message is some eighty bytes, so that months of transcripts fit into little memory.
+//! a message is some fifty bytes, so that months of transcripts fit into little memory.
 
 use std::hash::BuildHasher;
 
 use hashbrown::HashTable;
 
-use super::{context, is_unfinished};
+use super::messages::Messages;
+use super::{Fate, context, is_unfinished};
 use crate::entry::reply::Origin;
 use crate::price::{Cost, Prices};
 use crate::spent::{Marks, Spending, Spent};
@@ -25,12 +26,6 @@ pub struct Counted {
     tokens: [u32; 5],
     /// The file it counts in: the oldest that holds it.
     pub file: u32,
-    /// Its place among the messages of that file.
-    pub message: u32,
-    /// How many lines told its tokens, in all files.
-    pub lines: u32,
-    /// How many files hold it.
-    pub files: u16,
     /// The number of its model in [`Ledger::models`], plus one.
     model: u16,
     /// The number of its version in [`Ledger::versions`], plus one.
@@ -53,8 +48,10 @@ const US: u8 = 64;
 /// What a ledger keeps of a file beside its messages.
 #[derive(Clone, Debug, Default)]
 pub struct FileFacts {
-    /// Where it was written.
-    pub origin: Origin,
+    /// The number of the directory it was written in, in [`Ledger::origins`].
+    cwd: Option<u32>,
+    /// The number of the session that its lines name.
+    session: Option<u32>,
     /// The latest time on a message.
     pub last: Option<Time>,
     /// How full its context is, and how large it can be.
@@ -65,13 +62,15 @@ pub struct FileFacts {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// The messages.
-    pub counted: Vec<Counted>,
+    pub counted: Messages,
     /// The files, by their number.
     pub files: Vec<FileFacts>,
     /// Names of models.
     pub models: Tally,
     /// Versions of the client.
     pub versions: Tally,
+    /// Directories and sessions.
+    origins: Tally,
     places: HashTable<u32>,
 }
 
@@ -98,8 +97,11 @@ impl Ledger {
         if self.files.len() <= at {
             self.files.resize_with(at + 1, FileFacts::default);
         }
+        let Origin { cwd, session, .. } = &spending.origin;
+        let (cwd, session) = (cwd.as_deref(), session.as_deref());
         self.files[at] = FileFacts {
-            origin: spending.origin.clone(),
+            cwd: cwd.map(|cwd| self.origins.add(cwd)),
+            session: session.map(|session| self.origins.add(session)),
             last: spending.last,
             context: context(spending),
         };
@@ -109,11 +111,9 @@ impl Ledger {
             let nth = nth.and_then(|nth| all.get(nth as usize));
             nth.copied().unwrap_or(0)
         };
-        for (message, spent) in (0..).zip(&spending.messages) {
-            if spent.marks.synthetic {
-                continue;
-            }
-            let mut new = Counted::new(print(spending.id(spent)), (file, message), spent);
+        let real = |spent: &&Spent| !spent.marks.synthetic;
+        for spent in spending.messages.iter().filter(real) {
+            let mut new = Counted::new(print(spending.id(spent)), file, spent);
             new.model = number(&models, spent.model);
             new.version = number(&versions, spent.version);
             self.enter(new);
@@ -127,21 +127,44 @@ impl Ledger {
             places,
             ..
         } = self;
-        let same = |&at: &u32| counted[at as usize].print == new.print;
+        let same = |&at: &u32| counted[at].print == new.print;
         if let Some(&at) = places.find(new.print, same) {
-            counted[at as usize].meet(new, files);
+            counted[at].meet(new, files);
             return;
         }
         let at = counted.len() as u32;
-        places.insert_unique(new.print, at, |&at| counted[at as usize].print);
+        places.insert_unique(new.print, at, |&at| counted[at].print);
         counted.push(new);
+    }
+
+    /// The directory that a file was written in, and its session, as its lines say.
+    pub fn origin(&self, file: u32) -> (Option<&str>, Option<&str>) {
+        let facts = self.files.get(file as usize);
+        let name = |number: Option<u32>| number.map(|number| self.origins.get(number));
+        facts.map_or((None, None), |facts| (name(facts.cwd), name(facts.session)))
     }
 
     /// The number of the message with this id, if it counts.
     pub fn find(&self, id: &str) -> Option<u32> {
         let print = print(id);
-        let same = |&at: &u32| self.counted[at as usize].print == print;
+        let same = |&at: &u32| self.counted[at].print == print;
         self.places.find(print, same).copied()
+    }
+
+    /// What became of a message of this file, and the number of the counted message it
+    /// belongs to (none for what the client wrote).
+    pub fn fate(&self, file: u32, spending: &Spending, spent: &Spent) -> (Fate, Option<u32>) {
+        if spent.marks.synthetic {
+            return (Fate::Synthetic, None);
+        }
+        let of = self.find(spending.id(spent));
+        let fate = match of.map(|at| &self.counted[at]) {
+            // A file holds a message once itself, and once as a copy.
+            Some(one) if one.file == file && one.has(COPY) == spent.marks.copy => Fate::Counted,
+            Some(one) if spent.marks.copy && !one.has(COPY) => Fate::Copy,
+            _ => Fate::Elsewhere,
+        };
+        (fate, of)
     }
 
     /// The model of a message.
@@ -166,7 +189,7 @@ impl Ledger {
 }
 
 impl Counted {
-    fn new(print: u64, (file, message): (u32, u32), spent: &Spent) -> Counted {
+    fn new(print: u64, file: u32, spent: &Spent) -> Counted {
         let flags = [
             (COPY, spent.marks.copy),
             (SIDECHAIN, spent.marks.sidechain),
@@ -181,9 +204,6 @@ impl Counted {
             at: spent.at.map_or(NEVER, |at| at.0),
             tokens: packed(spent.usage),
             file,
-            message,
-            lines: spent.lines,
-            files: 1,
             model: 0,
             version: 0,
             searches: u16::try_from(spent.terms.web_searches).unwrap_or(u16::MAX),
@@ -251,16 +271,11 @@ impl Counted {
 
     /// The same message once more.
     fn meet(&mut self, other: Counted, files: &[FileFacts]) {
-        let both = (
-            self.files.saturating_add(1),
-            self.lines.saturating_add(other.lines),
-        );
         match (self.has(COPY), other.has(COPY)) {
             (true, false) => *self = other,
             (false, true) => {}
             _ => self.join(&other, files),
         }
-        (self.files, self.lines) = both;
     }
 
     fn join(&mut self, other: &Counted, files: &[FileFacts]) {
