@@ -17,6 +17,7 @@ use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
 use crate::input::{Input, InputKinds};
 use crate::json::{self, Span};
+use crate::secrets::Secrets;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
@@ -210,6 +211,8 @@ pub struct Entry {
     pub trouble: bool,
     /// The line has no `type`; it goes by the role of its message.
     pub untyped: bool,
+    /// Its content stands at the top of the line, in no message.
+    pub content_on_top: bool,
     /// Where the line comes from, if it says: `human`, `task-notification`, `peer` …
     pub origin: Option<Box<str>>,
     /// The message head.
@@ -350,20 +353,64 @@ pub(crate) fn media_note(blocks: &[Block]) -> String {
     }
 }
 
-/// At most `limit` characters.
+/// At most `limit` characters; less where that would cut a secret in two, whose half nobody
+/// could recognise later.
 pub fn clip(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
     match text.char_indices().nth(limit) {
-        Some((end, _)) => text[..end].to_owned(),
+        Some((end, _)) => text[..before_secret(text, end)].to_owned(),
         None => text.to_owned(),
     }
+}
+
+/// Where to cut: here, or at the start of the secret that reaches beyond this.
+fn before_secret(text: &str, end: usize) -> usize {
+    /// Words are shorter, secrets longer.
+    const WORD: usize = 12;
+    /// How much of the text around the cut is looked at.
+    const AROUND: usize = 2048;
+    let bytes = text.as_bytes();
+    let before = bytes[..end].iter().rev();
+    let before = before.take_while(|byte| byte.is_ascii_graphic()).count();
+    let behind = bytes[end..].iter();
+    let behind = behind.take_while(|byte| byte.is_ascii_graphic()).count();
+    if behind == 0 || before + behind < WORD {
+        return end;
+    }
+    let mut start = end.saturating_sub(AROUND);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let mut until = text.len().min(end + AROUND);
+    while !text.is_char_boundary(until) {
+        until -= 1;
+    }
+    let secrets = Secrets::standard().find(&text[start..until]);
+    let ranges = secrets
+        .into_iter()
+        .map(|secret| start + secret.range.start..start + secret.range.end);
+    ranges
+        .filter(|range| range.start < end && range.end > end)
+        .map(|range| range.start)
+        .min()
+        .unwrap_or(end)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_never_cut_in_two() {
+        let token = format!("ghp_{}", "x7Qa9ZpLm2Rt4VbN8cKd3Wf6HsJy1Tg5Ue0i");
+        let text = format!("use {token} now");
+        assert_eq!(clip(&text, 20), "use ");
+        assert_eq!(clip(&text, 44), format!("use {token}"));
+        assert_eq!(clip(&text, 3), "use");
+        assert_eq!(clip(&"a".repeat(300), 200), "a".repeat(200));
+    }
 
     fn only(line: &str) -> Entry {
         let mut decoded = decode(line.as_bytes());

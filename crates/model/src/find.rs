@@ -18,6 +18,7 @@ use regex::bytes::Regex;
 
 use crate::entry::Entry;
 use crate::json;
+use crate::secrets::Secrets;
 use crate::text::{self, ESCAPE, Text, Where};
 
 pub use query::{Bad, Case, Query};
@@ -34,6 +35,8 @@ pub struct Scope {
     pub around: usize,
     /// Show secrets as they are. Matching never minds them.
     pub reveal: bool,
+    /// What is secret, if it is more than the rules everybody uses.
+    pub secrets: Option<Secrets>,
 }
 
 impl Scope {
@@ -48,7 +51,8 @@ impl Scope {
         if self.reveal {
             snippet(text, range, self.around)
         } else {
-            masked_snippet(text, range, self.around)
+            let secrets = self.secrets.as_ref().unwrap_or(Secrets::standard());
+            masked_snippet(secrets, text, range, self.around)
         }
     }
 

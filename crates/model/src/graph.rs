@@ -223,8 +223,22 @@ pub fn live_leaf(session: &Session, links: &Links) -> Option<Index> {
     else {
         return Some(last);
     };
-    let descends = links.ancestors(last).any(|at| at == named);
-    Some(if *explicit || !descends { named } else { last })
+    let descends = !*explicit && leads_to(session, links, named, last);
+    Some(if descends { last } else { named })
+}
+
+/// Whether a line follows another, also through compactions.
+pub(crate) fn leads_to(session: &Session, links: &Links, line: Index, to: Index) -> bool {
+    let mut next = Some(to);
+    let mut left = links.order.len() + 1;
+    while let Some(at) = next.filter(|_| left > 0) {
+        if at == line {
+            return true;
+        }
+        left -= 1;
+        next = links.parent[at as usize].or_else(|| before(session, links, at));
+    }
+    false
 }
 
 /// Marks every record on the live branch: the leaf's ancestors (through compactions), the
@@ -236,7 +250,7 @@ pub fn live(session: &Session, links: &Links) -> Vec<bool> {
         if std::mem::replace(&mut live[at as usize], true) {
             break;
         }
-        next = links.parent[at as usize].or_else(|| logical_parent(session, links, at));
+        next = links.parent[at as usize].or_else(|| before(session, links, at));
     }
     for message in &session.messages {
         if message.records.iter().any(|&at| live[at as usize]) {
@@ -256,10 +270,10 @@ pub fn live(session: &Session, links: &Links) -> Vec<bool> {
 }
 
 /// The line a compaction follows. 2.1.29 names one that it never wrote: then the line before.
-fn logical_parent(session: &Session, links: &Links, at: Index) -> Option<Index> {
+pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Index> {
     let record = &session.records[at as usize];
     let named = session.find(record.logical_parent.as_ref()?);
-    let before = || {
+    let above = || {
         let place = links.order.partition_point(|&line| line < at);
         links.order[..place]
             .iter()
@@ -267,7 +281,7 @@ fn logical_parent(session: &Session, links: &Links, at: Index) -> Option<Index> 
             .copied()
             .find(|&line| session.records[line as usize].thread == record.thread)
     };
-    named.or_else(before).filter(|&parent| parent != at)
+    named.or_else(above).filter(|&parent| parent != at)
 }
 
 /// Progress and notes that hang on a live line are live; so is what follows only them.

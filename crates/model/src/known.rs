@@ -403,6 +403,7 @@ const FIELDS: &[&str] = &[
     "turnOrigin",
     "turnPosition",
     "type",
+    "unspool",
     "upgradeNudge",
     "url",
     "userFeedback",

@@ -25,10 +25,12 @@
 //! [`known`], the only code that knows the format's names), [`session`], [`graph`], [`view`].
 
 pub mod block;
+pub mod edit;
 pub mod entry;
 pub mod fault;
 pub mod find;
 pub mod graph;
+pub mod history;
 pub mod id;
 pub mod input;
 pub mod json;
@@ -41,6 +43,7 @@ pub mod spent;
 pub mod tally;
 pub mod text;
 pub mod time;
+pub mod title;
 pub mod tool;
 pub mod usage;
 pub mod view;

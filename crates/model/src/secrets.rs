@@ -9,7 +9,8 @@
 //! and only from there, so ordinary text costs little more than the pass. Expressions are
 //! compiled when their anchor is first met.
 //!
-//! Texts must be decoded: JSON escapes and terminal codes inside a secret hide it.
+//! A secret may be wrapped: split by terminal codes, escaped as JSON inside a text, or in
+//! base64. The lines that have such wrapping are looked at without it too (`layers`).
 //!
 //! ```
 //! use unspool_model::secrets::Secrets;
@@ -27,6 +28,7 @@ use std::sync::{Arc, OnceLock};
 
 mod anchors;
 mod judge;
+pub(crate) mod layers;
 mod pattern;
 mod rule;
 mod values;
@@ -44,6 +46,8 @@ pub struct Secret<'s> {
     pub range: Range<usize>,
     /// Which rule found it, or the name of the value.
     pub rule: &'s str,
+    /// The secret itself where the text has it in another form: escaped, in base64.
+    pub hidden: Option<Box<str>>,
 }
 
 /// What to look for.
@@ -64,6 +68,8 @@ struct Found<'s> {
     order: usize,
     /// How long what this rule found is, whatever it was joined with.
     size: usize,
+    /// The secret itself where the text has it in another form.
+    hidden: Option<Box<str>>,
 }
 
 impl Secrets {
@@ -104,15 +110,22 @@ impl Secrets {
     /// Where several rules find the same place, the most specific one names it, and the
     /// place covers all they found.
     pub fn find<'s>(&'s self, text: &str) -> Vec<Secret<'s>> {
-        let mut found = self.rules.find(text);
-        if let Some(values) = &self.values {
-            values.find(text, &mut found);
-        }
+        let mut found = self.flat(text);
+        layers::find(self, text, &mut found);
         if found.is_empty() {
             return Vec::new();
         }
         found.retain(|one| !is_masked(text, &one.range));
         settle(text, found)
+    }
+
+    /// What stands in the text as it is, overlaps and all.
+    fn flat<'s>(&'s self, text: &str) -> Vec<Found<'s>> {
+        let mut found = self.rules.find(text);
+        if let Some(values) = &self.values {
+            values.find(text, &mut found);
+        }
+        found
     }
 
     /// Whether there is any.
@@ -241,6 +254,7 @@ fn settle<'s>(text: &str, mut found: Vec<Found<'s>>) -> Vec<Secret<'s>> {
     let secrets = settled.into_iter().map(|one| Secret {
         range: whole(text, one.range),
         rule: one.name,
+        hidden: one.hidden,
     });
     secrets.collect()
 }

@@ -418,7 +418,7 @@ pub const ESCAPE: u8 = 0x1b;
 
 /// The length of the sequence that begins here. All its bytes are ASCII but those of titles
 /// and links, whose end is.
-fn sequence(bytes: &[u8]) -> usize {
+pub(crate) fn sequence(bytes: &[u8]) -> usize {
     let run = |from: usize, low: u8, high: u8| {
         let rest = bytes.get(from..).unwrap_or_default();
         from + rest

@@ -18,6 +18,8 @@ pub struct Request {
     pub method: String,
     /// The path with its query.
     pub path: String,
+    /// Names in lower case, and values.
+    pub headers: Vec<(String, String)>,
     /// The body, or null when it was no JSON.
     pub body: Value,
 }
@@ -27,10 +29,29 @@ impl Request {
     pub fn is_message(&self) -> bool {
         self.method == "POST" && self.path.split('?').next() == Some("/v1/messages")
     }
+
+    /// The value of a header, given in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(header, _)| header == name);
+        found.map(|(_, value)| value.as_str())
+    }
 }
 
-/// What the model says to a request.
-pub type Script = dyn Fn(&Request) -> String + Send + Sync;
+/// What the server does with a request for a message.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// The model says this.
+    Text(String),
+    /// It fails with a status such as `429 Too Many Requests`, headers and a message.
+    Fails(&'static str, Vec<(&'static str, String)>, String),
+    /// It says nothing for so long, then the text.
+    Late(Duration, String),
+    /// It hangs up.
+    HangsUp,
+}
+
+/// What becomes of a request.
+pub type Script = dyn Fn(&Request) -> Reply + Send + Sync;
 
 /// A running server; it stops when dropped.
 pub struct Api {
@@ -55,6 +76,13 @@ impl Api {
     /// Starts a server that answers with the text the script returns.
     pub fn scripted(
         script: impl Fn(&Request) -> String + Send + Sync + 'static,
+    ) -> std::io::Result<Api> {
+        Api::replying(move |request| Reply::Text(script(request)))
+    }
+
+    /// Starts a server that does what the script returns.
+    pub fn replying(
+        script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> std::io::Result<Api> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let addr = listener.local_addr()?;
@@ -139,10 +167,11 @@ fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
     let mut writer = stream;
     while let Some(request) = read_request(&mut reader, &mut writer)? {
-        let response = respond(&request, &*shared.script);
-        let head_only = request.method == "HEAD";
-        shared.record(request);
-        response.write(&mut writer, head_only)?;
+        shared.record(request.clone());
+        let Some(response) = respond(&request, &*shared.script) else {
+            return stream.shutdown(std::net::Shutdown::Both);
+        };
+        response.write(&mut writer, request.method == "HEAD")?;
     }
     Ok(())
 }
@@ -168,7 +197,12 @@ fn read_request(
         read_exactly(reader, headers.length)?
     };
     let body = parse_body(&bytes);
-    Ok(Some(Request { method, path, body }))
+    Ok(Some(Request {
+        method,
+        path,
+        headers: headers.all,
+        body,
+    }))
 }
 
 /// Reads a body even if it holds half a surrogate pair, as old clients send it.
@@ -207,6 +241,7 @@ struct Headers {
     length: usize,
     chunked: bool,
     continues: bool,
+    all: Vec<(String, String)>,
 }
 
 fn read_headers(reader: &mut impl BufRead) -> std::io::Result<Headers> {
@@ -220,7 +255,9 @@ fn read_headers(reader: &mut impl BufRead) -> std::io::Result<Headers> {
             continue;
         };
         let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
+        let name = name.to_ascii_lowercase();
+        headers.all.push((name.clone(), value.to_owned()));
+        match name.as_str() {
             "content-length" => headers.length = value.parse().unwrap_or(0),
             "transfer-encoding" => headers.chunked = value.eq_ignore_ascii_case("chunked"),
             "expect" => headers.continues = true,
@@ -253,6 +290,7 @@ fn read_chunks(reader: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
 struct Response {
     status: &'static str,
     kind: &'static str,
+    headers: Vec<(&'static str, String)>,
     body: String,
 }
 
@@ -261,17 +299,22 @@ impl Response {
         Response {
             status,
             kind: "application/json",
+            headers: Vec::new(),
             body: body.to_string(),
         }
     }
 
     fn write(&self, writer: &mut impl Write, head_only: bool) -> std::io::Result<()> {
-        let head = format!(
-            "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nrequest-id: req_test\r\n\r\n",
+        let mut head = format!(
+            "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nrequest-id: req_test\r\n",
             self.status,
             self.kind,
             self.body.len()
         );
+        for (name, value) in &self.headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += "\r\n";
         writer.write_all(head.as_bytes())?;
         if !head_only {
             writer.write_all(self.body.as_bytes())?;
@@ -280,25 +323,47 @@ impl Response {
     }
 }
 
-fn respond(request: &Request, script: &Script) -> Response {
+/// The answer; `None` to hang up.
+fn respond(request: &Request, script: &Script) -> Option<Response> {
     let path = request.path.split('?').next().unwrap_or_default();
-    match path {
-        "/v1/messages" if request.body["stream"] == true => Response {
-            status: "200 OK",
-            kind: "text/event-stream",
-            body: stream(&request.body["model"], &script(request)),
-        },
-        "/v1/messages" => Response::json(
-            "200 OK",
-            &message(&request.body["model"], &script(request), "end_turn"),
-        ),
+    Some(match path {
+        "/v1/messages" => return reply(request, script(request)),
         "/v1/messages/count_tokens" => Response::json("200 OK", &json!({"input_tokens": 100})),
         "/" => Response::json("200 OK", &json!({})),
         _ => Response::json(
             "404 Not Found",
             &json!({"type": "error", "error": {"type": "not_found_error", "message": path}}),
         ),
-    }
+    })
+}
+
+fn reply(request: &Request, reply: Reply) -> Option<Response> {
+    let model = &request.body["model"];
+    let text = match reply {
+        Reply::Text(text) => text,
+        Reply::Late(wait, text) => {
+            std::thread::sleep(wait);
+            text
+        }
+        Reply::HangsUp => return None,
+        Reply::Fails(status, headers, why) => {
+            let body = json!({"type": "error", "error": {"type": "test_error", "message": why}});
+            return Some(Response {
+                headers,
+                ..Response::json(status, &body)
+            });
+        }
+    };
+    Some(if request.body["stream"] == true {
+        Response {
+            status: "200 OK",
+            kind: "text/event-stream",
+            headers: Vec::new(),
+            body: stream(model, &text),
+        }
+    } else {
+        Response::json("200 OK", &message(model, &text, "end_turn"))
+    })
 }
 
 fn message(model: &Value, text: &str, stop: &str) -> Value {

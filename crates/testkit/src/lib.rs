@@ -11,6 +11,7 @@
 //! - [`corpus`] is what the real client wrote;
 //! - [`validator`] refuses what the Messages API would refuse;
 //! - [`api`] is a scripted Messages API, and [`conformance`] the cases put to real clients;
+//! - [`secrets`] draws tokens of many makers, and what only looks like them;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
 //!   from the world: chance and time.
@@ -23,5 +24,6 @@ pub mod home;
 pub mod moment;
 pub mod random;
 pub mod script;
+pub mod secrets;
 pub mod tree;
 pub mod validator;

@@ -128,6 +128,7 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         paths: args.files,
         around: args.context.min(MOST_CONTEXT),
         reveal: world.reveal,
+        secrets: None,
     };
     let span = span(world, args.since.as_deref(), args.until.as_deref())?;
     let sources = sources(world, args)?;

@@ -199,6 +199,7 @@ impl<'a> Parts<'a> {
             .take()
             .or_else(|| self.role.take())
             .unwrap_or_default();
+        let content_on_top = !self.has_message && !self.content.is_empty();
         if !self.has_message && matches!(&*kind_name, "user" | "assistant") {
             self.blocks = std::mem::take(&mut self.content);
         }
@@ -240,6 +241,7 @@ impl<'a> Parts<'a> {
             api_error: self.api_error,
             trouble: self.trouble || self.nested.trouble,
             untyped,
+            content_on_top,
             origin: self.origin.map(String::into_boxed_str),
             message: self.message,
             blocks: self.blocks,

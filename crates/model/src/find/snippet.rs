@@ -62,12 +62,12 @@ const REACH: usize = 4096;
 
 /// The match at `range` as [`snippet`] has it, with secrets masked. A match inside a secret
 /// becomes the mask.
-pub fn masked_snippet(text: &str, range: Range<usize>, lines: usize) -> Snippet {
+pub fn masked_snippet(secrets: &Secrets, text: &str, range: Range<usize>, lines: usize) -> Snippet {
     let reach = REACH.saturating_add(room(lines).saturating_mul(4));
     let start = text.floor_char_boundary(range.start.saturating_sub(reach));
     let end = text.ceil_char_boundary(range.end.saturating_add(reach).min(text.len()));
     let near = range.start - start..range.end - start;
-    match Secrets::standard().mask_around(&text[start..end], near) {
+    match secrets.mask_around(&text[start..end], near) {
         Some((masked, range)) => snippet(&masked, range, lines),
         None => snippet(text, range, lines),
     }

@@ -17,6 +17,8 @@ pub(super) struct Anchors {
     /// The anchors of each number that is set, by number: which, and how far behind the
     /// anchor's start the three bytes are.
     places: Vec<(u16, usize, usize)>,
+    /// Where the anchors of each number begin in that list.
+    starts: Box<[u16; (1 << BITS) + 1]>,
 }
 
 impl Anchors {
@@ -34,10 +36,22 @@ impl Anchors {
             places.push((number, which, offset));
         }
         places.sort_unstable();
+        let mut starts = Box::new([0; (1 << BITS) + 1]);
+        let mut below = 0;
+        for (number, start) in starts.iter_mut().enumerate() {
+            while places
+                .get(below)
+                .is_some_and(|place| usize::from(place.0) < number)
+            {
+                below += 1;
+            }
+            *start = below as u16;
+        }
         Anchors {
             list,
             table,
             places,
+            starts,
         }
     }
 
@@ -73,11 +87,9 @@ impl Anchors {
             return;
         };
         let number = number(u32::from_le_bytes([three[0], three[1], three[2], 0]));
-        let first = self.places.partition_point(|place| place.0 < number);
-        for (_, which, offset) in self.places[first..]
-            .iter()
-            .take_while(|place| place.0 == number)
-        {
+        let number = usize::from(number) & ((1 << BITS) - 1);
+        let here = usize::from(self.starts[number])..usize::from(self.starts[number + 1]);
+        for (_, which, offset) in &self.places[here] {
             let anchor = &self.list[*which];
             let Some(start) = at.checked_sub(*offset) else {
                 continue;

@@ -154,6 +154,7 @@ impl Rules {
         let range = judge::is_secret(rule, &self.doubts, text, &hit)?;
         Some(Found {
             size: range.len(),
+            hidden: None,
             range,
             name: &rule.id,
             level: rule.level,

@@ -38,6 +38,7 @@ impl Values {
             found.push(Found {
                 range: hit.range(),
                 size: hit.len(),
+                hidden: None,
                 name: &self.pairs[order].0,
                 level: Level::Value,
                 order,

@@ -17,6 +17,7 @@ mod walk;
 
 use crate::block::BlockKind;
 use crate::entry::Kind;
+use crate::graph;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Session};
@@ -157,7 +158,20 @@ pub enum Outcome {
 pub fn outcome(session: &Session, profile: Profile) -> Outcome {
     match profile {
         Profile::Strict => own::chain(session),
-        client => client::chain(session, &client.rules()),
+        client => client::chain(session, &client.rules(), None),
+    }
+}
+
+/// The lines that the client of `profile` would build its messages from if the conversation
+/// went on from `leaf`.
+pub(crate) fn lines_from(session: &Session, profile: Profile, leaf: Index) -> Vec<Index> {
+    let outcome = match profile {
+        Profile::Strict => own::from(session, &graph::links(session), leaf),
+        client => client::chain(session, &client.rules(), Some(leaf)),
+    };
+    match outcome {
+        Outcome::Lines(lines) => lines,
+        Outcome::None | Outcome::Hangs => Vec::new(),
     }
 }
 

@@ -192,3 +192,29 @@ fn a_message_in_two_files_counts_once() {
         main.usage()
     );
 }
+
+#[test]
+fn a_leaf_named_before_a_compaction_does_not_take_the_conversation_back() {
+    let boundary = r#","logicalParentUuid":"b","content":"Conversation compacted","compactMetadata":{"trigger":"auto","preTokens":9}"#;
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        answer("b", "a", "10:00:01"),
+        last_prompt("b", false),
+        system("c", "", "10:00:02", "compact_boundary", boundary),
+        say("d", "c", "10:00:03"),
+    ]);
+    for profile in [Profile::V2_1_200, Profile::V2_1_325, Profile::Strict] {
+        assert_eq!(live(&read, profile), ["c", "d"], "{profile:?}");
+    }
+}
+
+#[test]
+fn a_call_that_runs_at_the_api_needs_no_result_of_a_tool() {
+    let searched = r#"[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}},{"type":"web_search_tool_result","tool_use_id":"s1","content":[]}]"#;
+    let read = read(&[
+        say("a", "", "10:00:00"),
+        reply("b", "a", "10:00:01", "m", searched),
+        say("c", "b", "10:00:02"),
+    ]);
+    assert_eq!(check::faults(&read.session), []);
+}

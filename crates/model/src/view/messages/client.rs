@@ -16,7 +16,7 @@ use crate::view::messages::walk::Walk;
 use crate::view::messages::{Outcome, own};
 use crate::view::profile::{Circle, Leaf, NullLine, Preserved, Rules, Siblings};
 
-pub(super) fn chain(session: &Session, rules: &Rules) -> Outcome {
+pub(super) fn chain(session: &Session, rules: &Rules, leaf: Option<Index>) -> Outcome {
     let null = null_line(session);
     if null.is_some() && rules.null_line == NullLine::Fails {
         return Outcome::None;
@@ -26,7 +26,7 @@ pub(super) fn chain(session: &Session, rules: &Rules) -> Outcome {
     if rules.needs_result_times && lines.has_timeless_result() {
         return Outcome::None;
     }
-    match lines.leaf() {
+    match leaf.or_else(|| lines.leaf()) {
         Some(leaf) => lines.from(leaf),
         None if rules.starts_empty => Outcome::Lines(Vec::new()),
         None => Outcome::None,

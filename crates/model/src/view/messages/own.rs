@@ -10,9 +10,14 @@ use crate::view::messages::Outcome;
 
 pub(super) fn chain(session: &Session) -> Outcome {
     let links = graph::links(session);
-    let Some(leaf) = graph::live_leaf(session, &links) else {
-        return Outcome::None;
-    };
+    match graph::live_leaf(session, &links) {
+        Some(leaf) => from(session, &links, leaf),
+        None => Outcome::None,
+    }
+}
+
+/// What is read when the conversation goes on from `leaf`.
+pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
     let mut lines = Vec::new();
     let mut said = false;
     let mut next = Some(leaf);
@@ -42,8 +47,8 @@ pub(super) fn chain(session: &Session) -> Outcome {
         }
     }
     lines.reverse();
-    preserve(session, &links, &mut lines);
-    Outcome::Lines(with_siblings(session, &links, lines))
+    preserve(session, links, &mut lines);
+    Outcome::Lines(with_siblings(session, links, lines))
 }
 
 /// Whether the walk ends here: everything before was summarised.

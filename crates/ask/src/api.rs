@@ -1,0 +1,268 @@
+//! The Messages API.
+
+use std::sync::Once;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::StatusCode;
+use reqwest::blocking::{Client, Response};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use serde_json::{Value, json};
+
+use crate::{Provider, Question, Refusal, Said, Stopped};
+
+/// What gives access, and which variable it is from.
+#[derive(Clone)]
+pub enum Access {
+    /// `ANTHROPIC_API_KEY`.
+    Key(String),
+    /// `ANTHROPIC_AUTH_TOKEN`.
+    Token(String),
+}
+
+// Written by hand, so that no log ever holds a key.
+impl std::fmt::Debug for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.variable())
+    }
+}
+
+impl Access {
+    /// What the variables of the environment give; the key goes before the token.
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Access> {
+        let set = |name: &str| {
+            let value = variable(name)?.trim().to_owned();
+            Some(value).filter(|value| !value.is_empty())
+        };
+        let key = set(KEY).map(Access::Key);
+        key.or_else(|| set(TOKEN).map(Access::Token))
+    }
+
+    /// The variable it is from.
+    pub fn variable(&self) -> &'static str {
+        match self {
+            Access::Key(_) => KEY,
+            Access::Token(_) => TOKEN,
+        }
+    }
+
+    fn header(&self) -> (HeaderName, String) {
+        match self {
+            Access::Key(key) => (HeaderName::from_static("x-api-key"), key.clone()),
+            Access::Token(token) => (reqwest::header::AUTHORIZATION, format!("Bearer {token}")),
+        }
+    }
+}
+
+const KEY: &str = "ANTHROPIC_API_KEY";
+const TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+const BASE: &str = "ANTHROPIC_BASE_URL";
+const VERSION: &str = "2023-06-01";
+
+/// A model behind the Messages API.
+#[derive(Clone, Debug)]
+pub struct Api {
+    client: Client,
+    address: String,
+    model: String,
+    variable: &'static str,
+}
+
+impl Api {
+    /// Where the API is unless somebody says otherwise.
+    pub const BASE: &str = "https://api.anthropic.com";
+
+    /// A model at an address such as [`Api::BASE`].
+    pub fn new(base: &str, access: &Access, model: &str) -> Result<Api, Stopped> {
+        static PROVIDER: Once = Once::new();
+        // Fails only if somebody installed one before, which is as good.
+        PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+        let (name, value) = access.header();
+        let mut value = HeaderValue::from_str(&value).map_err(|_| Stopped {
+            why: format!("{} holds characters that no key has", access.variable()),
+            hint: "set it again, without quotes and line breaks".to_owned(),
+        })?;
+        value.set_sensitive(true);
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value);
+        headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+        let client = Client::builder()
+            .user_agent(concat!("unspool/", env!("CARGO_PKG_VERSION")))
+            .default_headers(headers)
+            // A key goes where it was sent, and nowhere else.
+            .redirect(Policy::none())
+            .build();
+        let client = client.map_err(|error| Stopped {
+            why: format!("no connection can be made: {}", causes(&error)),
+            hint: "see whether this system has its certificates".to_owned(),
+        })?;
+        let address = format!("{}/v1/messages", base.trim().trim_end_matches('/'));
+        match reqwest::Url::parse(&address) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => {}
+            _ => return Err(bad_base(base)),
+        }
+        Ok(Api {
+            client,
+            address,
+            model: model.to_owned(),
+            variable: access.variable(),
+        })
+    }
+
+    fn refused(&self, status: StatusCode, why: String, after: Option<Duration>) -> Refusal {
+        let code = status.as_u16();
+        let variable = self.variable;
+        let stop = |why: String, hint: String| Refusal::Stop(Stopped { why, hint });
+        match code {
+            401 | 403 => stop(
+                format!("the API does not accept {variable} ({code}): {why}"),
+                format!(
+                    "set {variable} to a key that is valid, or name a command with `--with CMD`"
+                ),
+            ),
+            404 => stop(
+                format!("the API does not know `{}` ({code}): {why}", self.model),
+                format!("name another model with `--model`, and see whether {BASE} is right"),
+            ),
+            413 => Refusal::Never(format!("too large for the API: {why}")),
+            408 | 409 | 425 | 429 | 500.. => Refusal::Later {
+                why: format!("the API answered {code}: {why}"),
+                after,
+            },
+            400..500 => stop(
+                format!("the API refused the request ({code}): {why}"),
+                format!("see whether {variable} may use `{}`", self.model),
+            ),
+            _ => stop(
+                format!("the API answered {code}"),
+                format!("see whether {BASE} is right"),
+            ),
+        }
+    }
+}
+
+impl Provider for Api {
+    fn ask(&self, question: &Question, timeout: Duration) -> Result<Said, Refusal> {
+        let body = json!({
+            "model": self.model,
+            "max_tokens": question.limit,
+            "messages": [{"role": "user", "content": question.text}],
+        });
+        let sent = self.client.post(&self.address).timeout(timeout).json(&body);
+        let failed = |error: reqwest::Error| Refusal::Later {
+            why: match error.is_timeout() {
+                true => format!("no answer within {:.0} s", timeout.as_secs_f64()),
+                false => causes(&error.without_url()),
+            },
+            after: None,
+        };
+        let response = sent.send().map_err(failed)?;
+        let (status, after) = (response.status(), after(&response));
+        let bytes = response.bytes().map_err(failed)?;
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if status != StatusCode::OK {
+            let why = body["error"]["message"]
+                .as_str()
+                .unwrap_or("no reason given");
+            return Err(self.refused(status, why.to_owned(), after));
+        }
+        read(&body).ok_or_else(|| Refusal::Later {
+            why: "the API answered something that is no message".to_owned(),
+            after: None,
+        })
+    }
+}
+
+fn bad_base(base: &str) -> Stopped {
+    Stopped {
+        why: format!("`{base}` is no address"),
+        hint: format!("set {BASE} to one such as {}, or leave it out", Api::BASE),
+    }
+}
+
+/// The words of a message, and what they took.
+fn read(message: &Value) -> Option<Said> {
+    let blocks = message["content"].as_array()?;
+    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+    let usage = &message["usage"];
+    let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+    Some(Said {
+        text: texts.collect(),
+        input: count("input_tokens")
+            + count("cache_creation_input_tokens")
+            + count("cache_read_input_tokens"),
+        output: count("output_tokens"),
+    })
+}
+
+/// How long the API asks to be left alone: so many seconds, or until a time.
+fn after(response: &Response) -> Option<Duration> {
+    let header = |name| response.headers().get(name)?.to_str().ok();
+    let milliseconds = header(HeaderName::from_static("retry-after-ms"));
+    if let Some(milliseconds) = milliseconds.and_then(|it| it.trim().parse().ok()) {
+        return Some(Duration::from_millis(milliseconds));
+    }
+    let text = header(RETRY_AFTER)?.trim();
+    let seconds = text.parse::<f64>().ok().map(|it| it.clamp(0.0, 1e6));
+    seconds
+        .map(Duration::from_secs_f64)
+        .or_else(|| until(text, Timestamp::now()))
+}
+
+fn until(text: &str, now: Timestamp) -> Option<Duration> {
+    let then = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    let seconds = then.as_second() - now.as_second();
+    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
+}
+
+/// An error with all that led to it: the first alone says little.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        words += &format!(": {cause}");
+        next = cause.source();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_before_a_token_and_empty_ones_do_not_count() {
+        let access = |key: &'static str, token: &'static str| {
+            let variable = move |name: &str| match name {
+                "ANTHROPIC_API_KEY" => Some(key.to_owned()),
+                "ANTHROPIC_AUTH_TOKEN" => Some(token.to_owned()),
+                _ => None,
+            };
+            Access::from_variables(variable).map(|access| format!("{access:?}"))
+        };
+        assert_eq!(access("k", "t").as_deref(), Some("ANTHROPIC_API_KEY"));
+        assert_eq!(access(" ", "t").as_deref(), Some("ANTHROPIC_AUTH_TOKEN"));
+        assert_eq!(access("", ""), None);
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_named() {
+        let access = Access::Key("k".into());
+        for base in ["", "ftp://x", "not an address"] {
+            let error = Api::new(base, &access, "m").unwrap_err();
+            assert!(error.why.contains(&format!("`{base}`")), "{}", error.why);
+        }
+        let error = Api::new(Api::BASE, &Access::Token("a\nb".into()), "m").unwrap_err();
+        assert!(error.why.contains("ANTHROPIC_AUTH_TOKEN"), "{}", error.why);
+    }
+
+    #[test]
+    fn a_time_to_come_back_may_be_a_date() {
+        let now: Timestamp = "2026-01-05T10:00:00Z".parse().unwrap();
+        let wait = |text: &str| until(text, now).map(|wait| wait.as_secs());
+        assert_eq!(wait("Mon, 05 Jan 2026 10:00:07 GMT"), Some(7));
+        assert_eq!(wait("Mon, 05 Jan 2026 09:00:00 GMT"), Some(0));
+        assert_eq!(wait("soon"), None);
+    }
+}

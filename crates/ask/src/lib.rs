@@ -1,0 +1,57 @@
+//! Asks a model for text: the Messages API, or any command.
+//!
+//! Many questions at once, each tried several times, the answers in the order of the
+//! questions. What is asked and what counts as an answer is the caller's business; this crate
+//! knows nothing about sessions, keeps nothing on disk and prints nothing.
+
+mod api;
+mod many;
+mod shell;
+
+pub use api::{Access, Api};
+pub use many::{Patience, Question, ask};
+pub use shell::Shell;
+
+use std::time::Duration;
+
+/// Somebody who can be asked.
+pub trait Provider: Sync {
+    /// Asks one question and waits for the answer, but no longer than this.
+    fn ask(&self, question: &Question, timeout: Duration) -> Result<Said, Refusal>;
+}
+
+/// What was answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The words.
+    pub text: String,
+    /// Tokens that were read, as far as it is told.
+    pub input: u64,
+    /// Tokens that were written, as far as it is told.
+    pub output: u64,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It may work later, not before this time has passed if one is given.
+    Later {
+        /// What went wrong.
+        why: String,
+        /// How long to wait.
+        after: Option<Duration>,
+    },
+    /// This question will not be answered.
+    Never(String),
+    /// No question will be answered.
+    Stop(Stopped),
+}
+
+/// Why nobody need be asked any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// What went wrong.
+    pub why: String,
+    /// What to do about it.
+    pub hint: String,
+}

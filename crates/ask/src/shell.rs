@@ -1,0 +1,214 @@
+//! Any command: the question on its standard input, the answer on its standard output.
+
+use std::io::{Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::{Provider, Question, Refusal, Said, Stopped};
+
+mod group;
+
+/// A command line for the shell.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    line: String,
+}
+
+/// Whoever says more than this does not answer.
+const MOST: u64 = 16 << 20;
+
+/// How long to pause when a command failed: it may have asked somebody far away.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often to look whether a command is over.
+const STEP: Duration = Duration::from_millis(5);
+
+impl Shell {
+    /// A provider that runs this line. Call it before any thread is started: from now on the
+    /// commands that run end when a person interrupts the program.
+    pub fn new(line: impl Into<String>) -> Shell {
+        group::end_with_us();
+        Shell { line: line.into() }
+    }
+
+    fn command(&self) -> Command {
+        let (shell, flag) = if cfg!(windows) {
+            ("cmd", "/C")
+        } else {
+            ("sh", "-c")
+        };
+        let mut command = Command::new(shell);
+        command.arg(flag).arg(&self.line);
+        // In a group of its own, so that all it starts can be ended with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// What the end of a command means.
+    fn judge(&self, status: ExitStatus, said: Vec<u8>, noise: &[u8]) -> Result<Said, Refusal> {
+        if status.success() {
+            return match String::from_utf8(said) {
+                Ok(text) => Ok(Said {
+                    text,
+                    ..Said::default()
+                }),
+                Err(_) => Err(later("the command's answer is no text".to_owned())),
+            };
+        }
+        let noise = String::from_utf8_lossy(noise);
+        let last = noise.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
+        match status.code() {
+            // What shells say of a command that is not there or cannot be run.
+            Some(126 | 127) => Err(Refusal::Stop(Stopped {
+                why: format!("the command `{}` cannot be run{last}", self.line),
+                hint: "try it in a shell: it gets the request on its standard input".to_owned(),
+            })),
+            Some(code) => Err(later(format!("the command ended with {code}{last}"))),
+            None => Err(later(format!("the command was killed{last}"))),
+        }
+    }
+}
+
+impl Provider for Shell {
+    fn ask(&self, question: &Question, timeout: Duration) -> Result<Said, Refusal> {
+        let until = Instant::now() + timeout;
+        let child = group::spawn(&mut self.command());
+        let mut child = child.map_err(|error| {
+            Refusal::Stop(Stopped {
+                why: format!("the shell cannot be started: {error}"),
+                hint: "see whether `sh` is there".to_owned(),
+            })
+        })?;
+        let group = group::Group::enter(child.id());
+        write(&mut child, question.text.clone());
+        let said = read(child.stdout.take());
+        let noise = read(child.stderr.take());
+        let ended = await_end(&group, &mut child, &said, until);
+        let Some((status, said)) = ended else {
+            group.kill(&mut child);
+            let why = format!("no answer within {:.0} s", timeout.as_secs_f64());
+            return Err(later(why));
+        };
+        // Something it left behind may hold its standard error open.
+        let noise = noise.recv_timeout(PAUSE).unwrap_or_default();
+        self.judge(status, said, &noise)
+    }
+}
+
+fn later(why: String) -> Refusal {
+    Refusal::Later {
+        why,
+        after: Some(PAUSE),
+    }
+}
+
+/// Waits until the command has said all it has to say and is over.
+fn await_end(
+    group: &group::Group,
+    child: &mut Child,
+    said: &Receiver<Vec<u8>>,
+    until: Instant,
+) -> Option<(ExitStatus, Vec<u8>)> {
+    let left = || until.checked_duration_since(Instant::now());
+    let said = said.recv_timeout(left()?).ok()?;
+    loop {
+        if let Some(status) = group.ended(child) {
+            return Some((status, said));
+        }
+        thread::sleep(left()?.min(STEP));
+    }
+}
+
+/// Writes on a thread of its own: a command may answer before it has read everything, or
+/// read nothing.
+fn write(child: &mut Child, text: String) {
+    if let Some(mut stdin) = child.stdin.take() {
+        thread::spawn(move || drop(stdin.write_all(text.as_bytes())));
+    }
+}
+
+/// Reads on a thread of its own, to the end.
+fn read(from: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    if let Some(from) = from {
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = from.take(MOST).read_to_end(&mut bytes);
+            let _ = sender.send(bytes);
+        });
+    }
+    receiver
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+
+    fn question(text: &str) -> Question {
+        Question {
+            text: text.to_owned(),
+            tokens: 1,
+            limit: 1,
+        }
+    }
+
+    fn asked(line: &str, text: &str) -> Result<Said, Refusal> {
+        Shell::new(line).ask(&question(text), Duration::from_secs(20))
+    }
+
+    fn text(line: &str, asked_for: &str) -> String {
+        asked(line, asked_for).unwrap().text
+    }
+
+    #[test]
+    fn a_command_reads_the_question_and_its_output_is_the_answer() {
+        assert_eq!(text("tr a-z A-Z", "hällo"), "HäLLO");
+        assert_eq!(text("cat | wc -c", &"x".repeat(300_000)).trim(), "300000");
+        // Not even one that does not read is in the way.
+        assert_eq!(text("echo hi", &"x".repeat(300_000)), "hi\n");
+    }
+
+    #[test]
+    fn a_command_that_fails_is_tried_again_and_its_last_words_are_told() {
+        let refused = asked("echo one >&2; echo two >&2; exit 3", "");
+        let Err(Refusal::Later { why, .. }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!(why, "the command ended with 3: two");
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_ends_everything() {
+        let refused = asked("no-such-command-here", "");
+        let Err(Refusal::Stop(stopped)) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(
+            stopped.why.contains("`no-such-command-here`"),
+            "{}",
+            stopped.why
+        );
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_killed_with_all_it_started() {
+        let dir = std::env::temp_dir().join(format!("ask-{}", std::process::id()));
+        let mark = dir.display().to_string();
+        let line = format!("(sleep 1; echo late > {mark}) & sleep 30; echo never");
+        let began = Instant::now();
+        let refused = Shell::new(line).ask(&question(""), Duration::from_millis(150));
+        assert!(matches!(refused, Err(Refusal::Later { .. })), "{refused:?}");
+        assert!(began.elapsed() < Duration::from_secs(1));
+        thread::sleep(Duration::from_millis(1_400));
+        assert!(!dir.exists());
+    }
+}

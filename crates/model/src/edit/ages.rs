@@ -1,0 +1,63 @@
+//! How old the lines of a conversation are, in turns.
+//!
+//! Operations that treat the old part of a session otherwise than the new one count turns of
+//! the branch that goes on. What was rewound is as old as the turn before it, so that it
+//! neither shifts the count nor is treated otherwise than its neighbours.
+
+use super::plan::Plan;
+use crate::session::{Index, Session};
+
+/// The age of each line: 0 before the first turn, then the number of its turn.
+pub(super) struct Ages {
+    of: Vec<Option<u32>>,
+    /// Lines of turns that go on; others were rewound.
+    live: Vec<bool>,
+    /// How many turns there are.
+    pub(super) count: u32,
+}
+
+impl Ages {
+    /// Counts the turns that stay. Lines of sub-agents and lines that go have no age.
+    pub(super) fn new(session: &Session, plan: &Plan) -> Ages {
+        let mut count = 0;
+        let mut age_of_turn = vec![(0, false); session.turns.len()];
+        for (turn, age) in session.turns.iter().zip(&mut age_of_turn) {
+            let stays = turn.thread == 0 && !plan.is_dropped(turn.record);
+            let live = stays && plan.is_live(turn.record);
+            count += u32::from(live);
+            *age = (count, live);
+        }
+        let mut live = vec![false; session.records.len()];
+        let turns = session.turns_by_record();
+        let of = turns.iter().enumerate().map(|(at, turn)| {
+            let stays = session.records[at].thread == 0 && !plan.is_dropped(at as Index);
+            let (age, is_live) = turn.map_or((0, true), |turn| age_of_turn[turn as usize]);
+            live[at] = stays && is_live;
+            stays.then_some(age)
+        });
+        let of = of.collect();
+        Ages { of, live, count }
+    }
+
+    /// The age of a line.
+    pub(super) fn of(&self, record: Index) -> Option<u32> {
+        self.of[record as usize]
+    }
+
+    /// Whether the line belongs to a turn that goes on, or to none.
+    pub(super) fn counts(&self, record: Index) -> bool {
+        self.live[record as usize]
+    }
+
+    /// The first age behind the oldest `percent` of the turns.
+    pub(super) fn behind(&self, percent: u8) -> u32 {
+        match percent {
+            0 => 0,
+            100.. => u32::MAX,
+            _ => match u64::from(self.count) * u64::from(percent) / 100 {
+                0 => 0,
+                turns => turns as u32 + 1,
+            },
+        }
+    }
+}

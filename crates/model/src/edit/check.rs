@@ -1,0 +1,323 @@
+//! The proof: what was written is read as if for the first time, and compared with what was
+//! wanted.
+//!
+//! [`Wanted`] is taken from the old session and the plan before anything is written; the old
+//! session need not be kept until the new one is read.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashSet;
+
+use super::identity::Identity;
+use super::plan::{BlockChange, Plan};
+use crate::entry::Kind;
+use crate::fault::FaultKind;
+use crate::id::Id;
+use crate::session::{Index, Record, Session};
+use crate::view::check::{faults, resumable};
+use crate::view::messages;
+use crate::view::profile::Profile;
+
+/// What the new session must be like.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    lines: Vec<Spoken>,
+    /// Faults of lines that have an id, and of those that have none.
+    named: HashSet<(FaultKind, Id)>,
+    nameless: BTreeMap<FaultKind, usize>,
+    clients: Vec<Client>,
+}
+
+/// A line of the conversation: its id, and prints of those blocks that stay as they are.
+#[derive(Clone, Debug)]
+struct Spoken {
+    id: Option<Id>,
+    blocks: Vec<Option<u64>>,
+}
+
+/// What a client made of the old session.
+#[derive(Clone, Debug)]
+struct Client {
+    profile: Profile,
+    resumes: bool,
+    lost: HashSet<Id>,
+}
+
+/// Something that is not as it was wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// What was looked at: [`FAULTS`], [`CONVERSATION`] or the name of a client.
+    pub about: &'static str,
+    /// What is wrong, for a person.
+    pub what: String,
+}
+
+/// Faults that the source did not have.
+pub const FAULTS: &str = "faults";
+
+/// What the model is told.
+pub const CONVERSATION: &str = "conversation";
+
+impl Wanted {
+    /// What a plan wants of a session.
+    pub fn of(session: &Session, plan: &Plan, identity: Option<&Identity>) -> Wanted {
+        let name = |id: &Id| identity.map_or_else(|| id.clone(), |identity| identity.line(id));
+        let live = live_lines(session, Profile::Strict, plan.end);
+        let lines = live
+            .into_iter()
+            .filter(|&at| !plan.is_dropped(at) && is_spoken(&session.records[at as usize]))
+            .map(|at| spoken(session, plan, at, &name))
+            .collect();
+        let (named, nameless) = faults_of(session, &name);
+        Wanted {
+            lines,
+            named,
+            nameless,
+            clients: clients(session, plan.end, &name),
+        }
+    }
+
+    /// Lines of the conversation that begin or end it otherwise: a summary in place of what
+    /// stood before the line with this id.
+    pub fn summarised(&mut self, before: &Id, instead: impl IntoIterator<Item = Id>) {
+        let from = self
+            .lines
+            .iter()
+            .position(|line| line.id.as_ref() == Some(before));
+        let instead: Vec<Id> = instead.into_iter().collect();
+        // Who did not see what follows does not see what stands before it.
+        for client in self
+            .clients
+            .iter_mut()
+            .filter(|it| it.lost.contains(before))
+        {
+            client.lost.extend(instead.iter().cloned());
+        }
+        let instead = instead.into_iter().map(|id| Spoken {
+            id: Some(id),
+            blocks: vec![None],
+        });
+        self.lines.splice(..from.unwrap_or(0), instead);
+    }
+
+    /// Lets these lines say something else: they were changed in a way that no plan knows.
+    pub fn excuse(&mut self, ids: &HashSet<Id>) {
+        for line in &mut self.lines {
+            if line.id.as_ref().is_some_and(|id| ids.contains(id)) {
+                line.blocks.iter_mut().for_each(|print| *print = None);
+            }
+        }
+    }
+
+    /// How many lines of the conversation each client loses already, by its name.
+    pub fn lost_before(&self) -> Vec<(&'static str, bool, usize)> {
+        let clients = self.clients.iter();
+        clients
+            .map(|client| (client.profile.name(), client.resumes, client.lost.len()))
+            .collect()
+    }
+
+    /// Faults that the source had and that may stay: how many of each kind, for a person.
+    pub fn known_faults(&self) -> BTreeMap<FaultKind, usize> {
+        let mut all = self.nameless.clone();
+        for (kind, _) in &self.named {
+            *all.entry(*kind).or_default() += 1;
+        }
+        all
+    }
+
+    /// Whether nothing would be left of a conversation that was there.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.clients.iter().any(|client| client.resumes)
+    }
+
+    /// What is not as it was wanted; nothing if all is well.
+    pub fn compare(&self, after: &Session) -> Vec<Problem> {
+        if self.is_empty() {
+            let what = "nothing would be left of the conversation";
+            return vec![Problem::new(CONVERSATION, what.to_owned())];
+        }
+        let mut problems = Vec::new();
+        self.compare_faults(after, &mut problems);
+        self.compare_lines(after, &mut problems);
+        self.compare_clients(after, &mut problems);
+        problems
+    }
+
+    fn compare_faults(&self, after: &Session, problems: &mut Vec<Problem>) {
+        let (named, nameless) = faults_of(after, &Id::clone);
+        for (kind, id) in named.difference(&self.named) {
+            let fault = kind.name();
+            problems.push(Problem::new(
+                FAULTS,
+                format!("the line {id} would have a new fault: {fault}"),
+            ));
+        }
+        for (kind, count) in nameless {
+            let before = self.nameless.get(&kind).copied().unwrap_or(0);
+            if count > before {
+                let more = count - before;
+                let fault = kind.name();
+                problems.push(Problem::new(
+                    FAULTS,
+                    format!("{more} new faults of the kind {fault}"),
+                ));
+            }
+        }
+    }
+
+    fn compare_lines(&self, after: &Session, problems: &mut Vec<Problem>) {
+        let live = messages::live_lines(after, Profile::Strict);
+        let live: Vec<Index> = live
+            .into_iter()
+            .filter(|&at| is_spoken(&after.records[at as usize]))
+            .collect();
+        if live.len() != self.lines.len() {
+            problems.push(Problem::new(
+                CONVERSATION,
+                format!(
+                    "the conversation would have {} lines instead of {}",
+                    live.len(),
+                    self.lines.len()
+                ),
+            ));
+        }
+        for (&at, wanted) in live.iter().zip(&self.lines) {
+            let record = &after.records[at as usize];
+            if let Some(problem) = wanted.differs(after, record) {
+                problems.push(problem);
+                return;
+            }
+        }
+    }
+
+    fn compare_clients(&self, after: &Session, problems: &mut Vec<Problem>) {
+        for (before, now) in self.clients.iter().zip(clients(after, None, &Id::clone)) {
+            let name = now.profile.name();
+            if before.resumes && !now.resumes {
+                problems.push(Problem::new(
+                    name,
+                    format!("{name} could no longer resume it"),
+                ));
+            }
+            if let Some(id) = now.lost.difference(&before.lost).next() {
+                problems.push(Problem::new(
+                    name,
+                    format!("{name} would lose the line {id}"),
+                ));
+            }
+        }
+    }
+}
+
+impl Problem {
+    fn new(about: &'static str, what: String) -> Problem {
+        Problem { about, what }
+    }
+}
+
+impl Spoken {
+    fn differs(&self, after: &Session, record: &Record) -> Option<Problem> {
+        if self.id != record.uuid {
+            let name = |id: &Option<Id>| {
+                id.as_ref()
+                    .map_or_else(|| "a line without an id".to_owned(), ToString::to_string)
+            };
+            return Some(Problem::new(
+                CONVERSATION,
+                format!(
+                    "{} would stand where {} belongs",
+                    name(&record.uuid),
+                    name(&self.id)
+                ),
+            ));
+        }
+        let blocks = after.blocks_of(record);
+        let same = blocks.len() == self.blocks.len()
+            && blocks
+                .iter()
+                .zip(&self.blocks)
+                .all(|(block, print)| print.is_none_or(|print| print == block.print));
+        let line = record.line;
+        (!same).then(|| {
+            Problem::new(
+                CONVERSATION,
+                format!("line {line} would say something else"),
+            )
+        })
+    }
+}
+
+/// The names of all clients that a result is held against.
+pub fn clients_known() -> impl Iterator<Item = &'static str> {
+    let all = Profile::ALL.into_iter();
+    all.filter(|profile| *profile != Profile::Strict)
+        .map(Profile::name)
+}
+
+/// Whether a line says something to the model.
+fn is_spoken(record: &Record) -> bool {
+    record.is_conversation() || matches!(record.kind, Kind::QueuedCommand { .. })
+}
+
+fn spoken(session: &Session, plan: &Plan, at: Index, name: &dyn Fn(&Id) -> Id) -> Spoken {
+    let record = &session.records[at as usize];
+    let blocks = record.blocks.clone().filter_map(|block| {
+        let print = session.blocks[block as usize].print;
+        match plan.change(at, block) {
+            Some(BlockChange::Remove) => None,
+            Some(BlockChange::Cut(_) | BlockChange::Say(_)) => Some(None),
+            None => Some(Some(print)),
+        }
+    });
+    Spoken {
+        id: record.uuid.as_ref().map(name),
+        blocks: blocks.collect(),
+    }
+}
+
+type Faults = (HashSet<(FaultKind, Id)>, BTreeMap<FaultKind, usize>);
+
+fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
+    let (mut named, mut nameless) = Faults::default();
+    for fault in faults(session) {
+        let records = &session.records;
+        let first = records.partition_point(|record| record.line < fault.line);
+        let on_line = records[first..]
+            .iter()
+            .take_while(|record| record.line == fault.line);
+        match on_line.filter_map(|record| record.uuid.as_ref()).next() {
+            Some(id) => drop(named.insert((fault.kind, name(id)))),
+            None => *nameless.entry(fault.kind).or_default() += 1,
+        }
+    }
+    (named, nameless)
+}
+
+/// What each client loses of the conversation, as it goes on from `end`.
+fn clients(session: &Session, end: Option<Index>, name: &dyn Fn(&Id) -> Id) -> Vec<Client> {
+    let whole = live_lines(session, Profile::Strict, end);
+    let all = resumable(session).into_iter();
+    all.map(|client| {
+        let sent = live_lines(session, client.profile, end);
+        let sent: HashSet<Index> = sent.into_iter().collect();
+        let lost = whole.iter().filter(|at| !sent.contains(at));
+        let lost = lost.map(|&at| &session.records[at as usize]);
+        Client {
+            profile: client.profile,
+            resumes: client.resumes,
+            lost: lost
+                .filter(|record| record.is_conversation())
+                .filter_map(|record| record.uuid.as_ref().map(name))
+                .collect(),
+        }
+    })
+    .collect()
+}
+
+fn live_lines(session: &Session, profile: Profile, end: Option<Index>) -> Vec<Index> {
+    match end {
+        Some(end) => messages::lines_from(session, profile, end),
+        None => messages::live_lines(session, profile),
+    }
+}

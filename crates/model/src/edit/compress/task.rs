@@ -1,0 +1,142 @@
+//! The texts that are worth asking for.
+
+use foldhash::{HashSet, HashSetExt};
+
+use super::{Band, MARK, tokens};
+use crate::block::BlockKind;
+use crate::edit::Plan;
+use crate::entry::Kind;
+use crate::input::Input;
+use crate::json;
+use crate::log::Source;
+use crate::session::{Index, Record, Session};
+use crate::view::messages;
+use crate::view::profile::Profile;
+
+/// Texts of fewer tokens than this are not worth asking for.
+pub const MINIMUM: u64 = 50;
+
+/// The texts of one line that are to become one shorter text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The line.
+    pub record: Index,
+    /// Its blocks of text, by their numbers in the session. Never empty.
+    pub blocks: Vec<Index>,
+    /// What they say.
+    pub text: String,
+    /// To how many percent of what was said first the line is shortened.
+    pub target: u8,
+    /// To how many percent of the text as it is now: more if it was shortened before.
+    pub share: u8,
+    /// About how many tokens the text takes now.
+    pub tokens: u64,
+}
+
+/// The texts of the turns in these bands, in the order of the conversation: what the model
+/// said, and with `include_user` what a person typed. Only what a client would send: neither
+/// branches that were left nor what lies before the last compaction. Turns are counted on the
+/// branch that goes on, those that the plan removes not among them.
+pub fn tasks(
+    session: &Session,
+    source: &dyn Source,
+    plan: &Plan,
+    bands: &[Band],
+    include_user: bool,
+) -> Vec<Task> {
+    let positions = positions(session, plan);
+    let turns = positions.iter().flatten().count();
+    let turn_of = session.turns_by_record();
+    let mut seen = HashSet::new();
+    let live = messages::live_lines(session, Profile::Strict).into_iter();
+    live.filter(|&at| !plan.is_dropped(at) && seen.insert(at))
+        .filter_map(|at| {
+            let position = positions[turn_of[at as usize]? as usize]?;
+            let band = bands.iter().find(|band| band.contains(position, turns))?;
+            task(session, source, plan, at, band.target, include_user)
+        })
+        .collect()
+}
+
+/// The place of each turn among those that stay, from 0.
+fn positions(session: &Session, plan: &Plan) -> Vec<Option<usize>> {
+    let mut next = 0;
+    let place = |turn: &crate::session::Turn| {
+        let record = turn.record;
+        let stays = turn.thread == 0 && plan.is_live(record) && !plan.is_dropped(record);
+        next += usize::from(stays);
+        stays.then(|| next - 1)
+    };
+    session.turns.iter().map(place).collect()
+}
+
+fn task(
+    session: &Session,
+    source: &dyn Source,
+    plan: &Plan,
+    at: Index,
+    target: u8,
+    include_user: bool,
+) -> Option<Task> {
+    let record = &session.records[at as usize];
+    let is_reply = is_reply(session, record);
+    let is_prompt = include_user && record.input == Input::Prompt && record.kind == Kind::User;
+    if record.thread != 0 || !(is_reply || is_prompt) {
+        return None;
+    }
+    let bytes = session.bytes_of(source, record);
+    let mut blocks = Vec::new();
+    let mut texts = Vec::new();
+    for number in record.blocks.clone() {
+        let block = &session.blocks[number as usize];
+        if block.kind != BlockKind::Text || block.blank || plan.change(at, number).is_some() {
+            continue;
+        }
+        let text = json::string(block.body.of(&bytes));
+        // What programs put into a prompt is marked up, and means something as it stands.
+        if is_reply || !text.trim_start().starts_with('<') {
+            blocks.push(number);
+            texts.push(text);
+        }
+    }
+    let text = texts.join("\n\n");
+    let share = share(mark(&bytes), target)?;
+    let tokens = tokens(&text);
+    (!blocks.is_empty() && tokens >= MINIMUM).then_some(Task {
+        record: at,
+        blocks,
+        text,
+        target,
+        share,
+        tokens,
+    })
+}
+
+/// Whether the model said it: neither an error nor the client's own words.
+fn is_reply(session: &Session, record: &Record) -> bool {
+    let message = record.message.map(|at| &session.messages[at as usize]);
+    record.kind == Kind::Assistant
+        && !record.api_error
+        && message.is_none_or(|message| !message.synthetic)
+}
+
+/// To how many percent a line was shortened before.
+fn mark(bytes: &[u8]) -> Option<u8> {
+    let raw = json::find(bytes, &MARK)?;
+    let percent = json::count(raw.of(bytes))?;
+    u8::try_from(percent)
+        .ok()
+        .filter(|it| (1..=99).contains(it))
+}
+
+/// How much of the text as it is now must stay; `None` if it is short enough.
+fn share(before: Option<u8>, target: u8) -> Option<u8> {
+    match before {
+        None => Some(target),
+        Some(before) if before <= target => None,
+        Some(before) => {
+            let share = u32::from(target) * 100 / u32::from(before);
+            Some(share.clamp(1, 99) as u8)
+        }
+    }
+}

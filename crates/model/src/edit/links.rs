@@ -1,0 +1,472 @@
+//! Who follows whom once lines are gone, so that every client reads the same conversation.
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+
+use super::plan::{Plan, Settings};
+use crate::entry::Kind;
+use crate::graph::{self, Links};
+use crate::id::Id;
+use crate::session::{Index, Record, Session};
+use crate::time::Time;
+use crate::view::messages;
+use crate::view::profile::Profile;
+
+/// Points whatever named a line that goes to one that stays, and makes the live branch read
+/// alike in every client.
+pub(super) fn relink(plan: &mut Plan, session: &Session, settings: Settings) {
+    let links = graph::links(session);
+    let mut up = Up::new(session, &links);
+    for &at in &links.order {
+        if !plan.is_dropped(at) {
+            adopt(plan, session, &links, &mut up, at);
+        }
+    }
+    redirect(plan, session, &mut up);
+    if !settings.keep_tree {
+        straighten(plan, session, &links, &mut up);
+    }
+    let leaf = leaf(plan, session, &links);
+    let strayed = leaf.is_some_and(|leaf| steer(plan, session, &links, leaf, settings));
+    let before = graph::live_leaf(session, &links);
+    let lost = before.is_some_and(|before| plan.is_dropped(before));
+    // A line that was made the end must be the newest, whatever the clock said.
+    let made_end = plan.end.is_some() || strayed && lost;
+    let parts = made_end || !settings.keep_tree || newest_goes(plan, session, &links);
+    if let Some(leaf) = leaf.filter(|_| parts) {
+        part_ties(plan, session, &links, leaf, made_end);
+    }
+}
+
+/// Whether the newest line goes, so that another one becomes the newest.
+fn newest_goes(plan: &Plan, session: &Session, links: &Links) -> bool {
+    let own = links
+        .order
+        .iter()
+        .map(|&at| (at, &session.records[at as usize]));
+    let own = own.filter(|(_, record)| record.thread == 0);
+    let newest = own.max_by_key(|(_, record)| record.at);
+    newest.is_some_and(|(at, _)| plan.is_dropped(at))
+}
+
+/// Says where to go on if the lines that stay would not say it themselves; whether they would
+/// without help is said too.
+fn steer(
+    plan: &mut Plan,
+    session: &Session,
+    links: &Links,
+    leaf: Index,
+    settings: Settings,
+) -> bool {
+    let wanted = parents(plan, session, links);
+    let own = |at: &Index| {
+        let record = &session.records[*at as usize];
+        let hangs = matches!(record.kind, Kind::Progress | Kind::Unknown);
+        record.thread == 0 && !hangs && !plan.is_dropped(*at)
+    };
+    let Some(last) = links.order.iter().rev().copied().find(own) else {
+        return false;
+    };
+    let note = last_note(plan, session);
+    let named = note.and_then(|(_, leaf, explicit)| {
+        let leaf = match plan.redirect.get(leaf?) {
+            Some(other) => other.as_ref()?,
+            None => leaf?,
+        };
+        Some((session.find(leaf).filter(own)?, explicit))
+    });
+    let found = match named {
+        Some((named, explicit)) if explicit || !graph::leads_to(session, &wanted, named, last) => {
+            named
+        }
+        _ => last,
+    };
+    // What only hangs below the last thing said is no other end.
+    let said = |at: Index| {
+        let spoken = |at: &Index| session.records[*at as usize].is_conversation();
+        wanted.ancestors(at).find(spoken)
+    };
+    let families = Families::new(session);
+    let family = |at: Index| families.of(session, at);
+    // Of calls and results in one order, all but the last would leave some behind.
+    let same = settings.keep_tree && family(found).is_some() && family(found) == family(leaf)
+        || wanted.ancestors(found).any(|at| at == leaf) && said(found) == said(leaf);
+    if found == leaf || same {
+        return false;
+    }
+    plan.note = session.records[leaf as usize]
+        .uuid
+        .clone()
+        .map(|id| (note.map(|note| note.0), id));
+    true
+}
+
+/// The last line that says where to go on, with what it says.
+fn last_note<'a>(plan: &Plan, session: &'a Session) -> Option<(Index, Option<&'a Id>, bool)> {
+    let all = session.records.iter().enumerate().rev();
+    let mut notes = all.filter_map(|(at, record)| match &record.kind {
+        Kind::LastPrompt { leaf, explicit } => Some((at as Index, leaf.as_ref(), *explicit)),
+        _ => None,
+    });
+    notes.find(|(at, leaf, _)| {
+        // A note that names nothing which stays is not written.
+        let gone = leaf.is_some_and(|leaf| plan.redirect.get(leaf) == Some(&None));
+        !plan.is_dropped(*at) && !gone
+    })
+}
+
+/// The links as they will be.
+fn parents(plan: &Plan, session: &Session, links: &Links) -> Links {
+    let mut wanted = links.clone();
+    for (&at, change) in &plan.changes {
+        if let Some(parent) = &change.parent {
+            wanted.parent[at as usize] = parent.as_ref().and_then(|id| session.find(id));
+        }
+    }
+    wanted
+}
+
+/// The nearest ancestor that stays, remembered, so that long stretches cost nothing twice.
+pub(super) struct Up<'a> {
+    session: &'a Session,
+    links: &'a Links,
+    known: HashMap<Index, Option<Index>>,
+}
+
+impl<'a> Up<'a> {
+    pub(super) fn new(session: &'a Session, links: &'a Links) -> Up<'a> {
+        Up {
+            session,
+            links,
+            known: HashMap::new(),
+        }
+    }
+
+    /// The nearest line above that stays.
+    pub(super) fn above(&mut self, plan: &Plan, at: Index) -> Option<Index> {
+        let above = self.nearest(plan, at);
+        self.beside(plan, at, above).or(above)
+    }
+
+    /// What is left of the message that a line followed, where that is not above it: the next
+    /// prompt may follow a block that goes, and the clients send all blocks of a message.
+    fn beside(&self, plan: &Plan, at: Index, above: Option<Index>) -> Option<Index> {
+        let record = |at: Index| &self.session.records[at as usize];
+        let parent = self.links.parent[at as usize].filter(|&parent| plan.is_dropped(parent))?;
+        let message = record(parent).message?;
+        let has = |at: Index| record(at).message == Some(message);
+        if has(at) || above.is_some_and(has) {
+            return None;
+        }
+        let lines = self.session.messages[message as usize].records.iter();
+        let mut left = lines.rev().copied().filter(|&line| !plan.is_dropped(line));
+        left.find(|&line| !self.links.ancestors(line).any(|above| above == at))
+    }
+
+    fn nearest(&mut self, plan: &Plan, at: Index) -> Option<Index> {
+        let mut path = Vec::new();
+        let mut next = self.links.parent[at as usize];
+        let found = loop {
+            match next {
+                Some(here) if !plan.is_dropped(here) => break Some(here),
+                Some(here) => {
+                    if let Some(known) = self.known.get(&here) {
+                        break *known;
+                    }
+                    path.push(here);
+                    next = self.links.parent[here as usize];
+                }
+                None => break None,
+            }
+        };
+        self.known
+            .extend(path.into_iter().map(|here| (here, found)));
+        found
+    }
+
+    pub(super) fn id(&self, at: Option<Index>) -> Option<Id> {
+        at.and_then(|at| self.session.records[at as usize].uuid.clone())
+    }
+}
+
+/// A line whose parent goes follows the nearest one above that stays.
+fn adopt(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>, at: Index) {
+    let record = &session.records[at as usize];
+    let Some(parent) = links.parent[at as usize] else {
+        return;
+    };
+    // A parent that is not in the file is a fault of the source, and stays one.
+    let named = record.parent.id().and_then(|id| session.find(id));
+    if named == Some(parent) && plan.is_dropped(parent) {
+        let above = up.above(plan, at);
+        plan.set_parent(at, up.id(above));
+    }
+}
+
+/// For everything else that names a line: which one stands for it now.
+fn redirect(plan: &mut Plan, session: &Session, up: &mut Up<'_>) {
+    let turns = session.turns_by_record();
+    let dropped = |plan: &Plan, at: usize| plan.dropped[at] && session.records[at].in_chain();
+    let mut later: HashMap<Index, Index> = HashMap::new();
+    for at in (0..session.records.len()).rev() {
+        let turn = turns[at];
+        if dropped(plan, at) {
+            let Some(id) = session.records[at].uuid.clone() else {
+                continue;
+            };
+            let above = up.above(plan, at as Index);
+            let same = above.filter(|&above| turns[above as usize] == turn);
+            let same = same.or_else(|| later.get(&turn?).copied());
+            let (above, same) = (up.id(above), up.id(same));
+            plan.redirect.insert(id.clone(), above);
+            plan.history.insert(id, same);
+        } else if let (Some(turn), true) = (turn, session.records[at].in_chain()) {
+            later.insert(turn, at as Index);
+        }
+    }
+}
+
+impl Plan {
+    /// The nearest line that stays, before or behind one that goes.
+    pub(super) fn neighbour(&self, session: &Session, id: &Id, towards: i64) -> Option<Id> {
+        let mut at = i64::from(session.find(id)?);
+        loop {
+            at += towards;
+            let record = session.records.get(usize::try_from(at).ok()?)?;
+            // Not all clients find what is no link of their chain.
+            let hangs = matches!(record.kind, Kind::Progress | Kind::Unknown);
+            let stays = !hangs && !self.dropped[at as usize];
+            if record.in_chain() && record.thread == 0 && stays {
+                return record.uuid.clone();
+            }
+        }
+    }
+}
+
+/// Gives the lines of parallel calls one order: a chain without branches is the one form
+/// that every client reads whole.
+fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>) {
+    let live = match plan.end {
+        Some(end) => messages::lines_from(session, Profile::Strict, end),
+        None => messages::live_lines(session, Profile::Strict),
+    };
+    // What stands before a compaction and is still sent is sent for another reason than that
+    // something follows it: it was kept, or belongs to a message that was written again.
+    let start = live
+        .first()
+        .copied()
+        .filter(|&first| is_boundary(session, first));
+    let live: Vec<Index> = live
+        .into_iter()
+        .filter(|&at| !plan.is_dropped(at) && session.records[at as usize].in_chain())
+        .filter(|&at| start.is_none_or(|start| start <= at))
+        .collect();
+    let place: HashMap<Index, usize> = live.iter().copied().zip(0..).collect();
+    let families = Families::new(session);
+    // What a compaction kept is named by its first and last line, and must stay between them.
+    let kept = preserved(plan, session).into_iter();
+    let mut kept: HashSet<Index> = kept.filter_map(|at| families.of(session, at)).collect();
+    kept.extend(families.forked(plan, session, links, &live));
+    let mut used: HashSet<Index> = HashSet::new();
+    let mut wishes: Vec<(Index, Index)> = Vec::new();
+    for (nth, pair) in live.windows(2).enumerate() {
+        let (before, at) = (pair[0], pair[1]);
+        let Some(path) = path_to(plan, up, at, &place) else {
+            return;
+        };
+        let Some(&found) = path.last().filter(|here| place.contains_key(here)) else {
+            continue;
+        };
+        let below = &path[..path.len() - 1];
+        let lowest = *below
+            .last()
+            .filter(|last| !used.contains(last))
+            .unwrap_or(&at);
+        used.extend(below);
+        if found == before {
+            continue;
+        }
+        // Only calls and results of one message stand beside the walk; all else is where it
+        // belongs.
+        let family = families.of(session, before);
+        let is_family = |at: &Index| families.of(session, *at) == family;
+        let between = match place[&found] {
+            above if above <= nth => &live[above + 1..=nth],
+            below => &live[nth + 1..=below],
+        };
+        let may_move = family.is_some_and(|family| !kept.contains(&family));
+        if may_move && between.iter().all(is_family) {
+            wishes.push((lowest, before));
+        }
+    }
+    if is_chain(plan, session, links, &wishes) {
+        for (at, parent) in wishes {
+            plan.set_parent(at, session.records[parent as usize].uuid.clone());
+        }
+    }
+}
+
+/// A line and the lines above it that stay, up to one that `place` knows.
+fn path_to(
+    plan: &Plan,
+    up: &mut Up<'_>,
+    at: Index,
+    place: &HashMap<Index, usize>,
+) -> Option<Vec<Index>> {
+    let mut path = vec![at];
+    while let Some(here) = up.above(plan, path[path.len() - 1]) {
+        path.push(here);
+        if place.contains_key(&here) {
+            break;
+        }
+        if path.len() > up.links.order.len() {
+            return None;
+        }
+    }
+    Some(path)
+}
+
+/// Whether walking up from any line still ends if these lines get these parents.
+fn is_chain(plan: &Plan, session: &Session, links: &Links, wishes: &[(Index, Index)]) -> bool {
+    let mut wanted = parents(plan, session, links);
+    for &(at, parent) in wishes {
+        wanted.parent[at as usize] = Some(parent);
+    }
+    !graph::has_cycle(&wanted)
+}
+
+/// Which message a line belongs to: its own, or the one whose call it answers.
+struct Families(HashMap<Index, Index>);
+
+impl Families {
+    fn new(session: &Session) -> Families {
+        let answers = session.calls.iter().filter_map(|call| {
+            let message = session.records[call.record as usize].message?;
+            Some((call.result.as_ref()?.record, message))
+        });
+        Families(answers.collect())
+    }
+
+    fn of(&self, session: &Session, at: Index) -> Option<Index> {
+        let own = session.records[at as usize].message;
+        own.or_else(|| self.0.get(&at).copied())
+    }
+
+    /// Messages within which another branch begins. To clients that find all calls of a message
+    /// by themselves, one order would hide those behind the fork from it.
+    fn forked<'a>(
+        &'a self,
+        plan: &'a Plan,
+        session: &'a Session,
+        links: &'a Links,
+        live: &[Index],
+    ) -> impl Iterator<Item = Index> + 'a {
+        let mut last: HashMap<Index, Index> = HashMap::new();
+        for &at in live {
+            last.extend(self.of(session, at).map(|family| (family, at)));
+        }
+        let on_walk: HashSet<Index> = live.iter().copied().collect();
+        links.order.iter().filter_map(move |&at| {
+            let parent = links.parent[at as usize]?;
+            let family = self.of(session, parent)?;
+            let own = self.of(session, at) == Some(family);
+            let stays = !plan.is_dropped(at) && session.records[at as usize].is_conversation();
+            let inside = last.get(&family).is_some_and(|last| *last != parent);
+            (stays && inside && !own && !on_walk.contains(&at)).then_some(family)
+        })
+    }
+}
+
+/// Lines before a compaction that stay live behind it.
+fn preserved(plan: &Plan, session: &Session) -> HashSet<Index> {
+    let mut all = HashSet::new();
+    let records = session.records.iter().zip(&plan.dropped);
+    for (record, _) in records.filter(|(_, dropped)| !**dropped) {
+        if let Kind::CompactBoundary(boundary) = &record.kind {
+            all.extend(boundary.preserved.iter().filter_map(|id| session.find(id)));
+            let ends = boundary
+                .segment
+                .iter()
+                .flat_map(|(head, tail)| [head, tail]);
+            all.extend(ends.filter_map(|id| session.find(id)));
+        }
+    }
+    all
+}
+
+/// Whether everything before this line was summarised.
+fn is_boundary(session: &Session, at: Index) -> bool {
+    matches!(&session.records[at as usize].kind, Kind::CompactBoundary(boundary) if !boundary.micro)
+}
+
+/// The last line must be the newest: of two with one time, clients before 2.1.200 take the
+/// earlier one and lose the other.
+fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, made_end: bool) {
+    let kept = |at: &Index| !plan.is_dropped(*at) && session.records[*at as usize].thread == 0;
+    let mut tail: Vec<Index> = Vec::new();
+    for at in links.ancestors(leaf).filter(kept) {
+        tail.push(at);
+        if is_candidate(&session.records[at as usize]) {
+            break;
+        }
+    }
+    tail.reverse();
+    let inside: HashSet<Index> = tail.iter().copied().collect();
+    let others = links
+        .order
+        .iter()
+        .filter(|at| kept(at) && !inside.contains(at));
+    let mut newest = others
+        .filter_map(|&at| session.records[at as usize].at)
+        .max();
+    for at in tail {
+        let Some(time) = session.records[at as usize].at else {
+            continue;
+        };
+        let mut now = time;
+        let late = newest.filter(|newest| *newest == time || made_end && *newest > time);
+        if let Some(newest) = late {
+            now = Time(newest.0 + 1);
+            plan.set_time(at, now);
+        }
+        newest = newest.max(Some(now));
+    }
+}
+
+/// The line the conversation goes on from, of those that stay: where parallel calls were
+/// given one order, the last of them.
+fn leaf(plan: &Plan, session: &Session, links: &Links) -> Option<Index> {
+    let live = plan.end.or_else(|| graph::live_leaf(session, links))?;
+    let wanted = parents(plan, session, links);
+    let families = Families::new(session);
+    // If it goes, the last of what is left of its message.
+    let mate = |at: &Index| {
+        let own = families.of(session, live);
+        own.is_some() && families.of(session, *at) == own && !plan.is_dropped(*at)
+    };
+    let mates = links.order.iter().rev().copied();
+    let left = Some(live).filter(|&live| !plan.is_dropped(live));
+    let left = left.or_else(|| mates.clone().find(mate));
+    let leaf = left.or_else(|| links.ancestors(live).find(|&at| !plan.is_dropped(at)))?;
+    let family = families.of(session, leaf);
+    let below = |at: &Index| {
+        let stays = !plan.is_dropped(*at) && session.records[*at as usize].in_chain();
+        stays && family.is_some() && families.of(session, *at) == family
+    };
+    let members = links.order.iter().rev().copied().filter(below);
+    let mut members = members.filter(|&at| wanted.ancestors(at).any(|above| above == leaf));
+    Some(members.next().unwrap_or(leaf))
+}
+
+/// Whether old clients may go on from such a line.
+fn is_candidate(record: &Record) -> bool {
+    record.is_conversation()
+        || matches!(
+            record.kind,
+            Kind::System
+                | Kind::TurnDuration(_)
+                | Kind::StopHookSummary
+                | Kind::LocalCommand
+                | Kind::ApiError
+                | Kind::CompactBoundary(_)
+        )
+}

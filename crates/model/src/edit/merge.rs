@@ -1,0 +1,587 @@
+//! Several sessions become one: their conversations one after the other.
+//!
+//! Decided here, and why:
+//! - Of each session only the branch that goes on is taken; rewound branches would be taken
+//!   for it by clients that go on from the newest line.
+//! - Each conversation is written as one chain, and begins behind the last line of the one
+//!   before it.
+//! - A line that two sessions share (a fork copies lines with their ids) stands once, where it
+//!   stands first. An id that means something else elsewhere gets a new one: of lines, calls
+//!   and messages.
+//! - A compaction in a later session would cut off the sessions before it, so that its
+//!   boundary goes, and what it had cut off already goes too; its summary stays as what was
+//!   said. The first session keeps its compactions and all before them.
+//! - Times stay, but for lines that would be older than those before them: clients before
+//!   2.1.200 go on from the newest line.
+//! - `last-prompt` and progress lines go: both can lead a client elsewhere than to the end.
+//! - A call that still ran at the end of any but the last session gets a result that says
+//!   that it was lost.
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+
+use super::check::{CONVERSATION, FAULTS, Problem};
+use super::identity::{Identity, made};
+use super::lines::{self, Envelope, Stamp};
+use super::links;
+use super::plan::{Plan, Settings};
+use super::repair::{NO_RESULT, clients, is_link};
+use super::{Loss, Refused};
+use crate::block::BlockKind;
+use crate::entry::Kind;
+use crate::fault::FaultKind;
+use crate::graph;
+use crate::id::Id;
+use crate::log::Source;
+use crate::session::{Index, Role, Session};
+use crate::time::Time;
+use crate::view::check::faults;
+use crate::view::messages;
+use crate::view::profile::Profile;
+
+/// A session to be merged, and where its bytes are.
+#[derive(Clone, Copy)]
+pub struct Part<'a> {
+    /// What it means.
+    pub session: &'a Session,
+    /// Its file.
+    pub source: &'a dyn Source,
+    /// Ids that its lines may call it by.
+    pub id: &'a str,
+}
+
+/// What becomes of one session.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// What becomes of its lines; complete, not to be settled.
+    pub plan: Plan,
+    /// Whose lines they are now.
+    pub identity: Identity,
+    /// Its number among those that were given.
+    pub number: usize,
+}
+
+/// How sessions become one: write the parts one behind the other, each with a
+/// [`Pen`](super::Pen) of its own.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// The sessions, in the order they are written.
+    pub parts: Vec<Merged>,
+    /// What was left out or changed, for a person.
+    pub notes: Vec<String>,
+    spoken: Vec<Id>,
+    faults: HashMap<FaultKind, usize>,
+}
+
+/// The numbers of the sessions by the time of their first lines.
+pub fn by_time(parts: &[Part<'_>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|&at| parts[at].session.first);
+    order
+}
+
+/// Plans one session, with the id `session` and this title, of several in the order given.
+pub fn plan(parts: &[Part<'_>], session: &str, title: &str) -> Result<Merge, Refused> {
+    if parts.len() < 2 {
+        return Err(Refused::new(
+            "a merge takes two sessions or more".to_owned(),
+        ));
+    }
+    for part in parts {
+        check(part)?;
+    }
+    let mut join = Join::default();
+    let last = parts.len() - 1;
+    let mut merged = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        let mut plan = join.part(part, number == 0, number == last, session);
+        if number == last {
+            join.end(part, &mut plan, session, title);
+        }
+        merged.push(Merged { number, ..plan });
+    }
+    Ok(Merge {
+        parts: merged,
+        notes: join.notes,
+        spoken: join.spoken,
+        faults: join.faults,
+    })
+}
+
+/// Damage that is not merged: the lines could not be told apart.
+const REPAIR_FIRST: &[FaultKind] = &[
+    FaultKind::Glued,
+    FaultKind::DuplicateUuid,
+    FaultKind::MissingParent,
+    FaultKind::Cycle,
+    FaultKind::CallWithoutResult,
+    FaultKind::ResultWithoutCall,
+    FaultKind::DuplicateCall,
+    FaultKind::ControlCharacter,
+    FaultKind::BadTime,
+];
+
+fn check(part: &Part<'_>) -> Result<(), Refused> {
+    let id = part.id;
+    if part.session.role() == Role::Agent || !part.session.is_conversation() {
+        return Err(Refused::new(format!("{id} is not a conversation")));
+    }
+    let all = faults(part.session);
+    let null = |kind: FaultKind, detail: &str| {
+        kind == FaultKind::NotAnObject && detail == crate::fault::NULL_LINE
+    };
+    let bad = |fault: &&crate::fault::Fault| {
+        REPAIR_FIRST.contains(&fault.kind) || null(fault.kind, &fault.detail)
+    };
+    if let Some(fault) = all.iter().find(bad) {
+        let (line, kind) = (fault.line, fault.kind.name());
+        let why = format!("{id} is damaged on line {line} ({kind}); repair it first");
+        return Err(Refused::new(why));
+    }
+    Ok(())
+}
+
+/// What is known of the sessions that were taken in so far.
+#[derive(Default)]
+struct Join {
+    notes: Vec<String>,
+    spoken: Vec<Id>,
+    faults: HashMap<FaultKind, usize>,
+    /// Lines, and what tells whether another one is the same.
+    lines: HashMap<Id, Print>,
+    calls: HashSet<Box<str>>,
+    answered: HashSet<Box<str>>,
+    messages: HashSet<Box<str>>,
+    /// The last line, and the newest time.
+    leaf: Option<Id>,
+    newest: Option<Time>,
+    fresh: u64,
+}
+
+/// What two copies of a line have in common: a fork changes the session, and may write a
+/// string as a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Print {
+    label: String,
+    at: Option<Time>,
+    message: Option<Box<str>>,
+    blocks: Vec<BlockKind>,
+}
+
+impl Join {
+    fn part(&mut self, part: &Part<'_>, first: bool, last: bool, session: &str) -> Merged {
+        let mut plan = Plan::new(part.session);
+        let mut identity = Identity::new(session, [part.id.to_owned()]);
+        for fault in faults(part.session) {
+            *self.faults.entry(fault.kind).or_default() += 1;
+        }
+        let live = messages::live_lines(part.session, Profile::Strict);
+        let shared = self.shared(part.session, &live);
+        self.rename(part.session, &shared, &mut identity);
+        let kept = self.choose(part, first, &live, &shared, &mut plan);
+        self.point(part.session, &shared, &mut plan);
+        self.chain(part, &kept, first, &identity, &mut plan);
+        if !last {
+            self.close(part, &kept, &identity, &mut plan);
+        }
+        self.remember(part.session, &plan, &identity);
+        Merged {
+            plan,
+            identity,
+            number: 0,
+        }
+    }
+
+    /// Lines that an earlier session has too.
+    fn shared(&self, session: &Session, live: &[Index]) -> HashSet<Index> {
+        let same = |at: &Index| {
+            let id = session.records[*at as usize].uuid.as_ref();
+            let known = id.and_then(|id| self.lines.get(id));
+            known.is_some_and(|known| *known == print(session, *at))
+        };
+        live.iter().copied().filter(same).collect()
+    }
+
+    /// New ids for those that mean something else in an earlier session.
+    fn rename(&mut self, session: &Session, shared: &HashSet<Index>, identity: &mut Identity) {
+        for (at, record) in session.records.iter().enumerate() {
+            if shared.contains(&(at as Index)) {
+                continue;
+            }
+            if let Some(id) = record
+                .uuid
+                .as_ref()
+                .filter(|id| self.lines.contains_key(id))
+            {
+                let new = self.fresh_id(session, id);
+                identity.taken.lines.insert(id.clone(), new);
+            }
+            let message = record.message.map(|at| &session.messages[at as usize]);
+            let begun = |at: &Index| shared.contains(at);
+            let own = message.filter(|message| !message.records.iter().any(begun));
+            if let Some(id) = own.and_then(|own| own.id.as_ref())
+                && self.messages.contains(id)
+            {
+                let new = self.fresh_id(session, &Id::new(id)).to_string();
+                let new = format!("msg_{}", new.replace('-', ""));
+                identity
+                    .taken
+                    .messages
+                    .entry(id.clone())
+                    .or_insert_with(|| new.into());
+            }
+        }
+        for call in &session.calls {
+            if !shared.contains(&call.record) && self.calls.contains(&call.id) {
+                let new = self.fresh_id(session, &Id::new(&call.id)).to_string();
+                let new = format!("toolu_{}", new.replace('-', ""));
+                identity
+                    .taken
+                    .calls
+                    .entry(call.id.clone())
+                    .or_insert_with(|| new.into());
+            }
+        }
+        let taken = &identity.taken;
+        let count = taken.lines.len() + taken.calls.len() + taken.messages.len();
+        if count > 0 {
+            self.notes
+                .push(format!("{count} ids were taken already and got new ones"));
+        }
+    }
+
+    fn fresh_id(&mut self, session: &Session, old: &Id) -> Id {
+        loop {
+            self.fresh += 1;
+            let id = made(0x3e26e ^ self.fresh, old);
+            if session.find(&id).is_none() && !self.lines.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Which lines stay; the answer is the conversation, in order.
+    fn choose(
+        &mut self,
+        part: &Part<'_>,
+        first: bool,
+        live: &[Index],
+        shared: &HashSet<Index>,
+        plan: &mut Plan,
+    ) -> Vec<Index> {
+        let session = part.session;
+        let spoken: HashSet<Index> = live.iter().copied().collect();
+        let (mut branches, mut doubled, mut cut) = (0, 0, 0);
+        for (at, record) in session.records.iter().enumerate() {
+            let at = at as Index;
+            let chain = is_link(&record.kind) || record.uuid.is_some();
+            let goes = match &record.kind {
+                Kind::LastPrompt { .. } | Kind::Title { .. } | Kind::Progress => true,
+                _ if !chain || record.thread != 0 && !spoken.contains(&at) => false,
+                Kind::CompactBoundary(boundary) if !first => {
+                    cut += u32::from(!boundary.micro && spoken.contains(&at));
+                    !boundary.micro || !spoken.contains(&at)
+                }
+                _ if shared.contains(&at) => {
+                    doubled += u32::from(record.is_conversation());
+                    true
+                }
+                _ if spoken.contains(&at) => self.is_answered(session, at, shared),
+                // What a compaction of the first session cut off stays before it.
+                _ => {
+                    let stays = first && plan.is_live(at);
+                    if !stays && record.is_conversation() {
+                        branches += 1;
+                        plan.lose(session, at, Loss::Branches, &[]);
+                    }
+                    !stays
+                }
+            };
+            if goes {
+                plan.drop(at);
+            }
+        }
+        self.tell(part.id, branches, doubled, cut);
+        for &at in live {
+            drop_unasked(session, at, shared, plan);
+        }
+        let stays = |at: &Index| !plan.is_dropped(*at);
+        live.iter().copied().filter(stays).collect()
+    }
+
+    /// A result of a shared call that an earlier session has the result of.
+    fn is_answered(&self, session: &Session, at: Index, shared: &HashSet<Index>) -> bool {
+        let blocks = session.blocks_of(&session.records[at as usize]);
+        let answered = |id: &str| {
+            let call = session.find_call(id).map(|at| &session.calls[at as usize]);
+            call.is_some_and(|call| shared.contains(&call.record)) && self.answered.contains(id)
+        };
+        let gone = |block: &crate::block::Block| {
+            block.kind == BlockKind::ToolResult && block.id.as_deref().is_some_and(answered)
+        };
+        !blocks.is_empty() && blocks.iter().all(gone)
+    }
+
+    fn tell(&mut self, id: &str, branches: u32, doubled: u32, cut: u32) {
+        if branches > 0 {
+            let what = "lines of branches that were left, or of before a compaction, are not in it";
+            self.notes.push(format!("{id}: {branches} {what}"));
+        }
+        if doubled > 0 {
+            let what = "lines are in an earlier session too and stand once";
+            self.notes.push(format!("{id}: {doubled} {what}"));
+        }
+        if cut > 0 {
+            let what = "the mark of its compaction is not in it: it would cut off all before it";
+            self.notes.push(format!("{id}: {what}"));
+        }
+    }
+
+    /// What names a line that goes names another one; what names a shared line still does.
+    fn point(&self, session: &Session, shared: &HashSet<Index>, plan: &mut Plan) {
+        links::relink(plan, session, Settings { keep_tree: true });
+        for id in shared
+            .iter()
+            .filter_map(|&at| session.records[at as usize].uuid.as_ref())
+        {
+            plan.redirect.remove(id);
+            plan.history.remove(id);
+        }
+        // What a compaction kept behind a summary that was left is not kept behind another line.
+        for record in &session.records {
+            if let Kind::CompactBoundary(boundary) = &record.kind
+                && let Some(anchor) = &boundary.anchor
+                && let Some(at) = session.find(anchor).filter(|&at| plan.is_dropped(at))
+                && !shared.contains(&at)
+            {
+                plan.redirect.insert(anchor.clone(), None);
+            }
+        }
+    }
+
+    /// Lets each line follow the one before it, later than that.
+    fn chain(
+        &mut self,
+        part: &Part<'_>,
+        kept: &[Index],
+        first: bool,
+        identity: &Identity,
+        plan: &mut Plan,
+    ) {
+        let session = part.session;
+        let begins =
+            |at: Index| matches!(session.records[at as usize].kind, Kind::CompactBoundary(_));
+        // What the first session's compaction kept is put back by name.
+        let links = graph::links(session);
+        let named = match first {
+            true => super::repair::preserved(session, &links, kept),
+            false => HashSet::new(),
+        };
+        let mut before = self.leaf.clone();
+        let mut joint = true;
+        for &at in kept {
+            let record = &session.records[at as usize];
+            let Some(id) = record.uuid.clone() else {
+                continue;
+            };
+            if record.is_conversation() {
+                self.spoken.push(identity.line(&id));
+            }
+            if named.contains(&at) || !is_link(&record.kind) {
+                continue;
+            }
+            let planned = plan
+                .changes
+                .get(&at)
+                .is_some_and(|change| change.parent.is_some());
+            // The name may be that of another line here.
+            let other = |id: &Id| joint && identity.taken.lines.contains_key(id);
+            let planned = planned || before.as_ref().is_some_and(other);
+            let same = !planned && before.is_some() && before.as_ref() == record.parent.id();
+            if !same && !(first && (before.is_none() || begins(at))) {
+                let parent = match &before {
+                    // A line of an earlier session may have an id that is another's here.
+                    before if joint => before.clone(),
+                    before => before.as_ref().map(|id| identity.line(id)),
+                };
+                plan.set_parent(at, parent);
+                plan.entry(at).parent_named = true;
+            }
+            if let Some(newest) = self.newest.filter(|_| !first) {
+                let time = record.at.filter(|&time| time > newest);
+                if time.is_none() {
+                    plan.set_time(at, Time(newest.0 + 1));
+                }
+                self.newest = Some(time.unwrap_or(Time(newest.0 + 1)));
+            }
+            before = Some(id);
+            joint = false;
+        }
+        self.leaf = before
+            .filter(|_| !joint)
+            .map(|id| identity.line(&id))
+            .or(self.leaf.take());
+        if first {
+            let own = session.records.iter().enumerate();
+            let own = own.filter(|(at, record)| {
+                is_link(&record.kind) && !record.sidechain && !plan.is_dropped(*at as Index)
+            });
+            self.newest = own.filter_map(|(_, record)| record.at).max();
+        }
+    }
+
+    /// Calls that still ran get a result, now that the conversation goes on behind them.
+    fn close(&mut self, part: &Part<'_>, kept: &[Index], identity: &Identity, plan: &mut Plan) {
+        let session = part.session;
+        let spoken: HashSet<Index> = kept.iter().copied().collect();
+        let open = session.calls.iter().filter(|call| {
+            let local = session.blocks[call.block as usize].kind == BlockKind::ToolUse;
+            local && call.result.is_none() && spoken.contains(&call.record)
+        });
+        let open: Vec<_> = open.collect();
+        let end = session.records.len() as Index;
+        for call in open {
+            let record = &session.records[call.record as usize];
+            let (Some(parent), Some(own)) = (self.leaf.clone(), record.uuid.as_ref()) else {
+                continue;
+            };
+            let id = self.fresh_id(session, own);
+            let time = Time(self.newest.or(record.at).unwrap_or(Time(0)).0 + 1);
+            self.newest = Some(time);
+            let envelope = Envelope::of(&session.bytes_of(part.source, record));
+            let stamp = Stamp { uuid: &id, time };
+            let name = identity.taken.calls.get(&call.id).unwrap_or(&call.id);
+            let source = identity.line(own);
+            let line = lines::tool_result(&envelope, stamp, &parent, (name, &source), NO_RESULT);
+            plan.insert(end, line);
+            self.answered.insert(name.clone());
+            self.spoken.push(id.clone());
+            self.lines.insert(
+                id.clone(),
+                Print {
+                    label: "user".into(),
+                    at: Some(time),
+                    message: None,
+                    blocks: Vec::new(),
+                },
+            );
+            self.leaf = Some(id);
+        }
+    }
+
+    fn remember(&mut self, session: &Session, plan: &Plan, identity: &Identity) {
+        for (at, record) in session.records.iter().enumerate() {
+            if plan.is_dropped(at as Index) {
+                continue;
+            }
+            if let Some(id) = &record.uuid {
+                let own = print(session, at as Index);
+                self.lines.entry(identity.line(id)).or_insert(own);
+            }
+            let message = record
+                .message
+                .and_then(|at| session.messages[at as usize].id.clone());
+            self.messages.extend(message);
+            for block in session.blocks_of(record) {
+                match block.kind {
+                    BlockKind::ToolUse => self.calls.extend(block.id.clone()),
+                    BlockKind::ToolResult => self.answered.extend(block.id.clone()),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// What stands behind all lines: where the conversation goes on from, and the title.
+    fn end(&mut self, part: &Part<'_>, merged: &mut Merged, session: &str, title: &str) {
+        let (plan, identity) = (&mut merged.plan, &merged.identity);
+        let end = part.session.records.len() as Index;
+        let own = part.session.records.iter().enumerate().rev();
+        let mut own = own.filter(|(at, record)| {
+            is_link(&record.kind) && !record.sidechain && !plan.is_dropped(*at as Index)
+        });
+        let last = own.next().and_then(|(_, record)| record.uuid.as_ref());
+        let last = last.map(|id| identity.line(id));
+        if let Some(leaf) = self.leaf.clone().filter(|leaf| Some(leaf) != last.as_ref()) {
+            plan.insert(end, lines::last_prompt(session, &leaf, false));
+        }
+        plan.insert(end, lines::custom_title(session, title));
+    }
+}
+
+/// Results whose calls went with what a compaction cut off are not sent.
+fn drop_unasked(session: &Session, at: Index, shared: &HashSet<Index>, plan: &mut Plan) {
+    let blocks = session.records[at as usize].blocks.clone();
+    for place in blocks.clone() {
+        let block = &session.blocks[place as usize];
+        let call = block.id.as_ref().and_then(|id| session.find_call(id));
+        let call = call.map(|call| session.calls[call as usize].record);
+        let gone = call.is_some_and(|call| plan.is_dropped(call) && !shared.contains(&call));
+        if block.kind == BlockKind::ToolResult && gone {
+            plan.remove_block(at, place);
+        }
+    }
+    if !blocks.is_empty() && blocks.clone().all(|block| plan.is_removed(at, block)) {
+        plan.drop(at);
+    }
+}
+
+fn print(session: &Session, at: Index) -> Print {
+    let record = &session.records[at as usize];
+    let message = record
+        .message
+        .and_then(|at| session.messages[at as usize].id.clone());
+    Print {
+        label: session.label_of(record).to_owned(),
+        at: record.at,
+        message,
+        blocks: session
+            .blocks_of(record)
+            .iter()
+            .map(|block| block.kind)
+            .collect(),
+    }
+}
+
+impl Merge {
+    /// What is not as it was wanted: the conversation is that of the parts, one behind the
+    /// other, no fault is new, and every client resumes it whole.
+    pub fn compare(&self, after: &Session) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut counts: HashMap<FaultKind, usize> = HashMap::new();
+        for fault in faults(after) {
+            *counts.entry(fault.kind).or_default() += 1;
+        }
+        for (kind, count) in counts {
+            if count > self.faults.get(&kind).copied().unwrap_or(0) {
+                let what = format!("new faults of the kind {}", kind.name());
+                problems.push(Problem {
+                    about: FAULTS,
+                    what,
+                });
+            }
+        }
+        let live = messages::live_lines(after, Profile::Strict);
+        let said = live.iter().map(|&at| &after.records[at as usize]);
+        let said: Vec<Id> = said
+            .filter(|record| record.is_conversation())
+            .filter_map(|record| record.uuid.clone())
+            .collect();
+        if said != self.spoken {
+            let place = said
+                .iter()
+                .zip(&self.spoken)
+                .position(|(now, wanted)| now != wanted);
+            let what = format!(
+                "the conversation would have {} lines instead of {}, and differ at {place:?}",
+                said.len(),
+                self.spoken.len()
+            );
+            problems.push(Problem {
+                about: CONVERSATION,
+                what,
+            });
+        }
+        problems.extend(clients(after));
+        problems
+    }
+}

@@ -1,0 +1,172 @@
+//! Where a line names other lines, its session and its directory.
+//!
+//! The only list of such places: who renames or removes lines asks here what has to follow.
+
+use crate::json::{Bad, Cursor, Span};
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The id of the line itself.
+    Own,
+    /// The line it follows.
+    Parent,
+    /// Another line; what names it is nothing without it.
+    Line,
+    /// A line that may be unknown here: a title names the leaf of another session.
+    Leaf,
+    /// The line that a backup of a file belongs to.
+    Backup,
+    /// The line behind which a compaction puts what it kept.
+    Anchor,
+    /// The first line that a compaction kept.
+    First,
+    /// The last line that a compaction kept.
+    Last,
+    /// A list of lines that a compaction kept.
+    List,
+    /// Its session.
+    Session,
+    /// A session, which may be another one.
+    SomeSession,
+    /// Its directory.
+    Directory,
+    /// Whether it belongs to a sub-agent.
+    Side,
+    /// When it was written.
+    Time,
+    /// Why the model stopped.
+    Stop,
+    /// The content of its message.
+    Content,
+    /// The id of its message.
+    Message,
+    /// A call it belongs to.
+    Call,
+    /// The copy of a tool result for the screen.
+    Copy,
+}
+
+/// Hands out the places of an object, in the order they stand. Where a key stands twice the
+/// last one counts, as in `JSON.parse`, but both are handed out.
+pub(super) fn places(object: &[u8], mut each: impl FnMut(Place, Span)) -> Result<(), Bad> {
+    let mut cursor = Cursor::new(object);
+    let mut is_backup = false;
+    let mut message_ids = Vec::new();
+    cursor.object(|c, key| {
+        let place = match key {
+            "type" => {
+                let kind = c.text()?;
+                is_backup = kind.is_some_and(|kind| kind.starts_with("file-history"));
+                return Ok(());
+            }
+            "uuid" => Place::Own,
+            "parentUuid" => Place::Parent,
+            "logicalParentUuid" | "sourceToolAssistantUUID" | "interruptedMessageUuid" => {
+                Place::Line
+            }
+            "leafUuid" => Place::Leaf,
+            "messageId" | "snapshotMessageId" => {
+                message_ids.push(c.skip()?);
+                return Ok(());
+            }
+            "sessionId" => Place::Session,
+            "session_id" => Place::SomeSession,
+            "cwd" => Place::Directory,
+            "isSidechain" => Place::Side,
+            "timestamp" => Place::Time,
+            "toolUseID" | "parentToolUseID" | "sourceToolUseID" => Place::Call,
+            "toolUseResult" => Place::Copy,
+            "message" => return message(c, &mut each),
+            "snapshot" => {
+                return c
+                    .object(|c, key| {
+                        let span = c.skip()?;
+                        if key == "messageId" {
+                            message_ids.push(span);
+                        }
+                        Ok(())
+                    })
+                    .map(drop);
+            }
+            "forkedFrom" => return fork(c, &mut each),
+            "worktreeSession" => {
+                return c
+                    .object(|c, key| {
+                        let span = c.skip()?;
+                        match key {
+                            "sessionId" => each(Place::SomeSession, span),
+                            "originalCwd" | "preEnterOriginalCwd" | "worktreePath" => {
+                                each(Place::Directory, span);
+                            }
+                            _ => {}
+                        }
+                        Ok(())
+                    })
+                    .map(drop);
+            }
+            "compactMetadata" | "microcompactMetadata" => return compaction(c, &mut each),
+            _ => return c.skip().map(drop),
+        };
+        each(place, c.skip()?);
+        Ok(())
+    })?;
+    for span in message_ids {
+        each(
+            if is_backup {
+                Place::Backup
+            } else {
+                Place::Line
+            },
+            span,
+        );
+    }
+    Ok(())
+}
+
+fn message(c: &mut Cursor<'_>, each: &mut impl FnMut(Place, Span)) -> Result<(), Bad> {
+    c.object(|c, key| {
+        let span = c.skip()?;
+        match key {
+            "id" => each(Place::Message, span),
+            "content" => each(Place::Content, span),
+            "stop_reason" => each(Place::Stop, span),
+            _ => {}
+        }
+        Ok(())
+    })
+    .map(drop)
+}
+
+fn fork(c: &mut Cursor<'_>, each: &mut impl FnMut(Place, Span)) -> Result<(), Bad> {
+    c.object(|c, key| {
+        let span = c.skip()?;
+        match key {
+            "sessionId" => each(Place::SomeSession, span),
+            "messageUuid" => each(Place::Leaf, span),
+            _ => {}
+        }
+        Ok(())
+    })
+    .map(drop)
+}
+
+fn compaction(c: &mut Cursor<'_>, each: &mut impl FnMut(Place, Span)) -> Result<(), Bad> {
+    c.object(|c, key| match key {
+        "preservedSegment" | "preservedMessages" => c
+            .object(|c, key| {
+                let span = c.skip()?;
+                match key {
+                    "headUuid" => each(Place::First, span),
+                    "tailUuid" => each(Place::Last, span),
+                    "anchorUuid" => each(Place::Anchor, span),
+                    "uuids" | "allUuids" => each(Place::List, span),
+                    _ => {}
+                }
+                Ok(())
+            })
+            .map(drop),
+        _ => c.skip().map(drop),
+    })
+    .map(drop)
+}

@@ -1,0 +1,249 @@
+//! What becomes of each line.
+
+use std::collections::BTreeMap;
+
+use foldhash::{HashMap, HashMapExt};
+
+use super::cutter::Cutter;
+use super::lost::{Losses, tokens};
+use super::{Loss, Lost};
+use crate::id::Id;
+use crate::session::{Index, Session};
+use crate::time::Time;
+use crate::view::messages;
+use crate::view::profile::Profile;
+
+/// What becomes of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockChange {
+    /// It goes.
+    Remove,
+    /// Its texts are made shorter.
+    Cut(Cutter),
+    /// It says something else.
+    Say(Box<str>),
+}
+
+/// What becomes of `toolUseResult`, the copy of a result that only the screen uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Copy {
+    Remove,
+    Cut(Cutter),
+}
+
+/// What becomes of a line that stays.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Change {
+    /// By the number of the block in the session.
+    pub(super) blocks: BTreeMap<Index, BlockChange>,
+    pub(super) copy: Option<Copy>,
+    /// The message lost its calls.
+    pub(super) ends_turn: bool,
+    /// Another parent; `Some(None)`: none.
+    pub(super) parent: Option<Option<Id>>,
+    /// The name of that parent is the one it has in the new file.
+    pub(super) parent_named: bool,
+    pub(super) time: Option<Time>,
+    /// It is no line of a sub-agent, whatever it says.
+    pub(super) own: bool,
+    /// To how many percent its texts were shortened.
+    pub(super) mark: Option<u8>,
+}
+
+/// How the plan is made whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Parallel results stay a tree, and equal times stay equal.
+    pub keep_tree: bool,
+}
+
+/// What was done, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Calls that are no longer there, also those of turns that go.
+    pub calls_removed: u64,
+    /// Calls that are cut short, alone or with their results.
+    pub calls_truncated: u64,
+    /// Blocks of thinking that go.
+    pub thinking_removed: u64,
+    /// Lines whose texts were written shorter by a model.
+    pub texts_shortened: u64,
+}
+
+/// What becomes of each line of a session, by record.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) dropped: Vec<bool>,
+    pub(super) changes: HashMap<Index, Change>,
+    /// Lines to be put in front of a record; behind the last one under the number of records.
+    pub(super) inserted: BTreeMap<Index, Vec<String>>,
+    /// Lines whose ids go, and which line stands for them now.
+    pub(super) redirect: HashMap<Id, Option<Id>>,
+    /// The same for the backups of files, which belong to a turn.
+    pub(super) history: HashMap<Id, Option<Id>>,
+    /// What was done; counted when the plan is made whole.
+    pub counts: Counts,
+    /// The line the conversation is to go on from, if it is another one than before.
+    pub(super) end: Option<Index>,
+    /// The line that says where to go on, if there is one, and what it has to say.
+    pub(super) note: Option<(Option<Index>, Id)>,
+    losses: Losses,
+    live: Vec<bool>,
+    /// What our own rules would send.
+    sent: Vec<bool>,
+}
+
+impl Plan {
+    /// A plan that changes nothing.
+    pub fn new(session: &Session) -> Plan {
+        let links = crate::graph::links(session);
+        let sent = messages::live_lines(session, Profile::Strict);
+        Plan {
+            dropped: vec![false; session.records.len()],
+            changes: HashMap::new(),
+            inserted: BTreeMap::new(),
+            redirect: HashMap::new(),
+            history: HashMap::new(),
+            counts: Counts::default(),
+            end: None,
+            note: None,
+            losses: Losses::default(),
+            live: crate::graph::live(session, &links),
+            sent: marked(session, sent),
+        }
+    }
+
+    /// Lets the conversation go on from another line.
+    pub(super) fn go_on_from(&mut self, session: &Session, end: Index) {
+        let sent = messages::lines_from(session, Profile::Strict, end);
+        self.sent = marked(session, sent);
+        self.end = Some(end);
+    }
+
+    /// Whether a record is on the branch that goes on.
+    pub fn is_live(&self, record: Index) -> bool {
+        self.live[record as usize]
+    }
+
+    /// Whether the model would get to see a record: not if it was rewound or summarised.
+    pub fn is_sent(&self, record: Index) -> bool {
+        self.sent[record as usize]
+    }
+
+    /// Whether a record goes.
+    pub fn is_dropped(&self, record: Index) -> bool {
+        self.dropped[record as usize]
+    }
+
+    /// Lets a record go.
+    pub fn drop(&mut self, record: Index) {
+        self.dropped[record as usize] = true;
+    }
+
+    /// Whether a block goes, with its line or without.
+    pub fn is_removed(&self, record: Index, block: Index) -> bool {
+        self.is_dropped(record) || self.change(record, block) == Some(&BlockChange::Remove)
+    }
+
+    /// What becomes of a block, if anything.
+    pub fn change(&self, record: Index, block: Index) -> Option<&BlockChange> {
+        self.changes.get(&record)?.blocks.get(&block)
+    }
+
+    /// Lets a block go.
+    pub fn remove_block(&mut self, record: Index, block: Index) {
+        let change = self.changes.entry(record).or_default();
+        change.blocks.insert(block, BlockChange::Remove);
+    }
+
+    /// Makes the texts of a block shorter, unless it goes anyway.
+    pub fn cut_block(&mut self, record: Index, block: Index, cutter: Cutter) {
+        if !self.is_removed(record, block) {
+            let change = self.changes.entry(record).or_default();
+            change.blocks.insert(block, BlockChange::Cut(cutter));
+        }
+    }
+
+    /// Lets a block of text say something else, unless it goes anyway.
+    pub fn say(&mut self, record: Index, block: Index, text: &str) {
+        if !self.is_removed(record, block) {
+            let change = self.changes.entry(record).or_default();
+            change.blocks.insert(block, BlockChange::Say(text.into()));
+        }
+    }
+
+    /// Lets the copy of a result for the screen go.
+    pub fn remove_copy(&mut self, record: Index) {
+        self.changes.entry(record).or_default().copy = Some(Copy::Remove);
+    }
+
+    /// Makes the texts of the copy of a result for the screen shorter.
+    pub fn cut_copy(&mut self, record: Index, cutter: Cutter) {
+        let change = self.changes.entry(record).or_default();
+        change.copy = change.copy.or(Some(Copy::Cut(cutter)));
+    }
+
+    /// Marks a record as shortened to so many percent.
+    pub(super) fn mark(&mut self, record: Index, percent: u8) {
+        self.changes.entry(record).or_default().mark = Some(percent);
+    }
+
+    /// Gives a record another parent.
+    pub fn set_parent(&mut self, record: Index, parent: Option<Id>) {
+        self.changes.entry(record).or_default().parent = Some(parent);
+    }
+
+    /// Gives a record another time.
+    pub fn set_time(&mut self, record: Index, time: Time) {
+        self.changes.entry(record).or_default().time = Some(time);
+    }
+
+    /// Puts a line in front of a record; behind all of them if there is no such record.
+    pub fn insert(&mut self, before: Index, line: String) {
+        self.inserted.entry(before).or_default().push(line);
+    }
+
+    /// Notes what the model will no longer see. What it would not have seen is no loss.
+    pub fn lose(&mut self, session: &Session, record: Index, loss: Loss, blocks: &[Index]) {
+        if self.is_sent(record) {
+            let sum = blocks
+                .iter()
+                .map(|&at| tokens(&session.blocks[at as usize]))
+                .sum();
+            self.losses.add(loss, 1, sum);
+        }
+    }
+
+    /// The same where the tokens are known otherwise.
+    pub fn lose_tokens(&mut self, loss: Loss, count: u64, tokens: u64) {
+        self.losses.add(loss, count, tokens);
+    }
+
+    /// What the model will no longer see.
+    pub fn lost(&self) -> Vec<Lost> {
+        self.losses.list()
+    }
+
+    pub(super) fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// Whether nothing is changed.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+            && self.inserted.is_empty()
+            && !self.dropped.iter().any(|dropped| *dropped)
+    }
+
+    pub(super) fn entry(&mut self, record: Index) -> &mut Change {
+        self.changes.entry(record).or_default()
+    }
+}
+
+fn marked(session: &Session, records: Vec<Index>) -> Vec<bool> {
+    let mut marks = vec![false; session.records.len()];
+    for at in records {
+        marks[at as usize] = true;
+    }
+    marks
+}

@@ -1,0 +1,582 @@
+//! Secrets out of transcripts: one line in, the same line with placeholders out.
+//!
+//! A line is not parsed and written again. Its strings are looked at in place, decoded; what
+//! is a secret there is found in the raw bytes again, and those bytes alone are replaced. So
+//! escapes, order, spaces and numbers of the rest stay as they were written.
+//!
+//! A placeholder `[REDACTED:rule:hash]` says which secrets were the same: the hash depends on
+//! the secret and on a random key, without which nobody can try secrets against it.
+//!
+//! What a client needs to find its way (ids of lines, messages and calls, signatures, sealed
+//! thinking) is never touched. That goes by the field it stands in, not by its looks: the same
+//! text in a prompt is replaced.
+
+use std::hash::Hasher;
+
+use memchr::memchr;
+use siphasher::sip::SipHasher24;
+use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
+
+use crate::json::{self, Cursor, Span};
+use crate::known;
+use crate::secrets::layers::View;
+use crate::secrets::{Secret, Secrets};
+
+/// Replaces secrets.
+#[derive(Clone, Debug)]
+pub struct Redactor {
+    secrets: Secrets,
+    /// Without one, placeholders have no hash.
+    key: Option<[u8; 32]>,
+}
+
+/// What came of a line or a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redacted {
+    /// All of it, with placeholders.
+    pub bytes: Vec<u8>,
+    /// The rule and the hash of each secret that was replaced.
+    pub found: Vec<(String, String)>,
+    /// How many of them stood in the thinking of a model, whose signature no longer fits.
+    pub thinking: usize,
+}
+
+/// A secret in the raw bytes of a line or a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where it is.
+    pub span: Span,
+    /// Which rule found it, or the name of the value.
+    pub rule: String,
+    /// The secret itself, decoded.
+    pub secret: String,
+    /// Whether a model thought it.
+    pub thinking: bool,
+    /// The text it stands in.
+    pub within: Span,
+}
+
+/// A secret, and how to tell people of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The secret and where it is.
+    pub place: Place,
+    /// The placeholder in place of it, with some of the text around it, on one line.
+    pub snippet: String,
+}
+
+/// Masking may show another secret that was hidden behind the first; this often at most.
+const ROUNDS: usize = 16;
+
+/// The rule that finds private keys.
+const PRIVATE_KEY: &str = "private-key";
+
+/// What hashes are written in.
+const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+/// No secret is shorter.
+const SHORTEST: usize = 8;
+
+/// Values up to this length are also looked at with the name of their field in front.
+const NAMED: usize = 4096;
+
+impl Redactor {
+    /// A redactor for these secrets; equal keys give equal hashes.
+    pub fn new(secrets: Secrets, key: [u8; 32]) -> Redactor {
+        Redactor {
+            secrets,
+            key: Some(key),
+        }
+    }
+
+    /// One for screens: what it puts in place is `[REDACTED:rule]`.
+    pub fn masking(secrets: Secrets) -> Redactor {
+        Redactor { secrets, key: None }
+    }
+
+    /// What it looks for.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// One line of a transcript without its secrets; `None` if it has none.
+    pub fn line(&self, line: &[u8]) -> Option<Redacted> {
+        self.rounds(line, |bytes| self.places(bytes))
+    }
+
+    /// A text that is no transcript without its secrets; `None` if it has none.
+    pub fn text(&self, text: &str) -> Option<Redacted> {
+        self.file(text.as_bytes())
+    }
+
+    /// The same for a file, which may hold bytes that are not UTF-8.
+    pub fn file(&self, bytes: &[u8]) -> Option<Redacted> {
+        self.rounds(bytes, |bytes| self.places_of_text(bytes))
+    }
+
+    /// What stands in place of a secret.
+    pub fn placeholder(&self, rule: &str, secret: &str) -> String {
+        match self.key {
+            Some(_) => format!("[REDACTED:{rule}:{}]", self.hash(secret)),
+            None => format!("[REDACTED:{rule}]"),
+        }
+    }
+
+    /// Six letters that are the same for the same secret; none without a key.
+    pub fn hash(&self, secret: &str) -> String {
+        let Some(key) = self.key else {
+            return String::new();
+        };
+        let (first, second) = key.split_at(16);
+        let half = |key: &[u8]| key.try_into().unwrap_or([0; 16]);
+        let mut wide = SipHasher128::new_with_key(&half(first));
+        wide.write(secret.as_bytes());
+        let mut narrow = SipHasher24::new_with_key(&half(second));
+        narrow.write(&wide.finish128().as_bytes());
+        let bits = narrow.finish();
+        let letter = |place: u32| LETTERS[(bits >> (5 * place) & 31) as usize];
+        (0..6).map(|place| char::from(letter(place))).collect()
+    }
+
+    /// The secrets of a line of a transcript, to tell people of; in their text as it is if
+    /// they are to be revealed.
+    pub fn hits(&self, line: &[u8], reveal: bool) -> Vec<Hit> {
+        self.told(line, self.places(line), reveal, |bytes| self.line(bytes))
+    }
+
+    /// The same of a text that is no transcript.
+    pub fn hits_of_text(&self, bytes: &[u8], reveal: bool) -> Vec<Hit> {
+        let places = self.places_of_text(bytes);
+        self.told(bytes, places, reveal, |bytes| self.file(bytes))
+    }
+
+    fn told(
+        &self,
+        bytes: &[u8],
+        places: Vec<Place>,
+        reveal: bool,
+        redact: impl Fn(&[u8]) -> Option<Redacted>,
+    ) -> Vec<Hit> {
+        if places.is_empty() {
+            return Vec::new();
+        }
+        // All secrets are gone before anything is cut out, so that no half of one is shown.
+        let masked = if reveal { None } else { redact(bytes) };
+        let shown = masked.as_ref().map_or(bytes, |masked| &masked.bytes);
+        let grown = |place: &Place| match reveal {
+            true => place.span.len,
+            false => self.placeholder(&place.rule, &place.secret).len(),
+        };
+        let mut grown_by = 0_isize;
+        let mut hits = Vec::with_capacity(places.len());
+        for place in places {
+            let len = grown(&place);
+            let start = place.span.start.saturating_add_signed(grown_by);
+            grown_by += len as isize - place.span.len as isize;
+            let first = start - (place.span.start - place.within.start).min(start);
+            let last = place.within.end().saturating_add_signed(grown_by);
+            let from = start.saturating_sub(BEFORE).max(first);
+            let end = (start + len + BEHIND).min(last.max(start + len));
+            let text = shown.get(from..end.min(shown.len())).unwrap_or_default();
+            hits.push(Hit {
+                snippet: one_line(text),
+                place,
+            });
+        }
+        hits
+    }
+
+    fn rounds(&self, bytes: &[u8], places: impl Fn(&[u8]) -> Vec<Place>) -> Option<Redacted> {
+        let mut redacted: Option<Redacted> = None;
+        for _ in 0..ROUNDS {
+            let now = redacted.as_ref().map_or(bytes, |done| &done.bytes);
+            let found = places(now);
+            if found.is_empty() {
+                break;
+            }
+            let mut edits = Vec::with_capacity(found.len());
+            let mut hashes = Vec::with_capacity(found.len());
+            let thinking = found.iter().filter(|place| place.thinking).count();
+            for place in found {
+                let new = self.placeholder(&place.rule, &place.secret);
+                edits.push((place.span, new.into_bytes()));
+                hashes.push((place.rule, self.hash(&place.secret)));
+            }
+            let bytes = json::splice(now, &edits);
+            let done = redacted.get_or_insert_default();
+            done.bytes = bytes;
+            done.found.extend(hashes);
+            done.thinking += thinking;
+        }
+        redacted
+    }
+
+    /// The secrets of a line of a transcript, in order.
+    pub fn places(&self, line: &[u8]) -> Vec<Place> {
+        let mut walk = Walk {
+            redactor: self,
+            line,
+            text: simdutf8::basic::from_utf8(line).ok(),
+            frames: Vec::new(),
+            places: Vec::new(),
+        };
+        let mut at = 0;
+        while at < line.len() {
+            let sure = walk.places.len();
+            match walk.value(at) {
+                Some(end) => at = end,
+                None => {
+                    // Torn: there is no telling what is a string and what is not.
+                    walk.places.truncate(sure);
+                    let rest = self.places_of_text(&line[at..]);
+                    walk.places.extend(rest.into_iter().map(|mut place| {
+                        place.span.start += at;
+                        place.within.start += at;
+                        place
+                    }));
+                    break;
+                }
+            }
+        }
+        walk.places
+    }
+
+    /// The secrets of a text that is no transcript, in order.
+    pub fn places_of_text(&self, bytes: &[u8]) -> Vec<Place> {
+        let mut places = Vec::new();
+        let mut at = 0;
+        for chunk in bytes.utf8_chunks() {
+            let text = chunk.valid();
+            for secret in self.secrets.find(text) {
+                places.push(Place {
+                    span: Span::new(at + secret.range.start, at + secret.range.end),
+                    secret: itself(text, &secret),
+                    rule: secret.rule.to_owned(),
+                    thinking: false,
+                    within: Span::new(at, at + text.len()),
+                });
+            }
+            at += text.len() + chunk.invalid().len();
+        }
+        places
+    }
+}
+
+/// How much of the text around a secret is shown.
+const BEFORE: usize = 60;
+const BEHIND: usize = 40;
+
+fn one_line(raw: &[u8]) -> String {
+    let text = json::inner(raw);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+/// The secret as it would be used.
+fn itself(text: &str, secret: &Secret<'_>) -> String {
+    match &secret.hidden {
+        Some(hidden) => hidden.to_string(),
+        None => text[secret.range.clone()].to_owned(),
+    }
+}
+
+/// What an open bracket belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// A line.
+    Top,
+    /// Its message.
+    Message,
+    /// The list of its blocks.
+    Content,
+    /// One of them.
+    Block,
+    /// Anything else: whatever a person or a tool put there.
+    Free,
+}
+
+/// An open bracket.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    level: Level,
+    is_object: bool,
+    start: usize,
+    /// The field whose value comes next, without quotes.
+    key: Span,
+    /// A private key has begun in this list, and has not ended.
+    is_key: bool,
+}
+
+/// The walk over the strings of one line.
+struct Walk<'a> {
+    redactor: &'a Redactor,
+    line: &'a [u8],
+    /// The same, if all of it is UTF-8.
+    text: Option<&'a str>,
+    frames: Vec<Frame>,
+    places: Vec<Place>,
+}
+
+impl Walk<'_> {
+    /// Looks at the value that begins here, and says where it ends; `None` if it is torn.
+    fn value(&mut self, start: usize) -> Option<usize> {
+        self.frames.clear();
+        let mut at = start;
+        while let Some(&byte) = self.line.get(at) {
+            match byte {
+                b'"' => {
+                    at = self.string(at)?;
+                    if self.frames.is_empty() {
+                        return Some(at);
+                    }
+                    continue;
+                }
+                b'{' | b'[' => self.open(byte == b'{', at),
+                b'}' | b']' => {
+                    self.frames.pop()?;
+                    if self.frames.is_empty() {
+                        return Some(at + 1);
+                    }
+                }
+                b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' | b'+' | b'-' | b'.' => {}
+                b'0'..=b'9' | b'E' => {}
+                // The letters of `true`, `false` and `null`; `e` of numbers is among them.
+                b't' | b'r' | b'u' | b'e' | b'f' | b'a' | b'l' | b's' | b'n' => {}
+                _ => return None,
+            }
+            at += 1;
+        }
+        self.frames.is_empty().then_some(at)
+    }
+
+    fn open(&mut self, is_object: bool, start: usize) {
+        let level = match self.frames.last() {
+            None => Level::Top,
+            Some(above) => {
+                let key = above.key.of(self.line);
+                match (above.level, is_object) {
+                    (Level::Top, true) if key == b"message" => Level::Message,
+                    (Level::Message, false) if key == b"content" => Level::Content,
+                    (Level::Content, true) => Level::Block,
+                    _ => Level::Free,
+                }
+            }
+        };
+        self.frames.push(Frame {
+            level,
+            is_object,
+            start,
+            key: Span::default(),
+            is_key: false,
+        });
+    }
+
+    /// Takes a string, and says where it ends.
+    fn string(&mut self, at: usize) -> Option<usize> {
+        let span = Cursor::from(self.line, at).hurried().skip().ok()?;
+        let inner = Span::new(span.start + 1, span.end() - 1);
+        let mut after = Cursor::from(self.line, span.end());
+        let is_key =
+            self.frames.last().is_some_and(|frame| frame.is_object) && after.peek() == Some(b':');
+        if is_key {
+            if let Some(frame) = self.frames.last_mut() {
+                frame.key = inner;
+            }
+            // Names of fields are short; what is not may be data.
+            if inner.len > 2 * SHORTEST {
+                self.look(inner, None);
+            }
+            return Some(after.position() + 1);
+        }
+        if self.goes_on(inner) {
+            return Some(span.end());
+        }
+        if inner.len >= SHORTEST && !self.is_mark() {
+            let key = self.name();
+            self.look(inner, key);
+        }
+        Some(span.end())
+    }
+
+    /// Patches are lists of lines: a private key that begins in one goes on in the next.
+    /// Whether this is such a line; then all of it but the sign of the patch is secret.
+    fn goes_on(&mut self, inner: Span) -> bool {
+        let raw = inner.of(self.line);
+        let Some(frame) = self.frames.last_mut().filter(|frame| !frame.is_object) else {
+            return false;
+        };
+        if !frame.is_key {
+            let begins = raw.len() < 100
+                && raw.windows(11).any(|part| part == b"-----BEGIN ")
+                && raw.windows(11).any(|part| part == b"PRIVATE KEY");
+            frame.is_key = begins && !raw.windows(9).any(|part| part == b"-----END ");
+            return false;
+        }
+        let sign = usize::from(matches!(raw.first(), Some(b'+' | b'-' | b' ')));
+        let body = &raw[sign..];
+        let is_body = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=:,- ".contains(byte);
+        let ends = body.starts_with(b"-----END ");
+        frame.is_key = !ends && body.iter().all(is_body);
+        if (!frame.is_key && !ends) || body.is_empty() {
+            return false;
+        }
+        self.places.push(Place {
+            span: Span::new(inner.start + sign, inner.end()),
+            secret: String::from_utf8_lossy(body).into_owned(),
+            rule: PRIVATE_KEY.to_owned(),
+            thinking: false,
+            within: inner,
+        });
+        true
+    }
+
+    /// Whether the value that comes next is something a client finds its way by.
+    fn is_mark(&self) -> bool {
+        let Some(frame) = self.frames.last().filter(|frame| frame.is_object) else {
+            return false;
+        };
+        let Ok(key) = std::str::from_utf8(frame.key.of(self.line)) else {
+            return false;
+        };
+        match frame.level {
+            Level::Top => known::is_mark(key),
+            Level::Message => key != "content" && known::is_message_field(key),
+            Level::Block => match key {
+                "id" | "tool_use_id" | "signature" | "type" => true,
+                "data" => {
+                    let block = &self.line[frame.start..];
+                    json::find(block, &["type"])
+                        .is_some_and(|kind| kind.of(block) == b"\"redacted_thinking\"")
+                }
+                _ => false,
+            },
+            Level::Content | Level::Free => false,
+        }
+    }
+
+    /// The field that the next value stands in, if its name makes a secret of it.
+    fn name(&self) -> Option<Span> {
+        let frame = self.frames.iter().rev().find(|frame| frame.is_object)?;
+        let mut name = frame.key.of(self.line).windows(3);
+        // The beginnings of key, token, secret, password, auth, credential and cookie.
+        let is_secretive = name.any(|three| {
+            let three = [three[0] | 32, three[1] | 32, three[2] | 32];
+            matches!(
+                &three,
+                b"key" | b"tok" | b"sec" | b"pas" | b"aut" | b"cre" | b"coo"
+            )
+        });
+        is_secretive.then_some(frame.key)
+    }
+
+    /// Finds the secrets between two quotes.
+    fn look(&mut self, inner: Span, name: Option<Span>) {
+        if let Some(text) = self.text {
+            let raw = text.get(inner.start..inner.end()).unwrap_or_default();
+            return self.chunk(inner.start, raw, name);
+        }
+        let mut at = inner.start;
+        for chunk in inner.of(self.line).utf8_chunks() {
+            self.chunk(at, chunk.valid(), name);
+            at += chunk.valid().len() + chunk.invalid().len();
+        }
+    }
+
+    fn chunk(&mut self, start: usize, raw: &str, name: Option<Span>) {
+        let secrets = &self.redactor.secrets;
+        let name = name.filter(|_| raw.len() <= NAMED).map(|name| {
+            let name = json::inner(name.of(self.line));
+            format!("\"{name}\": \"")
+        });
+        if memchr(b'\\', raw.as_bytes()).is_none() {
+            let found = find(secrets, raw, name.as_deref());
+            self.add(start, raw, found, |range| range);
+            return;
+        }
+        if find(secrets, &json::inner(raw.as_bytes()), name.as_deref()).is_empty() {
+            return;
+        }
+        let view = View::unescaped(raw);
+        let found = find(secrets, &view.text, name.as_deref());
+        self.add(start, &view.text, found, |range| view.source(range));
+    }
+
+    fn add(
+        &mut self,
+        start: usize,
+        text: &str,
+        found: Vec<Secret<'_>>,
+        source: impl Fn(std::ops::Range<usize>) -> std::ops::Range<usize>,
+    ) {
+        if found.is_empty() {
+            return;
+        }
+        let thinking = self.frames.last().is_some_and(|frame| {
+            frame.level == Level::Block && frame.key.of(self.line) == b"thinking"
+        });
+        for secret in found {
+            let raw = source(secret.range.clone());
+            let within = Span::new(start, start + source(0..text.len()).end);
+            if self.is_link(text, &secret) {
+                continue;
+            }
+            self.places.push(Place {
+                span: Span::new(start + raw.start, start + raw.end),
+                secret: itself(text, &secret),
+                rule: secret.rule.to_owned(),
+                thinking,
+                within,
+            });
+        }
+    }
+
+    /// Whether a value is nothing but the id of a line, a message or a call, in a field for
+    /// ids outside of what a tool was given or said: a known value may happen to be one.
+    fn is_link(&self, text: &str, secret: &Secret<'_>) -> bool {
+        let [top, ..] = self.frames.as_slice() else {
+            return false;
+        };
+        let Some(frame) = self.frames.last().filter(|frame| frame.is_object) else {
+            return false;
+        };
+        if secret.range != (0..text.len()) || top.key.of(self.line) == b"toolUseResult" {
+            return false;
+        }
+        let is_given = self.frames.iter().any(|frame| frame.level == Level::Block);
+        let key = frame.key.of(self.line);
+        let is_id = [b"Id".as_slice(), b"ID", b"_id", b"uuid", b"Uuid", b"UUID"]
+            .iter()
+            .any(|end| key.ends_with(end));
+        !is_given && is_id && is_reference(text)
+    }
+}
+
+/// What a text holds, given what stands in front of it.
+fn find<'s>(secrets: &'s Secrets, text: &str, before: Option<&str>) -> Vec<Secret<'s>> {
+    let Some(before) = before else {
+        return secrets.find(text);
+    };
+    let named = format!("{before}{text}\"");
+    let mut found = secrets.find(&named);
+    found.retain_mut(|secret| {
+        let start = secret.range.start.max(before.len());
+        let end = secret.range.end.min(named.len() - 1);
+        secret.range = start.saturating_sub(before.len())..end.saturating_sub(before.len());
+        start < end
+    });
+    found
+}
+
+/// Whether a text is a UUID, or an id as the API gives them.
+fn is_reference(text: &str) -> bool {
+    let is_uuid = text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        });
+    let starts = ["msg_", "toolu_", "srvtoolu_", "req_"];
+    is_uuid || starts.iter().any(|start| text.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,537 @@
+//! Repair: what is broken in a session is mended, and what was done is told in words.
+//!
+//! First the lines by themselves ([`Reading`]): whole objects are found again in torn lines,
+//! glued ones get a line each, what clients would refuse is written as they read it, and of
+//! two lines with one id the one that counts stays. Then what the lines say together
+//! ([`plan`]): parents, calls and results, empty texts, times, the end of the conversation.
+//! Mending one thing may uncover another, so this goes on until nothing is left to do; a
+//! second repair changes nothing.
+//!
+//! What is healthy keeps every byte. The result can be read ([`Repair::source`]) and written
+//! ([`Repair::each`]) without ever being in memory as a whole: only lines that changed are.
+
+mod calls;
+mod chain;
+mod line;
+mod mend;
+mod sheet;
+mod times;
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+
+use super::check::{CONVERSATION, FAULTS, Problem};
+use super::{Lost, Written};
+use crate::entry::{self, Entry, Kind};
+use crate::fault::FaultKind;
+use crate::graph;
+use crate::id::Id;
+use crate::input::Input;
+use crate::log::{Line, Log, Source};
+use crate::session::{Index, Role, Session};
+use crate::view::check::faults;
+use crate::view::messages::{self, Outcome};
+use crate::view::profile::Profile;
+pub use chain::NO_RESULT;
+pub(super) use chain::preserved;
+pub(super) use line::is_link;
+pub use mend::plan;
+
+use line::{FaultKindOrPair, Part, Shape};
+use sheet::{Body, Piece, Sheet, View};
+
+/// Something that was mended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mended {
+    /// The line of the old file, from 1.
+    pub line: u32,
+    /// What kind of damage, in a word that scripts can match.
+    pub kind: &'static str,
+    /// What was done and why, for a person.
+    pub what: String,
+}
+
+impl Mended {
+    fn new(line: u32, kind: &'static str, what: impl Into<String>) -> Mended {
+        Mended {
+            line,
+            kind,
+            what: what.into(),
+        }
+    }
+}
+
+/// Takes in the lines of a file that is to be repaired.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    role: Role,
+    pieces: Vec<Option<Piece>>,
+    mended: Vec<Mended>,
+    /// Where the line with an id stands.
+    ids: HashMap<Id, usize>,
+    /// The last line of the chain.
+    last: Option<Id>,
+    lines: u64,
+    bytes: u64,
+    /// Torn pieces and how many bytes they had.
+    torn: (u64, u64),
+}
+
+impl Reading {
+    /// For a file of this kind.
+    pub fn new(role: Role) -> Reading {
+        Reading {
+            role,
+            pieces: Vec::new(),
+            mended: Vec::new(),
+            ids: HashMap::new(),
+            last: None,
+            lines: 0,
+            bytes: 0,
+            torn: (0, 0),
+        }
+    }
+
+    /// Takes in the next line; also what stands behind the last newline.
+    pub fn push(&mut self, line: &Line<'_>) {
+        self.lines += 1;
+        self.bytes += line.bytes.len() as u64 + u64::from(line.ended);
+        let decoded = entry::decode(line.bytes);
+        let sound = decoded
+            .faults
+            .iter()
+            .all(|(kind, _)| *kind == FaultKind::BadTime);
+        let whole = match decoded.entries.as_slice() {
+            [] => sound,
+            [_] => sound && line.ended && !crate::json::has_lone_surrogate(line.bytes),
+            _ => false,
+        };
+        if !whole {
+            self.mend(line);
+        } else if let Some(entry) = decoded.entries.first() {
+            let object = entry.span.of(line.bytes);
+            if entry.span.start > 0 && is_shapeless(entry) {
+                // Places inside an object count from its own start.
+                let again = entry::decode(object).entries.pop();
+                self.enter(
+                    line,
+                    entry.span,
+                    object,
+                    again.as_ref().unwrap_or(entry),
+                    true,
+                );
+            } else {
+                self.enter(line, entry.span, object, entry, true);
+            }
+        } else {
+            self.keep(line, crate::json::Span::new(0, line.bytes.len()), true);
+        }
+    }
+
+    fn mend(&mut self, line: &Line<'_>) {
+        let bytes = line.bytes;
+        if bytes.starts_with(line::BYTE_ORDER_MARK) {
+            self.note(
+                line,
+                "byte_order_mark",
+                "a byte order mark was removed: clients refuse the line",
+            );
+        }
+        let parts = line::parts(bytes);
+        let is_object = |part: &&Part| matches!(part, Part::Object(_));
+        let found = parts.iter().filter(is_object).count();
+        if found > 1 {
+            let what = format!("{found} objects stood on one line; each has its own now");
+            self.note(line, "glued", what);
+        }
+        if found == 1 && parts.len() == 1 && !line.ended {
+            self.note(line, "no_final_newline", "the last line got its newline");
+        }
+        for part in &parts {
+            match *part {
+                Part::Object(span) => self.object(line, span),
+                Part::Other(span) => {
+                    let what = match span.of(bytes) {
+                        b"null" => {
+                            "a line that says null was removed: some clients read no further"
+                        }
+                        _ => "JSON that is no object was removed",
+                    };
+                    self.note(line, "not_an_object", what);
+                }
+                Part::Zeros(_) => {
+                    self.note(line, "unreadable", "bytes of zeros were removed");
+                }
+                Part::Torn(span) => self.tear(line, span, found > 0),
+            }
+        }
+        if parts.is_empty() && line.ended {
+            let whole = crate::json::Span::new(0, 0);
+            self.keep(line, whole, false);
+        }
+    }
+
+    fn tear(&mut self, line: &Line<'_>, span: crate::json::Span, found: bool) {
+        self.torn.0 += 1;
+        self.torn.1 += span.len as u64;
+        let len = span.len;
+        let (kind, what) = if !line.ended && span.end() == line.bytes.len() {
+            let what = format!("the file ended inside this line; its {len} bytes were removed");
+            ("torn_tail", what)
+        } else if found {
+            let what = format!(
+                "{len} bytes that are no whole object were removed; what is whole on this line stays"
+            );
+            ("unreadable", what)
+        } else {
+            let what = format!("{len} bytes that cannot be read were removed");
+            ("unreadable", what)
+        };
+        self.note(line, kind, what);
+    }
+
+    fn object(&mut self, line: &Line<'_>, span: crate::json::Span) {
+        let raw = span.of(line.bytes);
+        let mut done = Vec::new();
+        let text = line::sound(raw, &mut done);
+        for done in &done {
+            let (kind, what) = match done {
+                FaultKindOrPair::Fault(FaultKind::NotUtf8) => (
+                    "not_utf8",
+                    "bytes that are not UTF-8 became replacement characters",
+                ),
+                FaultKindOrPair::Fault(_) => (
+                    "control_character",
+                    "raw control characters in texts were escaped: clients refuse the line",
+                ),
+                FaultKindOrPair::LoneSurrogate => (
+                    "lone_surrogate",
+                    "half a surrogate pair became U+FFFD: the API refuses it",
+                ),
+            };
+            self.note(line, kind, what);
+        }
+        let decoded = entry::decode(&text);
+        let Some(entry) = decoded.entries.first() else {
+            return self.tear(line, span, false);
+        };
+        let kept = done.is_empty();
+        self.enter(line, span, &text, entry, kept);
+    }
+
+    /// Takes in an object; `kept` if it has the bytes that stand at `span`.
+    fn enter(
+        &mut self,
+        line: &Line<'_>,
+        span: crate::json::Span,
+        object: &[u8],
+        entry: &Entry,
+        kept: bool,
+    ) {
+        let nameless = entry.uuid.is_none() && line::is_link(&entry.kind);
+        if nameless && !matches!(entry.kind, Kind::User | Kind::Assistant) {
+            let what = "a note without an id was removed: clients take it for the end";
+            self.note(line, "no_uuid", what);
+            return;
+        }
+        let salt = self.lines ^ (self.pieces.len() as u64) << 32;
+        let shaped = is_shapeless(entry)
+            .then(|| line::shaped(object, entry, self.last.as_ref(), salt))
+            .flatten();
+        let body = match (&shaped, kept) {
+            (Some((bytes, _)), _) => Body::New(bytes.as_slice().into()),
+            (None, false) => Body::New(object.into()),
+            (None, true) => Body::Kept {
+                offset: line.offset + span.start as u64,
+                len: span.len,
+            },
+        };
+        for shape in shaped.iter().flat_map(|(_, shapes)| shapes) {
+            self.note_shape(line, *shape);
+        }
+        let again = shaped.as_ref().map(|(bytes, _)| entry::decode(bytes));
+        let id = match &again {
+            Some(again) => again.entries.first().and_then(|entry| entry.uuid.clone()),
+            None => entry.uuid.clone(),
+        };
+        let is_kept = matches!(body, Body::Kept { .. });
+        let blank = line.bytes.len() == span.len || is_alone(line.bytes, span);
+        let (body, whole) = if is_kept && blank && line.ended {
+            let (offset, len) = (line.offset, line.bytes.len());
+            (Body::Kept { offset, len }, true)
+        } else {
+            (body, false)
+        };
+        self.place(
+            line,
+            id,
+            Piece {
+                line: line.number,
+                body,
+                whole,
+            },
+        );
+    }
+
+    /// A later line with the same id counts in the place of the first.
+    fn place(&mut self, line: &Line<'_>, id: Option<Id>, mut piece: Piece) {
+        let Some(id) = id else {
+            return self.pieces.push(Some(piece));
+        };
+        self.last = Some(id.clone());
+        match self.ids.get(&id) {
+            Some(&first) => {
+                let before = self.pieces[first].as_ref().map_or(0, |piece| piece.line);
+                let what = format!(
+                    "it has the id of line {before} and counts in its place; it stands there now"
+                );
+                piece.whole = false;
+                self.pieces[first] = Some(piece);
+                self.note(line, "duplicate_uuid", what);
+            }
+            None => {
+                self.ids.insert(id, self.pieces.len());
+                self.pieces.push(Some(piece));
+            }
+        }
+    }
+
+    fn keep(&mut self, line: &Line<'_>, span: crate::json::Span, whole: bool) {
+        self.pieces.push(Some(Piece {
+            line: line.number,
+            body: Body::Kept {
+                offset: line.offset + span.start as u64,
+                len: span.len,
+            },
+            whole: whole && line.ended,
+        }));
+    }
+
+    fn note_shape(&mut self, line: &Line<'_>, shape: Shape) {
+        let (kind, what) = match shape {
+            Shape::Type => (
+                "no_type",
+                "a line without a type got the one of its speaker",
+            ),
+            Shape::Id => (
+                "no_uuid",
+                "a line without an id got one: clients know only one such line",
+            ),
+            Shape::Message => (
+                "no_message",
+                "content at the top of a line became its message",
+            ),
+            Shape::Blocks => (
+                "bare_text",
+                "content that is no list of blocks became one: some clients fail on it",
+            ),
+        };
+        self.note(line, kind, what);
+    }
+
+    fn note(&mut self, line: &Line<'_>, kind: &'static str, what: impl Into<String>) {
+        self.mended.push(Mended::new(line.number, kind, what));
+    }
+
+    /// Mends what the lines say together. `source` is the file that the lines came from.
+    pub fn finish(self, source: &dyn Source) -> Repair {
+        let mut mended = self.mended;
+        let pieces: Vec<Piece> = self.pieces.into_iter().flatten().collect();
+        let mut sheet = Sheet::new(pieces);
+        let mut session = sheet.session(source, self.role);
+        let spoken = spoken(&session);
+        let mut gone = HashSet::new();
+        let mut losses = super::lost::Losses::default();
+        if self.torn.0 > 0 {
+            losses.add(super::Loss::Damaged, self.torn.0, self.torn.1.div_ceil(4));
+        }
+        for _ in 0..ROUNDS {
+            let view = View {
+                sheet: &sheet,
+                source,
+            };
+            let (plan, done) = plan(&session, &view);
+            let Some(next) = sheet.rewritten(source, &session, &plan) else {
+                break;
+            };
+            mended.extend(done.into_iter().map(|done| Mended {
+                line: sheet.origin(done.line),
+                ..done
+            }));
+            losses.extend(plan.losses());
+            let dropped = session.records.iter().zip(&plan.dropped);
+            gone.extend(
+                dropped
+                    .filter(|(_, dropped)| **dropped)
+                    .filter_map(|(record, _)| record.uuid.clone()),
+            );
+            sheet = next;
+            session = sheet.session(source, self.role);
+        }
+        mended.sort_by(|a, b| (a.line, a.kind).cmp(&(b.line, b.kind)));
+        Repair {
+            session,
+            mended,
+            lost: losses.list(),
+            written: sheet.written(self.lines, self.bytes),
+            spoken,
+            gone,
+            sheet,
+        }
+    }
+}
+
+/// Mending uncovers more to mend, but not for long: twice is the most that was ever seen.
+const ROUNDS: usize = 8;
+
+/// Whether clients would not read an object as it is.
+fn is_shapeless(entry: &Entry) -> bool {
+    let bare = |block: &crate::block::Block| block.span == block.body && block.span.len > 0;
+    matches!(entry.kind, Kind::User | Kind::Assistant)
+        && (entry.untyped
+            || entry.uuid.is_none()
+            || entry.blocks.iter().any(bare)
+            || entry.blocks.is_empty()
+            || entry.content_on_top)
+}
+
+/// Whether an object has its line for itself.
+fn is_alone(line: &[u8], span: crate::json::Span) -> bool {
+    let blank = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_whitespace);
+    blank(&line[..span.start]) && blank(&line[span.end()..])
+}
+
+/// A repaired session.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    /// What it means now.
+    pub session: Session,
+    /// What was done, by line.
+    pub mended: Vec<Mended>,
+    /// What the model will no longer see.
+    pub lost: Vec<Lost>,
+    /// What became of the lines.
+    pub written: Written,
+    /// The conversation once all lines could be read.
+    spoken: Vec<(Id, bool)>,
+    /// Lines that were taken out.
+    gone: HashSet<Id>,
+    sheet: Sheet,
+}
+
+impl Repair {
+    /// Repairs a file in memory.
+    pub fn of(log: &Log, role: Role) -> Repair {
+        let mut reading = Reading::new(role);
+        for line in log.lines() {
+            reading.push(&line);
+        }
+        reading.finish(log)
+    }
+
+    /// Whether there was nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.written.changed + self.written.dropped + self.written.added == 0
+    }
+
+    /// Hands out the lines of the repaired file, each without its newline. `source` is the
+    /// old file.
+    pub fn each(&self, source: &dyn Source, each: impl FnMut(&Line<'_>)) {
+        self.sheet.each(source, each);
+    }
+
+    /// Where the bytes of [`Repair::session`] can be read. `source` is the old file.
+    pub fn source<'a>(&'a self, source: &'a dyn Source) -> impl Source + 'a {
+        View {
+            sheet: &self.sheet,
+            source,
+        }
+    }
+
+    /// What is not as it should be: `before` is the old file as it was read, `after` what was
+    /// written, read as if for the first time.
+    ///
+    /// Lines that were found again may make the conversation longer, or show that it is
+    /// another one than was guessed without them. Every line that is in it with them and was
+    /// not taken out on purpose is there, in the same order; and every line that was in it
+    /// without them is in the file.
+    pub fn compare(&self, before: &Session, after: &Session) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = Vec::new();
+        for fault in faults(after) {
+            let (line, kind, detail) = (fault.line, fault.kind.name(), fault.detail);
+            problems.push(Problem {
+                about: FAULTS,
+                what: format!("line {line} would still have a fault: {kind} ({detail})"),
+            });
+        }
+        let now = spoken(after);
+        let there: HashSet<&Id> = now.iter().map(|(id, _)| id).collect();
+        let mut left = now.iter();
+        for (id, follows) in &self.spoken {
+            if self.gone.contains(id) {
+                continue;
+            }
+            let stays = match follows {
+                true => there.contains(id),
+                false => left.any(|(other, _)| other == id),
+            };
+            if !stays {
+                problems.push(Problem {
+                    about: CONVERSATION,
+                    what: format!("the line {id} would no longer be where it was"),
+                });
+                break;
+            }
+        }
+        let lost = |id: &Id| !self.gone.contains(id) && after.find(id).is_none();
+        if let Some((id, _)) = spoken(before).iter().find(|(id, _)| lost(id)) {
+            problems.push(Problem {
+                about: CONVERSATION,
+                what: format!("the line {id} would be lost"),
+            });
+        }
+        problems.extend(clients(after));
+        problems
+    }
+}
+
+/// Lines of the conversation in order, and whether they follow others wherever those are:
+/// results their calls, the lines of a message its first.
+fn spoken(session: &Session) -> Vec<(Id, bool)> {
+    let live = messages::live_lines(session, Profile::Strict);
+    let mut begun = HashSet::new();
+    let mut lines = Vec::new();
+    for record in live.into_iter().map(|at| &session.records[at as usize]) {
+        let follows = record.input == Input::Results
+            || record.message.is_some_and(|message| !begun.insert(message));
+        let id = record.uuid.clone().filter(|_| record.is_conversation());
+        lines.extend(id.map(|id| (id, follows)));
+    }
+    lines
+}
+
+/// What clients would not resume, or lose though it could be kept.
+pub(super) fn clients(session: &Session) -> Vec<Problem> {
+    let live = messages::live_lines(session, Profile::Strict);
+    let said = |at: &&Index| session.records[**at as usize].is_conversation();
+    let kept = chain::preserved(session, &graph::links(session), &live);
+    let mut problems = Vec::new();
+    if !live.iter().any(|at| said(&at)) {
+        return problems;
+    }
+    for profile in Profile::ALL {
+        let name = profile.name();
+        let Outcome::Lines(lines) = messages::outcome(session, profile) else {
+            let what = format!("{name} would not resume it");
+            problems.push(Problem { about: name, what });
+            continue;
+        };
+        let sent: HashSet<Index> = lines.into_iter().collect();
+        let mut lost = live.iter().filter(said);
+        if let Some(at) = lost.find(|at| !sent.contains(at) && !kept.contains(at)) {
+            let line = session.records[*at as usize].line;
+            let what = format!("{name} would lose line {line}");
+            problems.push(Problem { about: name, what });
+        }
+    }
+    problems
+}

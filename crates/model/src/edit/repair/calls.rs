@@ -1,0 +1,120 @@
+//! Calls and results: each call once, each with one result.
+
+use std::collections::BTreeMap;
+
+use foldhash::HashMap;
+
+use super::mend::Mender;
+use crate::block::BlockKind;
+use crate::edit::Loss;
+use crate::session::Index;
+use crate::view::turns::{CallStatus, Course};
+
+/// Where calls and results with one id stand.
+#[derive(Default)]
+struct Pair {
+    calls: Vec<(Index, Index)>,
+    results: Vec<(Index, Index)>,
+}
+
+impl Mender<'_> {
+    pub(super) fn calls(&mut self) {
+        let course = Course::of(self.session);
+        let status = |call| course.status(self.session, call);
+        let made = self.session.calls.iter();
+        // The first of repeated calls is the one that the session knows.
+        let made: HashMap<(Index, Index), CallStatus> = made
+            .map(|call| ((call.record, call.block), status(call)))
+            .collect();
+        for (id, pair) in self.pairs() {
+            if id.is_empty() {
+                self.remove(&pair.calls, "bad_call", "a call without an id was removed");
+                let what = "a result that names no call was removed";
+                self.remove(&pair.results, "result_without_call", what);
+                continue;
+            }
+            let Some(call) = self.first(&pair.calls) else {
+                let what = format!("the call {id} is not in the file; its result was removed");
+                self.remove(&pair.results, "result_without_call", &what);
+                continue;
+            };
+            let repeated = |at: &(Index, Index)| self.is_repeated(call, *at);
+            let others = pair.calls.iter().copied().filter(|&at| at != call);
+            let others: Vec<_> = others.filter(|at| !repeated(at)).collect();
+            let what = format!("the call {id} was made twice; the second one was removed");
+            self.remove(&others, "duplicate_call", &what);
+            match self.first(&pair.results) {
+                Some(result) => {
+                    let others = pair.results.iter().copied().filter(|&at| at != result);
+                    let others: Vec<_> = others.collect();
+                    let what = format!("the call {id} had two results; the second was removed");
+                    self.remove(&others, "duplicate_call", &what);
+                }
+                None if made.get(&call) == Some(&CallStatus::Missing) => self.answer(call, &id),
+                None => {}
+            }
+        }
+    }
+
+    /// Calls and results by id, without those that go.
+    fn pairs(&self) -> BTreeMap<Box<str>, Pair> {
+        let mut pairs: BTreeMap<Box<str>, Pair> = BTreeMap::new();
+        for (at, record) in self.session.records.iter().enumerate() {
+            for block in record.blocks.clone() {
+                let place = (at as Index, block);
+                if self.plan.is_removed(place.0, block) || record.duplicate {
+                    continue;
+                }
+                let block = &self.session.blocks[block as usize];
+                let id = || block.id.clone().unwrap_or_default();
+                match block.kind {
+                    BlockKind::ToolUse => pairs.entry(id()).or_default().calls.push(place),
+                    BlockKind::ToolResult => pairs.entry(id()).or_default().results.push(place),
+                    _ => {}
+                }
+            }
+        }
+        pairs
+    }
+
+    /// The first one in the conversation, or else the first one.
+    fn first(&self, places: &[(Index, Index)]) -> Option<(Index, Index)> {
+        let mut live = places.iter().filter(|(at, _)| self.plan.is_live(*at));
+        live.next().or(places.first()).copied()
+    }
+
+    /// History that was written again is no second call, where it is on another branch.
+    fn is_repeated(&self, (first, one): (Index, Index), (second, other): (Index, Index)) -> bool {
+        let print = |block: Index| self.session.blocks[block as usize].print;
+        let message = |at: Index| self.record(at).message;
+        message(first).is_some()
+            && message(first) == message(second)
+            && print(one) == print(other)
+            && !(self.plan.is_live(first) && self.plan.is_live(second))
+    }
+
+    fn remove(&mut self, places: &[(Index, Index)], kind: &'static str, what: &str) {
+        for &(at, block) in places {
+            self.plan.remove_block(at, block);
+            if self.session.blocks[block as usize].kind == BlockKind::ToolResult {
+                self.plan.remove_copy(at);
+            } else {
+                self.plan.counts.calls_removed += 1;
+            }
+            self.plan.lose(self.session, at, Loss::Damaged, &[block]);
+            self.note(at, kind, what);
+        }
+    }
+
+    /// A call that the conversation went on from without a result gets one that says so.
+    fn answer(&mut self, (at, block): (Index, Index), id: &str) {
+        if self.record(at).uuid.is_none() {
+            let what = format!("the call {id} never got a result; it was removed");
+            self.remove(&[(at, block)], "call_without_result", &what);
+            return;
+        }
+        self.unanswered.push((at, block));
+        let what = format!("the call {id} never got a result; it got one that says so");
+        self.note(at, "call_without_result", what);
+    }
+}

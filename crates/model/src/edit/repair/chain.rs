@@ -1,0 +1,512 @@
+//! The conversation as one chain that every client reads alike, and its end where every
+//! client looks for it.
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+
+use super::line::is_link;
+use super::mend::Mender;
+use crate::block::BlockKind;
+use crate::edit::identity::made;
+use crate::edit::lines::{self, Envelope, Stamp};
+use crate::entry::Kind;
+use crate::graph::{self, Links};
+use crate::id::Id;
+use crate::session::{Index, Role, Session};
+use crate::time::Time;
+
+/// What a call says that never got a result.
+pub const NO_RESULT: &str = "[unspool repair: the result of this call is not in the transcript; \
+     it was interrupted, or its result was lost. Whether it took effect is not known.]";
+
+/// A line of the conversation: one that is there, or a result of ours.
+struct Link {
+    id: Id,
+    record: Option<Index>,
+    answers: Option<(Index, Index)>,
+}
+
+/// The conversation in order, of lines that are links for every client.
+pub(super) struct Chain {
+    links: Vec<Link>,
+    /// Where each line stands.
+    places: HashMap<Index, usize>,
+}
+
+impl Chain {
+    pub(super) fn of(mender: &mut Mender<'_>) -> Chain {
+        drop_boundaries(mender);
+        let skipped = preserved(mender.session, &mender.links, &mender.live);
+        let mut links = Vec::new();
+        for &at in &mender.live {
+            let record = mender.record(at);
+            let stays = !mender.plan.is_dropped(at) && !skipped.contains(&at);
+            let Some(id) = record.uuid.clone().filter(|_| stays && !record.duplicate) else {
+                continue;
+            };
+            if is_link(&record.kind) {
+                links.push(Link {
+                    id,
+                    record: Some(at),
+                    answers: None,
+                });
+            }
+        }
+        let mut chain = Chain {
+            links,
+            places: HashMap::new(),
+        };
+        chain.index();
+        chain.answer(mender);
+        chain.index();
+        chain
+    }
+
+    fn index(&mut self) {
+        let records = self.links.iter().map(|link| link.record);
+        self.places = records
+            .zip(0..)
+            .filter_map(|(at, n)| Some((at?, n)))
+            .collect();
+    }
+
+    /// The last line of the chain that is in the file.
+    fn last(&self) -> Option<Index> {
+        self.links.iter().rev().find_map(|link| link.record)
+    }
+
+    /// Calls without results get one: in the chain behind their message, elsewhere beside it.
+    fn answer(&mut self, mender: &mut Mender<'_>) {
+        let session = mender.session;
+        let end = self.last().unwrap_or(session.records.len() as Index);
+        let unanswered = std::mem::take(&mut mender.unanswered);
+        let mut unanswered: Vec<_> = unanswered
+            .into_iter()
+            .filter(|&(at, block)| !mender.plan.is_removed(at, block))
+            .collect();
+        unanswered.sort_unstable();
+        let mut added: HashMap<usize, Vec<Link>> = HashMap::new();
+        for call in unanswered {
+            let id = new_id(mender, call);
+            if let Some(&place) = self.places.get(&call.0) {
+                let place = self.behind(mender, place, mender.record(call.0).message);
+                added.entry(place).or_default().push(Link {
+                    id,
+                    record: None,
+                    answers: Some(call),
+                });
+            } else if let Some(parent) = mender.record(call.0).uuid.clone() {
+                let time = mender.time(call.0).unwrap_or(Time(0));
+                let line = result(mender, call, &id, &parent, time);
+                mender.plan.insert((call.0 + 1).min(end), line);
+            }
+        }
+        let links = std::mem::take(&mut self.links);
+        for (place, link) in links.into_iter().enumerate() {
+            self.links.push(link);
+            self.links
+                .extend(added.remove(&place).into_iter().flatten());
+        }
+    }
+
+    /// The place of the last line of a message and its results, from one of them on.
+    fn behind(&self, mender: &Mender<'_>, place: usize, message: Option<Index>) -> usize {
+        let own = |link: &&Link| {
+            let record = link.record.map(|at| mender.record(at));
+            record.is_some_and(|record| record.message.is_some() && record.message == message)
+        };
+        place + self.links[place + 1..].iter().take_while(own).count()
+    }
+
+    /// Lets each line follow the one before it.
+    pub(super) fn link(&self, mender: &mut Mender<'_>) {
+        let end = self.last();
+        let mut before: Option<&Link> = None;
+        for (nth, link) in self.links.iter().enumerate() {
+            let Some(parent) = before.replace(link) else {
+                continue;
+            };
+            match (link.record, link.answers) {
+                (Some(at), _) if mender.parent(at) != Some(&parent.id) => {
+                    mender.plan.set_parent(at, Some(parent.id.clone()));
+                    self.note(mender, at, parent);
+                }
+                (None, Some(call)) => {
+                    let time = self.time_between(mender, nth);
+                    let line = result(mender, call, &link.id, &parent.id, time);
+                    let last = self.links[..nth].iter().rev().find_map(|it| it.record);
+                    let file = last.unwrap_or(call.0) + 1;
+                    mender.plan.insert(file.min(end.unwrap_or(file)), line);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn note(&self, mender: &mut Mender<'_>, at: Index, parent: &Link) {
+        if mender.broken.contains(&at) {
+            return;
+        }
+        let Some(before) = parent.record else { return };
+        let line = mender.record(before).line;
+        let is_result = |at: Index| {
+            let mut blocks = mender.session.blocks_of(mender.record(at)).iter();
+            blocks.any(|block| matches!(block.kind, BlockKind::ToolResult | BlockKind::ToolUse))
+        };
+        let (kind, why) = if is_result(before) || is_result(at) {
+            (
+                "parallel_results",
+                "clients before 2.1.100 lose parallel calls",
+            )
+        } else {
+            ("broken_chain", "some clients lose what stands before")
+        };
+        mender.note(at, kind, format!("it follows line {line} now: {why}"));
+    }
+
+    fn time_between(&self, mender: &Mender<'_>, nth: usize) -> Time {
+        let time = |link: &Link| mender.time(link.record?);
+        let before = self.links[..nth]
+            .iter()
+            .rev()
+            .find_map(time)
+            .unwrap_or(Time(0));
+        let behind = self.links[nth..].iter().find_map(time);
+        match behind {
+            Some(behind) if behind.0 > before.0 + 1 => Time(before.0 + 1),
+            _ => before,
+        }
+    }
+
+    /// The place of the last line that says something.
+    fn said(&self, mender: &Mender<'_>) -> Option<usize> {
+        let said = |link: &Link| {
+            link.record
+                .is_some_and(|at| mender.record(at).is_conversation())
+        };
+        self.links.iter().rposition(said)
+    }
+
+    /// No client goes on from a line that is marked as a sub-agent's.
+    pub(super) fn own(&self, mender: &mut Mender<'_>) {
+        let last = self.said(mender).and_then(|said| self.links[said].record);
+        let Some(at) = last.filter(|&at| mender.record(at).sidechain) else {
+            return;
+        };
+        if mender.session.role() == Role::Main {
+            mender.plan.entry(at).own = true;
+            let what = "it ends the conversation and was marked as a sub-agent's; it no longer is";
+            mender.note(at, "sidechain", what);
+        }
+    }
+
+    /// Clients before 2.1.200 go on from the newest line, so that the end must be it.
+    pub(super) fn newest(&self, mender: &mut Mender<'_>) {
+        let Some(said) = self.said(mender) else {
+            return;
+        };
+        let solid = self.tail(mender, said, is_link);
+        let own: Vec<Index> = self.candidates(mender);
+        let ends_well = |progress: bool, attachments: bool| {
+            // What does not know a kind of line does not see beyond it; 2.1.100 does.
+            let knows = |kind: &Kind| progress && *kind == Kind::Progress || is_link(kind);
+            let good = match (progress, attachments) {
+                (_, true) => self.tail(mender, said, |_| true),
+                _ => self.tail(mender, said, knows),
+            };
+            let counts = |at: &&Index| {
+                let kind = &mender.record(**at).kind;
+                match kind {
+                    Kind::Progress => progress,
+                    Kind::Attachment | Kind::QueuedCommand { .. } => attachments,
+                    _ => true,
+                }
+            };
+            let newest = own.iter().filter(counts).copied().reduce(|best, at| {
+                let (now, then) = (mender.time(at), mender.time(best));
+                if now > then { at } else { best }
+            });
+            newest.is_none_or(|at| good.contains(&at))
+        };
+        if ends_well(false, false) && ends_well(true, false) && ends_well(false, true) {
+            return;
+        }
+        let others = own.iter().filter(|at| !solid.contains(at));
+        let Some(mut newest) = others.filter_map(|&at| mender.time(at)).max() else {
+            return;
+        };
+        let records = self.links[said..].iter().filter_map(|link| link.record);
+        for at in records.collect::<Vec<_>>() {
+            if mender.time(at) <= Some(newest) {
+                newest = Time(newest.0 + 1);
+                mender.set_time(at, newest);
+                let what = "its time is the newest now: clients before 2.1.200 go on from there";
+                mender.note(at, "not_newest", what);
+            } else {
+                newest = mender.time(at).unwrap_or(newest);
+            }
+        }
+    }
+
+    /// Lines that clients may go on from, in the order of the file.
+    fn candidates(&self, mender: &Mender<'_>) -> Vec<Index> {
+        let agent = mender.session.role() == Role::Agent;
+        let own = |at: &Index| {
+            let record = mender.record(*at);
+            let linked = is_link(&record.kind) || record.kind == Kind::Progress;
+            let freed = mender.plan.changes.get(at).is_some_and(|change| change.own);
+            linked && (agent || !record.sidechain || freed) && !mender.plan.is_dropped(*at)
+        };
+        mender.links.order.iter().copied().filter(own).collect()
+    }
+
+    /// Lines from which the whole conversation is read: its end, and what follows that.
+    /// Lines of other kinds than those that `knows` chooses lead nowhere.
+    fn tail(
+        &self,
+        mender: &Mender<'_>,
+        said: usize,
+        knows: impl Fn(&Kind) -> bool,
+    ) -> HashSet<Index> {
+        let mut good: HashSet<Index> = HashSet::new();
+        good.extend(self.links[said..].iter().filter_map(|link| link.record));
+        let mut children: HashMap<&Id, Vec<Index>> = HashMap::new();
+        for &at in &mender.links.order {
+            if let (false, Some(parent)) = (mender.plan.is_dropped(at), mender.parent(at)) {
+                children.entry(parent).or_default().push(at);
+            }
+        }
+        let mut next: Vec<Index> = good.iter().copied().collect();
+        while let Some(at) = next.pop() {
+            let id = mender.record(at).uuid.as_ref();
+            for &child in id.and_then(|id| children.get(id)).into_iter().flatten() {
+                if knows(&mender.record(child).kind) && good.insert(child) {
+                    next.push(child);
+                }
+            }
+        }
+        good
+    }
+
+    /// Clients from 2.1.200 on go on from the last line or from one that a line names; both
+    /// must lead to the whole conversation.
+    pub(super) fn lead(&self, mender: &mut Mender<'_>) {
+        let Some(said) = self.said(mender) else {
+            return;
+        };
+        // These clients bring back the other lines of a message.
+        let message = self.links[said]
+            .record
+            .and_then(|at| mender.record(at).message);
+        let same = |link: &&Link| {
+            let own = link.record.and_then(|at| mender.record(at).message);
+            own.is_some() && own == message
+        };
+        let beside = self.links[..said].iter().rev().take_while(same).count();
+        let good = self.tail(mender, said - beside, |_| true);
+        let own = self.candidates(mender);
+        let is_client = |at: &&Index| mender.record(**at).kind != Kind::Progress;
+        let clients = own.iter().rev().find(is_client).copied();
+        let ours = mender.links.order.iter().rev().copied().find(|&at| {
+            let record = mender.record(at);
+            let passed = matches!(record.kind, Kind::Progress | Kind::Unknown);
+            record.thread == 0 && !passed && !mender.plan.is_dropped(at)
+        });
+        let named = self.named(mender);
+        let explicit = matches!(mender.session.last_prompt, Some((_, true)));
+        let goes_on = |last: Option<Index>, named: Option<Index>, client: bool| {
+            let last = last?;
+            match named {
+                Some(named) if explicit || !self.leads(mender, last, named, client) => Some(named),
+                _ => Some(last),
+            }
+        };
+        let linked = named.filter(|&at| is_link(&mender.record(at).kind));
+        let threaded = named.filter(|&at| mender.record(at).thread == 0);
+        let fine = |at: Option<Index>| at.is_none_or(|at| good.contains(&at));
+        if fine(goes_on(clients, linked, true)) && fine(goes_on(ours, threaded, false)) {
+            return;
+        }
+        let Some(leaf) = self.last() else { return };
+        let Some(id) = mender.record(leaf).uuid.clone() else {
+            return;
+        };
+        let session = mender.session.first_session_id.as_ref();
+        let session = session.map(ToString::to_string).unwrap_or_default();
+        let end = mender.session.records.len() as Index;
+        let follows = |last: Option<Index>, client: bool| {
+            last.is_some_and(|last| last != leaf && self.leads(mender, last, leaf, client))
+        };
+        let explicit = explicit || follows(clients, true) || follows(ours, false);
+        mender
+            .plan
+            .insert(end, lines::last_prompt(&session, &id, explicit));
+        let what = "a line was added that says that the conversation goes on from here";
+        mender.note(leaf, "not_last", what);
+    }
+
+    /// The line that the last `last-prompt` will name.
+    fn named(&self, mender: &Mender<'_>) -> Option<Index> {
+        let (leaf, _) = mender.session.last_prompt.as_ref()?;
+        let leaf = leaf.as_ref()?;
+        let leaf = match mender.plan.redirect.get(leaf) {
+            Some(now) => now.as_ref()?,
+            None => leaf,
+        };
+        mender.session.find(leaf)
+    }
+
+    /// Whether walking up from one line comes to another, through compactions too.
+    /// Clients find no line of a kind that they do not know behind a compaction.
+    fn leads(&self, mender: &Mender<'_>, from: Index, to: Index, client: bool) -> bool {
+        let find = |id: &Id| mender.session.find(id);
+        let known = |at: &Index| !client || is_link(&mender.record(*at).kind);
+        let mut next = Some(from);
+        for _ in 0..=mender.session.records.len() {
+            match next {
+                Some(at) if at == to => return true,
+                Some(at) => {
+                    let logical = mender.record(at).logical_parent.as_ref();
+                    next = match mender.parent(at) {
+                        Some(id) => find(id).or_else(|| self.before_new(id)),
+                        None => logical.and_then(find).filter(known),
+                    };
+                }
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The line before a result of ours.
+    fn before_new(&self, id: &Id) -> Option<Index> {
+        let place = self.links.iter().position(|link| link.id == *id)?;
+        self.links[..place]
+            .iter()
+            .rev()
+            .find_map(|link| link.record)
+    }
+}
+
+/// A compaction that no summary follows has nothing to say instead of what it cuts off.
+fn drop_boundaries(mender: &mut Mender<'_>) {
+    let live = mender.live.clone();
+    let is_boundary = |mender: &Mender<'_>, at: Index| matches!(&mender.record(at).kind, Kind::CompactBoundary(boundary) if !boundary.micro);
+    let kept = preserved(mender.session, &mender.links, &live);
+    for &at in live.iter().skip(1).filter(|at| !kept.contains(at)) {
+        if is_boundary(mender, at) && !mender.plan.is_dropped(at) {
+            mender.plan.drop(at);
+            let id = mender.record(at).uuid.clone();
+            let above = live.iter().take_while(|&&other| other != at).copied();
+            let above = above.filter(|&at| !mender.plan.is_dropped(at)).last();
+            let above = above.and_then(|at| mender.record(at).uuid.clone());
+            if let Some(id) = id {
+                mender.plan.redirect.insert(id.clone(), above.clone());
+                mender.plan.history.insert(id, above);
+            }
+            let what = "a compaction without a summary was removed: it would cut off all before it";
+            mender.note(at, "no_summary", what);
+        }
+    }
+    adopt(mender);
+}
+
+/// Lines that follow one that went follow the one that stands for it.
+fn adopt(mender: &mut Mender<'_>) {
+    let order = mender.links.order.clone();
+    for at in order {
+        let parent = mender
+            .parent(at)
+            .and_then(|id| mender.plan.redirect.get(id));
+        if let (Some(parent), false) = (parent.cloned(), mender.plan.is_dropped(at)) {
+            mender.plan.set_parent(at, parent);
+        }
+    }
+}
+
+/// Lines that the compaction at the start kept: they are put back by name, not by parents, so
+/// that clients before 2.1.200 do not know of them.
+pub(in crate::edit) fn preserved(
+    session: &Session,
+    links: &Links,
+    live: &[Index],
+) -> HashSet<Index> {
+    let is_boundary =
+        |at: &Index| matches!(session.records[*at as usize].kind, Kind::CompactBoundary(_));
+    if !live.first().is_some_and(is_boundary) {
+        return HashSet::new();
+    }
+    let mut walk: HashSet<Index> = HashSet::new();
+    let mut next = graph::live_leaf(session, links);
+    while let Some(at) = next.filter(|&at| walk.insert(at) && Some(&at) != live.first()) {
+        // A compaction without a summary is passed.
+        let record = &session.records[at as usize];
+        let before = || {
+            session
+                .find(record.logical_parent.as_ref()?)
+                .filter(|&it| it < at)
+        };
+        let above = || {
+            links.order[..links.order.partition_point(|&it| it < at)]
+                .last()
+                .copied()
+        };
+        let passed = || is_boundary(&at).then(|| before().or_else(above)).flatten();
+        next = links.parent[at as usize].or_else(passed);
+    }
+    let message = |at: Index| session.records[at as usize].message;
+    let calls = session.calls.iter().filter_map(|call| {
+        let answer = call.result.as_ref()?.record;
+        Some((answer, message(call.record)?))
+    });
+    let answers: HashMap<Index, Index> = calls.collect();
+    let family = |at: Index| message(at).or_else(|| answers.get(&at).copied());
+    let walked: HashSet<Index> = walk.iter().filter_map(|&at| message(at)).collect();
+    let kept = live.iter().copied().filter(|at| !walk.contains(at));
+    kept.filter(|&at| family(at).is_none_or(|message| !walked.contains(&message)))
+        .collect()
+}
+
+fn new_id(mender: &Mender<'_>, (at, block): (Index, Index)) -> Id {
+    let call = mender.session.blocks[block as usize]
+        .id
+        .clone()
+        .unwrap_or_default();
+    let own = mender
+        .record(at)
+        .uuid
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let mut seed = 0x5e11;
+    loop {
+        let id = made(seed, &Id::new(&format!("{call} {own}")));
+        if mender.session.find(&id).is_none() {
+            return id;
+        }
+        seed += 1;
+    }
+}
+
+fn result(
+    mender: &Mender<'_>,
+    (at, block): (Index, Index),
+    id: &Id,
+    parent: &Id,
+    time: Time,
+) -> String {
+    let record = mender.record(at);
+    let bytes = mender.session.bytes_of(mender.source, record);
+    let call = mender.session.blocks[block as usize]
+        .id
+        .clone()
+        .unwrap_or_default();
+    let own = record.uuid.clone().unwrap_or_else(|| parent.clone());
+    let stamp = Stamp { uuid: id, time };
+    lines::tool_result(
+        &Envelope::of(&bytes),
+        stamp,
+        parent,
+        (&call, &own),
+        NO_RESULT,
+    )
+}

@@ -1,0 +1,243 @@
+//! What is wrong with what the lines say together, and the plan that mends it.
+
+use foldhash::{HashMap, HashMapExt, HashSet};
+
+use super::Mended;
+use super::chain::Chain;
+use crate::block::{Block, BlockKind};
+use crate::edit::links::Up;
+use crate::edit::{Loss, Plan, Settings};
+use crate::entry::Kind;
+use crate::graph::{self, Links};
+use crate::id::Id;
+use crate::json;
+use crate::log::Source;
+use crate::session::{Index, Record, Session};
+use crate::time::Time;
+use crate::view::messages;
+use crate::view::profile::Profile;
+
+/// Plans what makes a session whole whose lines can all be read, and says what it does.
+///
+/// This is one round: call it again on what was written, until it has nothing to say.
+pub fn plan(session: &Session, source: &dyn Source) -> (Plan, Vec<Mended>) {
+    let mut mender = Mender::new(session, source);
+    mender.words();
+    mender.calls();
+    mender.tail();
+    mender.thoughts();
+    mender
+        .plan
+        .settle_paired(session, Settings { keep_tree: true });
+    mender.parents();
+    mender.times();
+    let chain = Chain::of(&mut mender);
+    chain.link(&mut mender);
+    chain.own(&mut mender);
+    chain.newest(&mut mender);
+    chain.lead(&mut mender);
+    (mender.plan, mender.mended)
+}
+
+/// A plan in the making.
+pub(super) struct Mender<'a> {
+    pub(super) session: &'a Session,
+    pub(super) source: &'a dyn Source,
+    pub(super) plan: Plan,
+    pub(super) mended: Vec<Mended>,
+    pub(super) links: Links,
+    /// Lines whose parents are nowhere or their own descendants.
+    pub(super) broken: HashSet<Index>,
+    /// The conversation as we read it, in order.
+    pub(super) live: Vec<Index>,
+    /// Calls that get a result of ours: their records and blocks.
+    pub(super) unanswered: Vec<(Index, Index)>,
+    /// Times that lines get.
+    pub(super) times: HashMap<Index, Time>,
+}
+
+impl<'a> Mender<'a> {
+    fn new(session: &'a Session, source: &'a dyn Source) -> Mender<'a> {
+        let links = graph::links(session);
+        Mender {
+            session,
+            source,
+            plan: Plan::new(session),
+            mended: Vec::new(),
+            broken: links.missing.iter().chain(&links.cycles).copied().collect(),
+            links,
+            live: messages::live_lines(session, Profile::Strict),
+            unanswered: Vec::new(),
+            times: HashMap::new(),
+        }
+    }
+
+    pub(super) fn record(&self, at: Index) -> &'a Record {
+        &self.session.records[at as usize]
+    }
+
+    pub(super) fn note(&mut self, at: Index, kind: &'static str, what: impl Into<String>) {
+        let line = self.record(at).line;
+        self.mended.push(Mended::new(line, kind, what));
+    }
+
+    /// The parent a line will have.
+    pub(super) fn parent(&self, at: Index) -> Option<&Id> {
+        let planned = self.plan.changes.get(&at).and_then(|it| it.parent.as_ref());
+        match planned {
+            Some(parent) => parent.as_ref(),
+            None => self.record(at).parent.id(),
+        }
+    }
+
+    /// The time a line will have.
+    pub(super) fn time(&self, at: Index) -> Option<Time> {
+        self.times.get(&at).copied().or(self.record(at).at)
+    }
+
+    pub(super) fn set_time(&mut self, at: Index, time: Time) {
+        self.times.insert(at, time);
+        self.plan.set_time(at, time);
+    }
+
+    /// Texts without a visible character, lines that say nothing, thinking that is not signed.
+    fn words(&mut self) {
+        for (at, record) in self.session.records.iter().enumerate() {
+            let at = at as Index;
+            if !record.is_conversation() {
+                continue;
+            }
+            if record.blocks.is_empty() {
+                self.plan.drop(at);
+                self.note(at, "empty_message", "a line that says nothing was removed");
+                continue;
+            }
+            for block in record.blocks.clone() {
+                let what = &self.session.blocks[block as usize];
+                if what.kind == BlockKind::Text && what.blank {
+                    self.plan.remove_block(at, block);
+                    self.note(
+                        at,
+                        "empty_text",
+                        "an empty text was removed: the API refuses it",
+                    );
+                } else if what.kind.is_thinking() && !self.is_signed(record, what) {
+                    self.plan.remove_block(at, block);
+                    self.plan.counts.thinking_removed += 1;
+                    self.plan.lose(self.session, at, Loss::Thinking, &[block]);
+                    let what = "thinking without its signature was removed: the API refuses it";
+                    self.note(at, "unsigned_thinking", what);
+                }
+            }
+        }
+    }
+
+    fn is_signed(&self, record: &Record, block: &Block) -> bool {
+        let bytes = self.session.bytes_of(self.source, record);
+        let raw = block.span.of(&bytes);
+        let filled = |field: &str| {
+            let span = json::find(raw, &[field]);
+            span.is_some_and(|span| span.len > 2 && span.of(raw).first() == Some(&b'"'))
+        };
+        match block.kind {
+            BlockKind::RedactedThinking => filled("data"),
+            _ => filled("signature"),
+        }
+    }
+
+    /// What the client itself said at the end: that a request failed, or nothing was asked.
+    fn tail(&mut self) {
+        let said = |mender: &Mender<'_>, at: Index| {
+            let record = mender.record(at);
+            let blocks = record.blocks.clone();
+            record.is_conversation()
+                && !mender.plan.is_dropped(at)
+                && !blocks
+                    .clone()
+                    .all(|block| mender.plan.is_removed(at, block))
+        };
+        let spoken: Vec<Index> = self
+            .live
+            .iter()
+            .copied()
+            .filter(|&at| said(self, at))
+            .collect();
+        let own = |at: &Index| {
+            let record = self.record(*at);
+            let message = record.message.map(|at| &self.session.messages[at as usize]);
+            record.kind == Kind::Assistant
+                && (record.api_error || message.is_some_and(|message| message.synthetic))
+        };
+        let count = spoken.iter().rev().take_while(|at| own(at)).count();
+        if count == spoken.len() {
+            return;
+        }
+        for &at in &spoken[spoken.len() - count..] {
+            self.plan.drop(at);
+            let what = match self.record(at).api_error {
+                true => "an API error at the end was removed: the conversation goes on before it",
+                false => "a reply of the client's own at the end was removed",
+            };
+            self.note(at, "error_tail", what);
+        }
+    }
+
+    /// Messages of which only thinking is there.
+    fn thoughts(&mut self) {
+        for message in &self.session.messages {
+            let lines = message.records.iter();
+            let blocks = lines.flat_map(|&at| {
+                let blocks = self.record(at).blocks.clone();
+                blocks.map(move |block| (at, block))
+            });
+            let left: Vec<(Index, Index)> = blocks
+                .filter(|&(at, block)| !self.plan.is_removed(at, block))
+                .collect();
+            let thinks = |block: Index| self.session.blocks[block as usize].kind.is_thinking();
+            if !left.iter().all(|&(_, block)| thinks(block)) {
+                continue;
+            }
+            for (at, block) in left {
+                self.plan.remove_block(at, block);
+                self.plan.counts.thinking_removed += 1;
+                self.plan.lose(self.session, at, Loss::Thinking, &[block]);
+                let what = "thinking that no word follows was removed: the API refuses it";
+                self.note(at, "thinking_alone", what);
+            }
+        }
+    }
+
+    /// Parents that are nowhere, and circles.
+    fn parents(&mut self) {
+        let links = self.links.clone();
+        let mut up = Up::new(self.session, &links);
+        let missing = links.missing.iter().map(|&at| (at, false));
+        let mut cycles = links.cycles.clone();
+        cycles.sort_unstable();
+        cycles.dedup();
+        let all: Vec<(Index, bool)> = missing
+            .chain(cycles.into_iter().map(|at| (at, true)))
+            .collect();
+        for (at, circle) in all {
+            if self.plan.is_dropped(at) || self.record(at).uuid.is_none() {
+                continue;
+            }
+            let begins = matches!(self.record(at).kind, Kind::CompactBoundary(_));
+            let above = up.above(&self.plan, at).filter(|_| !begins);
+            let parent = up.id(above);
+            let follows = above.map_or_else(
+                || "it begins the conversation now".to_owned(),
+                |above| format!("it follows line {} now", self.record(above).line),
+            );
+            let (kind, what) = match circle {
+                true => ("cycle", format!("the line was its own ancestor; {follows}")),
+                false => (
+                    "missing_parent",
+                    format!("its parent is not in the file; {follows}"),
+                ),
+            };
+            self.plan.set_parent(at, parent);
+            self.note(at, kind, what);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Bookkeeping that no client sends, and that nobody misses.
+//!
+//! What is kept: everything a client reads on resume (the last title, mode and leaf), what
+//! rewinding needs, what says where the work went (pull requests, worktrees), and prompts that
+//! stand nowhere else. Lines that could not be read are left to repair.
+
+use foldhash::{HashMap, HashMapExt, HashSet};
+
+use super::Plan;
+use crate::entry::Kind;
+use crate::graph::{self, Links};
+use crate::id::Id;
+use crate::session::{Index, Record, Session};
+use crate::view::queue;
+
+/// Why a kind of line may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// Nobody reads it again.
+    Goes,
+    /// Only the last one counts.
+    LastStays,
+    /// Only what nothing follows goes: to some clients it is a link of the chain.
+    GoesIfNothingFollows,
+    /// Goes unless it holds a prompt that stands nowhere else.
+    PromptsStay,
+}
+
+/// The kinds of line that may go. All others stay.
+const RULES: &[(&str, Rule)] = &[
+    ("agent-name", Rule::LastStays),
+    ("ai-title", Rule::LastStays),
+    ("api-request", Rule::Goes),
+    ("api-request-blob", Rule::Goes),
+    ("api-request-shape", Rule::Goes),
+    ("atis-latch", Rule::Goes),
+    ("attachment/deferred_tools_record", Rule::Goes),
+    ("attachment/prompt_snapshot", Rule::Goes),
+    ("cost-state", Rule::LastStays),
+    ("custom-title", Rule::LastStays),
+    ("last-prompt", Rule::LastStays),
+    ("mode", Rule::LastStays),
+    ("permission-mode", Rule::LastStays),
+    ("progress", Rule::GoesIfNothingFollows),
+    ("progress/agent_progress", Rule::GoesIfNothingFollows),
+    ("progress/bash_progress", Rule::GoesIfNothingFollows),
+    ("progress/hook_progress", Rule::GoesIfNothingFollows),
+    ("progress/mcp_progress", Rule::GoesIfNothingFollows),
+    ("progress/query_update", Rule::GoesIfNothingFollows),
+    (
+        "progress/search_results_received",
+        Rule::GoesIfNothingFollows,
+    ),
+    ("progress/waiting_for_task", Rule::GoesIfNothingFollows),
+    ("queue-operation", Rule::PromptsStay),
+    ("queue-operation/dequeue", Rule::PromptsStay),
+    ("queue-operation/enqueue", Rule::PromptsStay),
+    ("queue-operation/popAll", Rule::PromptsStay),
+    ("queue-operation/remove", Rule::PromptsStay),
+    ("tools-used", Rule::Goes),
+];
+
+fn rule(label: &str) -> Option<Rule> {
+    let at = RULES.binary_search_by_key(&label, |(label, _)| label);
+    at.ok().map(|at| RULES[at].1)
+}
+
+/// Whether a line only tells about the requests of its turn.
+pub(super) fn is_of_turn(session: &Session, record: &Record) -> bool {
+    rule(session.label_of(record)) == Some(Rule::Goes)
+}
+
+/// Lets bookkeeping go. What any client would send stays as it is.
+pub fn slim(session: &Session, plan: &mut Plan) {
+    let followed = followed(session, plan);
+    let prompts = prompts(session);
+    let mut later: HashMap<(&str, bool), Index> = HashMap::new();
+    for (at, record) in session.records.iter().enumerate().rev() {
+        let (at, label) = (at as Index, session.label_of(record));
+        if plan.is_dropped(at) {
+            continue;
+        }
+        let goes = match rule(label) {
+            None => false,
+            Some(Rule::Goes) => true,
+            // An empty title does not undo the one before.
+            Some(Rule::LastStays) => later.insert((label, says(record)), at).is_some(),
+            Some(Rule::GoesIfNothingFollows) => !followed.contains(&at),
+            Some(Rule::PromptsStay) => !prompts.contains(&at),
+        };
+        if goes {
+            plan.drop(at);
+        }
+    }
+}
+
+fn says(record: &Record) -> bool {
+    match &record.kind {
+        Kind::Title { text, .. } => !text.trim().is_empty(),
+        _ => true,
+    }
+}
+
+/// Lines that something else than progress follows, and those a client may go on from.
+fn followed(session: &Session, plan: &Plan) -> HashSet<Index> {
+    let links = graph::links(session);
+    let mut followed: HashSet<Index> = HashSet::default();
+    let mut ends = named(session);
+    ends.extend(newest(session, &links));
+    for &at in &links.order {
+        let is_progress = session.records[at as usize].kind == Kind::Progress;
+        if is_progress && !ends.contains(&at) || plan.is_dropped(at) {
+            continue;
+        }
+        let mut next = Some(at).filter(|_| is_progress);
+        next = next.or(links.parent[at as usize]);
+        while let Some(above) = next.filter(|&above| followed.insert(above)) {
+            next = links.parent[above as usize];
+        }
+    }
+    followed
+}
+
+/// Lines that others name: where to go on, and what a compaction kept.
+fn named(session: &Session) -> HashSet<Index> {
+    let leaf = session.last_prompt.iter().flat_map(|(leaf, _)| leaf);
+    let mut ids: Vec<&Id> = leaf.collect();
+    for record in &session.records {
+        ids.extend(&record.logical_parent);
+        if let Kind::CompactBoundary(boundary) = &record.kind {
+            ids.extend(&boundary.preserved);
+            ids.extend(
+                boundary
+                    .segment
+                    .iter()
+                    .flat_map(|(head, tail)| [head, tail]),
+            );
+        }
+    }
+    ids.into_iter().filter_map(|id| session.find(id)).collect()
+}
+
+/// The line that clients of the time of progress lines would go on from.
+fn newest(session: &Session, links: &Links) -> Option<Index> {
+    let candidate = |at: &&Index| {
+        let record = &session.records[**at as usize];
+        let beside = matches!(record.kind, Kind::Attachment | Kind::QueuedCommand { .. });
+        !record.sidechain && !beside && record.at.is_some()
+    };
+    let all = links.order.iter().filter(candidate).copied();
+    all.reduce(|best, at| {
+        match session.records[at as usize].at > session.records[best as usize].at {
+            true => at,
+            false => best,
+        }
+    })
+}
+
+/// Lines of the queue that hold a prompt which stands nowhere else: the one it was taken from
+/// the queue by, and the one that put it there.
+fn prompts(session: &Session) -> HashSet<Index> {
+    let taken: HashMap<Index, String> = queue::typed_meanwhile(session).into_iter().collect();
+    let texts: HashSet<&str> = taken.values().map(String::as_str).collect();
+    let all = session.records.iter().enumerate();
+    let keeps = all.filter(|(at, record)| match &record.kind {
+        Kind::Queue { text, .. } => {
+            let text = text.as_deref().map(str::trim);
+            taken.contains_key(&(*at as Index)) || text.is_some_and(|text| texts.contains(text))
+        }
+        _ => false,
+    });
+    keeps.map(|(at, _)| at as Index).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_are_sorted_and_about_known_kinds() {
+        assert!(RULES.is_sorted_by_key(|(label, _)| label));
+        for (label, _) in RULES {
+            assert!(crate::known::label(label).is_some(), "{label}");
+        }
+    }
+}

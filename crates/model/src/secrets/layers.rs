@@ -1,0 +1,441 @@
+//! What a text says once more of its wrapping is taken off.
+//!
+//! A secret can hide behind terminal codes in the middle of it, behind the escapes of JSON
+//! that stands inside a text, and in base64. Each of these is a layer: the text without it,
+//! and where every place of that stands in the text with it ([`View`]). Only the lines that
+//! have such wrapping are looked at again, so ordinary text costs two short searches more.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr2, memrchr};
+
+use crate::json;
+use crate::text::{self, ESCAPE};
+
+use super::{Found, Secrets};
+
+/// How many layers are taken off, one after the other: a tool that prints a transcript of
+/// a tool that prints JSON has three.
+const DEEPEST: usize = 4;
+
+/// Text in base64 is at least this long, or it holds no secret.
+const RUN: usize = 40;
+
+/// A text without its wrapping, and where it came from.
+#[derive(Debug, Default)]
+pub(crate) struct View {
+    pub(crate) text: String,
+    pieces: Vec<Piece>,
+    /// Nobody asks where things came from, only whether something was wrapped.
+    hurried: bool,
+    is_wrapped: bool,
+}
+
+/// Something that is shorter in the view than in the text.
+#[derive(Debug)]
+struct Piece {
+    /// Where it is in the view; nothing stands there if it was taken out.
+    to: Range<usize>,
+    /// Where it is in the text.
+    from: Range<usize>,
+}
+
+impl View {
+    /// The text with its JSON escapes decoded. What is no escape stays.
+    pub(crate) fn unescaped(text: &str) -> View {
+        View::default().without_escapes(text)
+    }
+
+    fn without_escapes(self, text: &str) -> View {
+        let mut view = self;
+        let mut done = 0;
+        let mut at = 0;
+        let bytes = text.as_bytes();
+        while let Some(found) = memchr(b'\\', &bytes[at..]) {
+            at += found;
+            if json::escape_len(&bytes[at..]).is_none() {
+                at += 1;
+                continue;
+            }
+            let (character, used) = json::escape(&bytes[at..]);
+            view.keep(&text[done..at]);
+            view.replace(at..at + used, character.encode_utf8(&mut [0; 4]));
+            at += used;
+            done = at;
+        }
+        view.keep(&text[done..]);
+        view
+    }
+
+    /// The text without the codes that colour it and move it around.
+    fn without_codes(self, text: &str) -> View {
+        let mut view = self;
+        let mut done = 0;
+        let mut at = 0;
+        let bytes = text.as_bytes();
+        while let Some(found) = memchr(ESCAPE, &bytes[at..]) {
+            at += found;
+            let used = text::sequence(&bytes[at..]);
+            view.keep(&text[done..at]);
+            view.replace(at..at + used, "");
+            at += used;
+            done = at;
+        }
+        view.keep(&text[done..]);
+        view
+    }
+
+    fn keep(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn replace(&mut self, from: Range<usize>, new: &str) {
+        let start = self.text.len();
+        self.text.push_str(new);
+        self.is_wrapped = true;
+        if !self.hurried {
+            let to = start..self.text.len();
+            self.pieces.push(Piece { to, from });
+        }
+    }
+
+    /// Where a place of the view stands in the text. What was taken out at its two ends is
+    /// no part of it.
+    pub(crate) fn source(&self, range: Range<usize>) -> Range<usize> {
+        let before = self
+            .pieces
+            .partition_point(|piece| piece.to.end <= range.start);
+        let start = match self.pieces.get(before) {
+            Some(piece) if piece.to.start < range.start => piece.from.start,
+            _ => self.behind(before, range.start),
+        };
+        let before = self.pieces.partition_point(|piece| {
+            piece.to.end < range.end || (piece.to.end == range.end && !piece.to.is_empty())
+        });
+        let end = match self.pieces.get(before) {
+            Some(piece) if piece.to.start < range.end => piece.from.end,
+            _ => self.behind(before, range.end),
+        };
+        start..end.max(start)
+    }
+
+    /// A place behind the first `count` pieces and before the next.
+    fn behind(&self, count: usize, at: usize) -> usize {
+        match count.checked_sub(1).and_then(|last| self.pieces.get(last)) {
+            Some(piece) => piece.from.end + (at - piece.to.end),
+            None => at,
+        }
+    }
+}
+
+/// What all layers of a text hold, beyond the text as it stands.
+pub(super) fn find<'s>(secrets: &'s Secrets, text: &str, found: &mut Vec<Found<'s>>) {
+    below(secrets, text, DEEPEST, true, found);
+}
+
+fn below<'s>(
+    secrets: &'s Secrets,
+    text: &str,
+    depth: usize,
+    packed: bool,
+    found: &mut Vec<Found<'s>>,
+) {
+    if packed {
+        in_base64(secrets, text, depth, found);
+    }
+    if depth == 0 {
+        return;
+    }
+    wrapped_lines(text.as_bytes(), |lines| {
+        let part = &text[lines.clone()];
+        let has_codes = memchr(ESCAPE, part.as_bytes()).is_some();
+        let unwrapped = |view: View| match has_codes {
+            true => view.without_codes(part),
+            false => view.without_escapes(part),
+        };
+        // Most hold nothing, and need no list of places.
+        let quick = unwrapped(View {
+            hurried: true,
+            ..View::default()
+        });
+        if !quick.is_wrapped {
+            return;
+        }
+        let mut inner = secrets.flat(&quick.text);
+        below(secrets, &quick.text, depth - 1, packed, &mut inner);
+        if inner.is_empty() {
+            return;
+        }
+        let view = unwrapped(View::default());
+        found.extend(inner.into_iter().map(|one| {
+            let source = view.source(one.range.clone());
+            let source = lines.start + source.start..lines.start + source.end;
+            let clean = &view.text[super::whole(&view.text, one.range.clone())];
+            let is_hidden = text.get(source.clone()) != Some(clean);
+            Found {
+                hidden: one.hidden.or_else(|| is_hidden.then(|| clean.into())),
+                range: source,
+                ..one
+            }
+        }));
+    });
+}
+
+/// Calls with each stretch of lines that hold a terminal code or a backslash.
+fn wrapped_lines(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
+    let mut stretch: Option<Range<usize>> = None;
+    let mut at = 0;
+    while let Some(found) = memchr2(ESCAPE, b'\\', &bytes[at..]) {
+        let here = at + found;
+        let start = memrchr(b'\n', &bytes[at..here]).map_or(at, |line| at + line + 1);
+        let end = memchr(b'\n', &bytes[here..]).map_or(bytes.len(), |line| here + line + 1);
+        stretch = match stretch {
+            Some(last) if last.end == start => Some(last.start..end),
+            Some(last) => {
+                call(last);
+                Some(start..end)
+            }
+            None => Some(start..end),
+        };
+        at = end;
+    }
+    stretch.into_iter().for_each(call);
+}
+
+/// Looks into what is base64 of text: all of it is a secret if it holds one.
+fn in_base64<'s>(secrets: &'s Secrets, text: &str, depth: usize, found: &mut Vec<Found<'s>>) {
+    each_run(text.as_bytes(), |run| {
+        let Some(decoded) = decoded(&text.as_bytes()[run.clone()]) else {
+            return;
+        };
+        let mut inner = secrets.flat(&decoded);
+        below(secrets, &decoded, depth.min(1), false, &mut inner);
+        inner.retain(|one| !super::is_masked(&decoded, &one.range));
+        let Some(one) = inner.into_iter().max_by_key(Found::rank) else {
+            return;
+        };
+        let clean = decoded[super::whole(&decoded, one.range.clone())].into();
+        found.push(Found {
+            hidden: one.hidden.or(Some(clean)),
+            size: run.len(),
+            range: run,
+            ..one
+        });
+    });
+}
+
+/// Calls with each long run of the digits of base64: with the lines that go on with it,
+/// and its padding.
+fn each_run(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
+    let digits = |from: usize| {
+        bytes[from..]
+            .iter()
+            .take_while(|byte| is_digit(**byte))
+            .count()
+    };
+    let mut done = 0;
+    // A run this long holds every place that is a multiple of its length from its start on.
+    let mut at = RUN - 1;
+    while at < bytes.len() {
+        if !is_digit(bytes[at]) {
+            at += RUN;
+            continue;
+        }
+        let before = bytes[done..at].iter().rev();
+        let start = at - before.take_while(|byte| is_digit(**byte)).count();
+        let mut end = at + digits(at);
+        let width = end - start;
+        if width >= RUN {
+            while let Some(next) = next_line(bytes, end) {
+                let more = digits(next);
+                if more == 0 || more > width {
+                    break;
+                }
+                end = next + more;
+                if more < width {
+                    break;
+                }
+            }
+            let padding = bytes[end..]
+                .iter()
+                .take(2)
+                .take_while(|byte| **byte == b'=');
+            end += padding.count();
+            call(start..end);
+        }
+        done = end;
+        at = end + RUN;
+    }
+}
+
+/// Where the next line begins, if this one ends here.
+fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
+    let rest = &bytes[at..];
+    let rest = rest.strip_prefix(b"\r").unwrap_or(rest);
+    let rest = rest.strip_prefix(b"\n")?;
+    let indent = rest.iter().take_while(|byte| **byte == b' ').count();
+    Some(bytes.len() - rest.len() + indent)
+}
+
+fn is_digit(byte: u8) -> bool {
+    VALUES[usize::from(byte)] < 64
+}
+
+/// What each digit of base64 stands for, in both alphabets.
+const VALUES: [u8; 256] = {
+    let mut values = [255; 256];
+    let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut at = 0;
+    while at < digits.len() {
+        values[digits[at] as usize] = at as u8;
+        at += 1;
+    }
+    values[b'-' as usize] = 62;
+    values[b'_' as usize] = 63;
+    values
+};
+
+/// The text in a run, if it is text. Most runs are hashes, images and long names, and the
+/// first bytes tell.
+fn decoded(run: &[u8]) -> Option<String> {
+    let digits = run.iter().map(|byte| VALUES[usize::from(*byte)]);
+    let mut digits = digits.filter(|value| *value < 64);
+    let mut bytes = Vec::new();
+    let mut wide = false;
+    loop {
+        let mut four = [0; 4];
+        let got = four
+            .iter_mut()
+            .map_while(|place| digits.next().map(|digit| *place = digit));
+        let got = got.count();
+        let word = four
+            .iter()
+            .fold(0, |word, digit| word << 6 | u32::from(*digit));
+        let [_, three @ ..] = word.to_be_bytes();
+        bytes.extend_from_slice(&three[..got.saturating_sub(1)]);
+        // The first four tell whether it is written in two bytes for each character.
+        wide |= bytes.len() == 6 && bytes[1] == 0 && bytes[3] == 0;
+        let is_text = |byte: &u8| *byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | &ESCAPE);
+        let is_wide = |byte: &u8| wide && *byte == 0;
+        let new = &bytes[bytes.len() - got.saturating_sub(1)..];
+        let early = bytes.len() < 6 && new.contains(&0);
+        if !early && !new.iter().all(|byte| is_text(byte) || is_wide(byte)) {
+            return None;
+        }
+        if bytes.len() == 48 && !wide && !begins_as_text(&bytes) {
+            return None;
+        }
+        if got < 4 {
+            break;
+        }
+    }
+    if wide {
+        bytes.retain(|byte| *byte != 0);
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        // A run that was cut off may end in the middle of a character.
+        Err(error) if error.utf8_error().error_len().is_none() => {
+            Some(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
+        Err(_) => None,
+    }
+}
+
+fn begins_as_text(bytes: &[u8]) -> bool {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn places_in_a_view_are_places_in_the_text() {
+        let text = r#"a\n\u0062c\"d\\"#;
+        let view = View::unescaped(text);
+        assert_eq!(view.text, "a\nbc\"d\\");
+        let at = |part: &str| {
+            let start = view.text.find(part).unwrap();
+            &text[view.source(start..start + part.len())]
+        };
+        assert_eq!(at("a"), "a");
+        assert_eq!(at("\n"), r"\n");
+        assert_eq!(at("bc"), r"\u0062c");
+        assert_eq!(at("c\"d"), r#"c\"d"#);
+        assert_eq!(at("\\"), r"\\");
+        assert_eq!(&text[view.source(0..view.text.len())], text);
+    }
+
+    #[test]
+    fn codes_at_the_ends_of_a_place_are_no_part_of_it() {
+        let text = "x\u{1b}[1mab\u{1b}[31mcd\u{1b}[0m y";
+        let view = View::default().without_codes(text);
+        assert_eq!(view.text, "xabcd y");
+        assert_eq!(&text[view.source(1..5)], "ab\u{1b}[31mcd");
+        assert_eq!(&text[view.source(0..1)], "x");
+        assert_eq!(&text[view.source(5..7)], " y");
+    }
+
+    #[test]
+    fn lines_with_wrapping_are_taken_together_and_others_left_out() {
+        let mut found = Vec::new();
+        let text = "plain\na\\b\nc\u{1b}d\n\nplain\n\\";
+        wrapped_lines(text.as_bytes(), |lines| found.push(&text[lines]));
+        assert_eq!(found, ["a\\b\nc\u{1b}d\n", "\\"]);
+    }
+
+    fn runs(text: &str) -> Vec<&str> {
+        let mut found = Vec::new();
+        each_run(text.as_bytes(), |run| found.push(&text[run]));
+        found
+    }
+
+    #[test]
+    fn runs_are_found_whole_with_their_lines_and_padding() {
+        let (short, long, line) = ("a".repeat(39), "b".repeat(41), "c".repeat(64));
+        assert_eq!(runs(&short), [""; 0]);
+        assert_eq!(
+            runs(&format!("x {long}== y {short}")),
+            [format!("{long}==")]
+        );
+        let lines = format!("{line}\n{line}\r\n  {line}\nend=");
+        assert_eq!(runs(&format!(": {lines}\nnext")), [lines.as_str()]);
+        assert_eq!(
+            runs(&format!("{long}\n{line}")),
+            [long.as_str(), line.as_str()]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_long_run_is_found_wherever_it_stands(before in "[ a]{0,90}", length in 40usize..130, after in "[ a]{0,90}") {
+            let run = "Z".repeat(length);
+            let text = format!("{before} {run} {after}");
+            prop_assert!(runs(&text).contains(&run.as_str()));
+        }
+
+        #[test]
+        fn a_view_shows_what_decoding_gives(text in r#"([a-z"\\n]|\\\\|\\u00e4|\\ud83d\\ude00|é){0,30}"#) {
+            let view = View::unescaped(&text);
+            let full = view.source(0..view.text.len());
+            prop_assert_eq!(full, 0..text.len());
+            for (at, character) in view.text.char_indices() {
+                let source = view.source(at..at + character.len_utf8());
+                prop_assert_eq!(View::unescaped(&text[source]).text, character.to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn only_text_is_decoded() {
+        assert_eq!(decoded(b"aGVsbG8gd29ybGQ=").as_deref(), Some("hello world"));
+        assert_eq!(decoded(b"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAA"), None);
+        assert_eq!(decoded(b"aABlAGwAbABvAA==").as_deref(), Some("hello"));
+        assert_eq!(decoded(b"3f786850e387550fdab836ed7e6dc881de23001b"), None);
+    }
+}

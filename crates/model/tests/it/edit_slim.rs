@@ -1,0 +1,68 @@
+//! Slimming: bookkeeping goes, and what any client sends stays as it is.
+
+use unspool_model::edit::{Settings, slim};
+use unspool_model::log::Log;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::messages::{self, Resume};
+use unspool_model::view::profile::Profile;
+use unspool_testkit::{corpus, graph};
+
+use crate::edit::{edited, mains};
+
+const TREE: Settings = Settings { keep_tree: true };
+
+/// What each client would send.
+fn sent(log: &Log) -> Vec<(Profile, String)> {
+    let session = Session::from_log(log, Role::Main);
+    let one = |profile| match messages::messages(&session, log, profile) {
+        Resume::Messages(all) => (profile, messages::to_json(&all)),
+        Resume::NoConversation => (profile, "none".to_owned()),
+        Resume::Hangs => (profile, "hangs".to_owned()),
+    };
+    Profile::ALL.into_iter().map(one).collect()
+}
+
+fn check(log: &Log, name: &str) -> (u64, u64) {
+    let (after, written, problems) = edited(log, None, TREE, slim::slim);
+    assert_eq!(problems, [], "{name}");
+    for ((profile, before), (_, after)) in sent(log).into_iter().zip(sent(&after)) {
+        assert_eq!(after, before, "{name} as {} reads it", profile.name());
+    }
+    let (again, written_again, _) = edited(&after, None, TREE, slim::slim);
+    assert_eq!(again.as_bytes(), after.as_bytes(), "{name}");
+    assert_eq!(written_again.dropped, 0, "{name}");
+    (written.before, written.after)
+}
+
+#[test]
+fn no_client_sends_anything_else_of_a_slim_recording() {
+    for (name, log) in mains() {
+        check(&log, &name);
+    }
+}
+
+#[test]
+fn no_client_sends_anything_else_of_a_slim_generated_session() {
+    for seed in 0..250 {
+        let text = graph::healthy(seed).join("\n") + "\n";
+        check(&Log::new(text), &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn recordings_of_the_newest_client_lose_most_of_their_bytes() {
+    let files = corpus::files();
+    for version in ["2.0.42", "2.0.76", "2.1.29", "2.1.100", "2.1.325"] {
+        let (mut before, mut after) = (0, 0);
+        let own = |file: &&corpus::File| file.version == version && file.role == corpus::Role::Main;
+        for file in files.iter().filter(own) {
+            let log = Log::new(file.bytes());
+            let (_, written, _) = edited(&log, None, TREE, slim::slim);
+            before += written.before;
+            after += written.after;
+        }
+        let percent = 100 - after * 100 / before;
+        println!("{version}: {before} to {after} bytes, {percent} % less");
+        assert!(version != "2.1.325" || percent >= 65, "{percent}");
+    }
+}
