@@ -69,11 +69,22 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 /// Opens a database for reading and writing; makes it if need be.
 pub fn open(folder: &Path, schema: &Schema) -> Result<Opened, Error> {
     let place = Place::new(folder, schema);
-    match place.look()? {
-        Look::Ready(connection) => place.opened(connection, None),
-        Look::Missing | Look::Fresh(_) | Look::Bad(_) => place.make(),
+    let mut left = AGAIN;
+    loop {
+        let look = place.look().and_then(|look| match look {
+            Look::Ready(connection) => place.opened(connection, None),
+            Look::Missing | Look::Fresh(_) | Look::Bad(_) => place.make(),
+        });
+        match look {
+            // Another process set a bad file aside while we were about to open it.
+            Err(error) if error.is_gone() && left > 0 => left -= 1,
+            other => return other,
+        }
     }
 }
+
+/// How often a file may be taken away while it is opened.
+const AGAIN: usize = 20;
 
 /// Opens a database that is there for reading only; `None` if there is none that is ready.
 pub fn open_read(folder: &Path, schema: &Schema) -> Result<Option<Connection>, Error> {

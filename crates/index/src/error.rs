@@ -69,6 +69,18 @@ impl Error {
         matches!(self, Error::Busy { .. })
     }
 
+    /// Whether the file was not there to be opened, though it was a moment ago.
+    pub fn is_gone(&self) -> bool {
+        match self {
+            Error::Sql { source, path } => {
+                let code = source.sqlite_error_code();
+                code == Some(rusqlite::ErrorCode::CannotOpen)
+                    && path.parent().is_some_and(std::path::Path::is_dir)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the file is to be set aside: see [`crate::db::renew`].
     pub fn is_damaged(&self) -> bool {
         matches!(self, Error::Damaged { .. })

@@ -10,6 +10,7 @@ pub mod clean;
 pub mod diff;
 pub mod layout;
 pub mod markdown;
+pub mod sarif;
 pub mod spark;
 pub mod style;
 pub mod table;

@@ -46,6 +46,24 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The system failed while something was written.
+    #[error("cannot {doing} `{}`: {}", path.display(), Cause(source))]
+    Unwritable {
+        /// What was tried, as a verb.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// We do not write there, or not now, for a reason of our own.
+    #[error("{what}")]
+    Refused {
+        /// The whole sentence, with the file.
+        what: String,
+        /// What to do next.
+        hint: &'static str,
+    },
     /// No session is meant by this.
     #[error("{what}")]
     NotFound {
@@ -73,6 +91,23 @@ impl Error {
         }
     }
 
+    /// What the system's error means for a file that was to be written.
+    pub fn unwritable(doing: &'static str, path: &Path, source: io::Error) -> Error {
+        Error::Unwritable {
+            doing,
+            path: path.into(),
+            source,
+        }
+    }
+
+    /// A refusal of our own.
+    pub fn refused(what: impl Into<String>, hint: &'static str) -> Error {
+        Error::Refused {
+            what: what.into(),
+            hint,
+        }
+    }
+
     /// The same as a remark about one file among many.
     pub fn warning(&self, path: &Path) -> Warning {
         let why = match self {
@@ -80,7 +115,10 @@ impl Error {
             Error::Denied { .. } => "no permission to read it".to_owned(),
             Error::NotAFile { what, .. } => format!("{what}, not a file"),
             Error::Io { source, .. } => source.to_string(),
-            Error::NotFound { .. } | Error::Ambiguous { .. } => self.to_string(),
+            Error::Unwritable { .. }
+            | Error::Refused { .. }
+            | Error::NotFound { .. }
+            | Error::Ambiguous { .. } => self.to_string(),
         };
         Warning {
             path: path.into(),
@@ -108,8 +146,45 @@ impl Error {
             }
             Error::Ambiguous { .. } => Some("give more characters of the id"),
             Error::NotAFile { .. } => Some("name a `.jsonl` file, or the start of a session id"),
+            Error::Unwritable { source, .. } => what_next(source),
+            Error::Refused { hint, .. } => Some(hint),
             Error::Io { .. } => None,
         }
+    }
+}
+
+/// What helps against an error of the system.
+fn what_next(source: &io::Error) -> Option<&'static str> {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Some("make room on the disk, then run it again")
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            Some("the file system is read-only: mount it for writing, or name another folder")
+        }
+        io::ErrorKind::PermissionDenied => Some("check who owns the folder and its permissions"),
+        io::ErrorKind::CrossesDevices => Some("both places must be on the same file system"),
+        io::ErrorKind::AlreadyExists => Some("move what is there out of the way first"),
+        io::ErrorKind::NotFound => Some("it was there a moment ago: run it again"),
+        _ => None,
+    }
+}
+
+/// What the system said, in words where it has a number for it.
+struct Cause<'a>(&'a io::Error);
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self.0.kind() {
+            io::ErrorKind::StorageFull => "no room left on the disk",
+            io::ErrorKind::QuotaExceeded => "no room left in the quota",
+            io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+            io::ErrorKind::PermissionDenied => "no permission",
+            io::ErrorKind::AlreadyExists => "it exists already",
+            io::ErrorKind::NotFound => "it is not there",
+            _ => return write!(f, "{}", self.0),
+        };
+        f.write_str(words)
     }
 }
 

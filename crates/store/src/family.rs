@@ -46,7 +46,12 @@ const OPEN: usize = 100;
 ///
 /// For a session that the walk did not find they are looked for around it.
 pub fn family(found: &Found, session: &SessionFile) -> Result<Family, Error> {
-    let main = read::read(&session.path, Role::Main)?;
+    family_by(&Reader::default(), found, session)
+}
+
+/// The same with a reader of one's own.
+pub fn family_by(reader: &Reader, found: &Found, session: &SessionFile) -> Result<Family, Error> {
+    let main = reader.read(&session.path, Role::Main)?;
     let around;
     let walked = found.sessions.iter().any(|file| file.path == session.path);
     let found = if walked {
@@ -56,12 +61,11 @@ pub fn family(found: &Found, session: &SessionFile) -> Result<Family, Error> {
         &around
     };
     let files = agents_of(found, session);
-    let reader = Reader::default();
     let loaded = each::map(
         &files,
         reader.threads,
         |file| file.bytes,
-        |file| load(&reader, file, files.len() > OPEN),
+        |file| load(reader, file, files.len() > OPEN),
     );
     let mut family = Family {
         main,

@@ -4,27 +4,38 @@
 //! into a session, [`each`] does that for many files at once, [`scan`] looks for little in all of
 //! them, [`search`] finds text in them, [`resolve`] finds the one a
 //! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
-//! [`follow`] reads on while it grows.
+//! [`follow`] reads on while it grows; [`live`] tells who works on it. [`journal`] changes files
+//! so that it can be undone, by [`write`]; [`archive`] keeps copies of them.
 //!
 //! This crate knows folders and file names. It does not know what a line means (see
-//! `unspool-model`), reads neither the environment nor the clock, prints nothing, and never
-//! writes.
+//! `unspool-model`), reads neither the environment nor the clock, and prints nothing. What
+//! writes in it goes through [`write`].
 
+pub mod archive;
+pub mod carry;
 pub mod dirs;
+mod disk;
 pub mod each;
 pub mod error;
 pub mod family;
 pub mod find;
 pub mod follow;
+pub mod journal;
+pub mod lineage;
+pub mod live;
 pub mod open;
 mod pieces;
 pub mod project;
 pub mod read;
+pub mod rehome;
 pub mod resolve;
+pub mod rewrite;
 pub mod scan;
 pub mod search;
+pub mod secrets;
 pub mod side;
 pub mod spent;
+pub mod write;
 
 pub use error::{Error, Warning};
 pub use find::{AgentFile, Found, OtherFile, SessionFile, find};

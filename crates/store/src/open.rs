@@ -5,11 +5,13 @@
 //! files are opened, whatever stands behind a symbolic link.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use unspool_model::entry::Decoded;
 use unspool_model::log::Source;
 
 use crate::error::Error;
@@ -168,6 +170,24 @@ pub struct FileSource {
     path: PathBuf,
     file: Option<File>,
     identity: u64,
+    masked: Masked,
+}
+
+/// Lines that are not shown as they stand in the file.
+#[derive(Debug, Default)]
+pub(crate) struct Masked {
+    /// By where the object begins and how long it is.
+    objects: HashMap<(u64, usize), Vec<u8>>,
+}
+
+impl Masked {
+    /// Keeps the objects of a line that begins at `offset`.
+    pub(crate) fn keep(&mut self, offset: u64, bytes: &[u8], decoded: &Decoded) {
+        for span in decoded.entries.iter().map(|entry| entry.span) {
+            let place = (offset + span.start as u64, span.len);
+            self.objects.insert(place, span.of(bytes).to_vec());
+        }
+    }
 }
 
 impl FileSource {
@@ -176,7 +196,13 @@ impl FileSource {
             path: path.into(),
             file: Some(file),
             identity: identity(metadata),
+            masked: Masked::default(),
         }
+    }
+
+    /// The same file, in which some lines are not shown as they stand there.
+    pub(crate) fn masked(self, masked: Masked) -> FileSource {
+        FileSource { masked, ..self }
     }
 
     /// Where it is, or was.
@@ -212,6 +238,9 @@ impl FileSource {
 
 impl Source for FileSource {
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
+        if let Some(bytes) = self.masked.objects.get(&(offset, len)) {
+            return Some(Cow::Borrowed(bytes));
+        }
         self.with_file(|file| {
             let size = file.metadata()?.len();
             // Asked before memory is taken: the file may have shrunk.

@@ -19,13 +19,14 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use memchr::{memchr_iter, memrchr};
+use unspool_model::edit::redact::Redactor;
 use unspool_model::entry::{self, Decoded};
 use unspool_model::log::{Line, Splitter};
 use unspool_model::session::{Role, Session};
 
 use crate::each;
 use crate::error::Error;
-use crate::open::{self, FileSource};
+use crate::open::{self, FileSource, Masked};
 use crate::pieces::{Piece, Pieces, line_start};
 
 /// A session and where its bytes are.
@@ -48,7 +49,7 @@ impl Loaded {
     fn new(folded: Folded, start: u64, source: FileSource) -> Loaded {
         Loaded {
             session: folded.session,
-            source,
+            source: source.masked(folded.masked),
             bytes: folded.end.max(start),
             lines: folded.lines,
             start,
@@ -90,6 +91,9 @@ pub struct Reader {
     pub window: u64,
     /// What to do with bytes behind the last newline.
     pub ending: Ending,
+    /// What takes the secrets out of each line before anybody sees it. Records keep the
+    /// places of the file, and their bytes are those without secrets: for screens only.
+    pub mask: Option<&'static Redactor>,
 }
 
 /// What bytes behind the last newline are.
@@ -110,6 +114,7 @@ impl Default for Reader {
             threads: each::threads(),
             window: 1 << 20,
             ending: Ending::Final,
+            mask: None,
         }
     }
 }
@@ -125,11 +130,8 @@ impl Reader {
         let (file, metadata) = open::open(path)?;
         let folded = self.fold(&file, 0, metadata.len().min(bytes), role);
         let folded = folded.map_err(|why| Error::io(path, why))?;
-        Ok(Loaded::new(
-            folded,
-            0,
-            FileSource::new(path, file, &metadata),
-        ))
+        let source = FileSource::new(path, file, &metadata);
+        Ok(Loaded::new(folded, 0, source))
     }
 
     /// Reads the end of a file, see [`read_end`].
@@ -170,13 +172,18 @@ impl Reader {
         }
     }
 
+    /// A line without its secrets, if it has any and they are to be masked.
+    fn masked(&self, line: &[u8]) -> Option<Vec<u8>> {
+        self.mask?.line(line).map(|redacted| redacted.bytes)
+    }
+
     /// Folds the lines that begin in `start..size`.
     fn fold(&self, file: &File, start: u64, size: u64, role: Role) -> io::Result<Folded> {
         let pieces = Pieces::new(file, start, size, self.piece);
         if size.saturating_sub(start) <= self.alone || self.threads < 2 {
-            return fold_alone(pieces, role, self.ending);
+            return fold_alone(pieces, role, self);
         }
-        fold_together(pieces, role, self.ending, self.threads)
+        fold_together(pieces, role, self)
     }
 }
 
@@ -197,6 +204,8 @@ struct Folded {
     end: u64,
     /// How many lines ended.
     lines: u32,
+    /// Lines that lost a secret.
+    masked: Masked,
 }
 
 impl Folded {
@@ -205,15 +214,33 @@ impl Folded {
             session: Session::new(role),
             end: 0,
             lines: 0,
+            masked: Masked::default(),
         }
     }
 
+    /// Takes in a line that somebody decoded; what it was without its secrets, if it had any.
+    fn take(&mut self, offset: u64, len: usize, decoded: Decoded, masked: Option<Vec<u8>>) {
+        if let Some(bytes) = masked {
+            self.masked.keep(offset, &bytes, &decoded);
+        }
+        self.lines += 1;
+        self.session.take(self.lines, offset, len, decoded);
+    }
+
     /// Takes in what stands behind the last newline, or leaves it to a later read.
-    fn finish(&mut self, tail: Option<&Line<'_>>, ending: Ending) {
-        match (tail, ending) {
-            (Some(tail), Ending::Final) => {
-                self.session.push_tail(tail);
-            }
+    fn finish(&mut self, tail: Option<&Line<'_>>, reader: &Reader) {
+        match (tail, reader.ending) {
+            (Some(tail), Ending::Final) => match reader.masked(tail.bytes) {
+                Some(bytes) => {
+                    self.masked
+                        .keep(tail.offset, &bytes, &entry::decode(&bytes));
+                    let bytes = bytes.as_slice();
+                    self.session.push_tail(&Line { bytes, ..*tail });
+                }
+                None => {
+                    self.session.push_tail(tail);
+                }
+            },
             (Some(tail), Ending::Growing) => self.end = tail.offset,
             (None, _) => {}
         }
@@ -227,17 +254,18 @@ thread_local! {
 /// A buffer that one very long line has made larger than this is not kept.
 const KEPT: usize = 8 << 20;
 
-fn fold_alone(mut pieces: Pieces<'_>, role: Role, ending: Ending) -> io::Result<Folded> {
+fn fold_alone(mut pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result<Folded> {
     let mut piece = PIECE.take();
     let mut folded = Folded::new(role);
     while let Some(offset) = pieces.next(&mut piece)? {
         folded.end = offset + piece.len as u64;
         let mut splitter = Splitter::starting_at(folded.lines, offset);
         splitter.feed(piece.bytes(), |line| {
-            folded.lines = line.number;
-            folded.session.push(&line);
+            let masked = reader.masked(line.bytes);
+            let bytes = masked.as_deref().unwrap_or(line.bytes);
+            folded.take(line.offset, bytes.len(), entry::decode(bytes), masked);
         });
-        folded.finish(splitter.tail().as_ref(), ending);
+        folded.finish(splitter.tail().as_ref(), reader);
     }
     if piece.buffer.len() <= KEPT {
         PIECE.set(piece);
@@ -252,16 +280,12 @@ struct Job {
     offset: u64,
     piece: Piece,
     /// Where each line began, how long it was and what it held.
-    lines: Vec<(u64, usize, Decoded)>,
+    lines: Vec<(u64, usize, Decoded, Option<Vec<u8>>)>,
 }
 
 /// Reads and decodes on several threads and folds on this one, in order.
-fn fold_together(
-    pieces: Pieces<'_>,
-    role: Role,
-    ending: Ending,
-    threads: usize,
-) -> io::Result<Folded> {
+fn fold_together(pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result<Folded> {
+    let threads = reader.threads;
     let (done, results) = sync_channel(threads * 2);
     let feed = Mutex::new(Feed {
         pieces,
@@ -271,11 +295,11 @@ fn fold_together(
     std::thread::scope(|scope| {
         for _ in 0..threads {
             let (feed, done) = (&feed, done.clone());
-            scope.spawn(move || work(feed, &done));
+            scope.spawn(move || work(feed, &done, reader));
         }
         drop(done);
         // Moved in, so that the workers see that nobody waits for them when this returns.
-        fold_in_order(role, ending, &feed, results)
+        fold_in_order(role, reader, &feed, results)
     })
 }
 
@@ -305,7 +329,7 @@ enum Outcome {
     Panicked(Box<dyn std::any::Any + Send>),
 }
 
-fn work(feed: &Mutex<Feed<'_>>, done: &SyncSender<Outcome>) {
+fn work(feed: &Mutex<Feed<'_>>, done: &SyncSender<Outcome>, reader: &Reader) {
     loop {
         let next = match feed.lock() {
             Ok(mut feed) => feed.next(),
@@ -313,7 +337,7 @@ fn work(feed: &Mutex<Feed<'_>>, done: &SyncSender<Outcome>) {
         };
         let outcome = match next {
             Ok(None) => return,
-            Ok(Some(job)) => match catch_unwind(AssertUnwindSafe(|| decode(job))) {
+            Ok(Some(job)) => match catch_unwind(AssertUnwindSafe(|| decode(job, reader))) {
                 Ok(job) => Outcome::Decoded(job),
                 Err(panic) => Outcome::Panicked(panic),
             },
@@ -326,13 +350,15 @@ fn work(feed: &Mutex<Feed<'_>>, done: &SyncSender<Outcome>) {
     }
 }
 
-fn decode(mut job: Job) -> Job {
+fn decode(mut job: Job, reader: &Reader) -> Job {
     let mut start = 0;
     for end in memchr_iter(b'\n', job.piece.bytes()) {
         let line = &job.piece.bytes()[start..end];
-        let decoded = entry::decode(line);
+        let masked = reader.masked(line);
+        let line = masked.as_deref().unwrap_or(line);
+        let (decoded, len) = (entry::decode(line), line.len());
         job.lines
-            .push((job.offset + start as u64, line.len(), decoded));
+            .push((job.offset + start as u64, len, decoded, masked));
         start = end + 1;
     }
     job
@@ -340,7 +366,7 @@ fn decode(mut job: Job) -> Job {
 
 fn fold_in_order(
     role: Role,
-    ending: Ending,
+    reader: &Reader,
     feed: &Mutex<Feed<'_>>,
     results: Receiver<Outcome>,
 ) -> io::Result<Folded> {
@@ -356,7 +382,7 @@ fn fold_in_order(
         }
         while let Some(mut job) = early.remove(&taken) {
             taken += 1;
-            take(&mut folded, &mut job, ending);
+            take(&mut folded, &mut job, reader);
             if let (true, Ok(mut feed)) = (job.piece.buffer.len() <= KEPT, feed.lock()) {
                 feed.spare.push(job);
             }
@@ -366,12 +392,11 @@ fn fold_in_order(
 }
 
 /// Folds a decoded piece.
-fn take(folded: &mut Folded, job: &mut Job, ending: Ending) {
+fn take(folded: &mut Folded, job: &mut Job, reader: &Reader) {
     let bytes = job.piece.bytes();
     folded.end = job.offset + bytes.len() as u64;
-    for (offset, len, decoded) in job.lines.drain(..) {
-        folded.lines += 1;
-        folded.session.take(folded.lines, offset, len, decoded);
+    for (offset, len, decoded, masked) in job.lines.drain(..) {
+        folded.take(offset, len, decoded, masked);
     }
     let last = memrchr(b'\n', bytes).map_or(0, |at| at + 1);
     let tail = Line {
@@ -380,5 +405,5 @@ fn take(folded: &mut Folded, job: &mut Job, ending: Ending) {
         bytes: &bytes[last..],
         ended: false,
     };
-    folded.finish((!tail.bytes.is_empty()).then_some(&tail), ending);
+    folded.finish((!tail.bytes.is_empty()).then_some(&tail), reader);
 }

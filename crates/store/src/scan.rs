@@ -27,7 +27,7 @@ pub const PART: u64 = 8 << 20;
 const PIECE: usize = 256 << 10;
 
 /// Of a buffer that one very long line has made larger than this, this much is kept.
-const KEPT: usize = 768 << 10;
+const KEPT: usize = 512 << 10;
 
 /// Cuts stretches of files into parts, in order. Each stretch is where to begin, which is
 /// the start of a line, and where the file ended when somebody looked.

@@ -49,6 +49,21 @@ pub fn side(file: &SessionFile) -> Side {
     }
 }
 
+/// All copies of files before they were changed, each with its session.
+pub fn backups(config: &Path) -> Vec<(PathBuf, String)> {
+    let mut all = Vec::new();
+    let folders = fs::read_dir(config.join("file-history"));
+    for folder in folders.into_iter().flatten().flatten() {
+        if folder.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let session = folder.file_name().to_string_lossy().into_owned();
+            let copies = files(&folder.path(), 0);
+            all.extend(copies.into_iter().map(|path| (path, session.clone())));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
 /// Only the large tool outputs of a session.
 pub fn tool_results(file: &SessionFile) -> Vec<PathBuf> {
     let dir = file.beside.as_ref().map(|dir| dir.join("tool-results"));
@@ -62,7 +77,7 @@ pub fn plan(config: &Path, words: &str) -> Option<PathBuf> {
 }
 
 /// Whether a text from a transcript or file name stays in its folder when made into a path.
-fn is_plain(text: &str) -> bool {
+pub(crate) fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.contains(['/', '\\']) && text != "." && text != ".."
 }
 

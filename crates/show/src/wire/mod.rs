@@ -7,11 +7,14 @@
 pub mod block;
 pub mod call;
 pub mod check;
+pub mod edit;
 pub mod file;
 pub mod graph;
 pub mod hit;
 pub mod index;
+pub mod log;
 pub mod price;
+pub mod secret;
 pub mod session;
 pub mod turn;
 pub mod usage;
@@ -39,8 +42,17 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("price_change", || {
         schemars::schema_for!(price::PriceChangeRow)
     }),
+    ("secret", || schemars::schema_for!(secret::SecretRow)),
     ("hit", || schemars::schema_for!(hit::HitRow)),
+    ("edit", || schemars::schema_for!(edit::EditResult)),
     ("index", || schemars::schema_for!(index::IndexRow)),
+    ("edit", || schemars::schema_for!(edit::EditResult)),
+    ("log", || schemars::schema_for!(log::LogRow)),
+    ("undo", || schemars::schema_for!(log::UndoRow)),
+    ("title", || schemars::schema_for!(log::TitleRow)),
+    ("archive", || schemars::schema_for!(log::ArchiveRow)),
+    ("purged", || schemars::schema_for!(log::PurgedRow)),
+    ("move", || schemars::schema_for!(edit::MoveRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

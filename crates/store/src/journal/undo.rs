@@ -1,0 +1,442 @@
+//! Undoing a work: the reverse of its steps, the last one first, as a work of its own.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::journal::{Entry, Journal, Kept, Listed, Step, Task, Work};
+use crate::open::Stamp;
+use crate::write::{Ground, Mark, Place};
+
+/// How to undo.
+pub struct How<'a> {
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// Moves files that changed since out of the way instead of refusing.
+    pub force: bool,
+    /// Says why a file may not be touched now: a session that is in use.
+    pub in_use: &'a dyn Fn(&Path) -> Option<String>,
+}
+
+/// What undoing would do.
+#[derive(Clone, Debug)]
+pub struct Outlook {
+    /// The work that is undone.
+    pub entry: Entry,
+    /// What happens, in words, in order.
+    pub words: Vec<String>,
+    /// Why not, in words; empty if it can be done.
+    pub refused: Vec<String>,
+    acts: Vec<Act>,
+}
+
+/// One step of undoing.
+#[derive(Clone, Debug)]
+enum Act {
+    Remove(PathBuf),
+    RemoveFolder(PathBuf),
+    Restore(PathBuf, Kept),
+    RestoreOver(PathBuf, Stamp, Kept),
+    RestoreEnd(PathBuf, Kept),
+    Cut(PathBuf, Stamp, u64),
+    Append(PathBuf, String, String),
+    Move(PathBuf, PathBuf),
+}
+
+impl Journal {
+    /// What undoing a work would do; without a number the latest that is not undone.
+    pub fn outlook(&self, number: Option<u64>, how: &How<'_>) -> Result<Outlook, Error> {
+        let entry = self.undoable(number)?;
+        let ground = Ground::open(&entry.task.roots)?;
+        let mut plan = Plan {
+            ground: &ground,
+            how,
+            outlook: Outlook {
+                words: Vec::new(),
+                refused: Vec::new(),
+                acts: Vec::new(),
+                entry: entry.clone(),
+            },
+        };
+        if entry.pruned {
+            let why = "the copies of what was before are no longer kept";
+            plan.outlook.refused.push(why.to_owned());
+            return Ok(plan.outlook);
+        }
+        for step in entry.steps.iter().rev() {
+            plan.step(step)?;
+        }
+        for folder in entry.made.iter().rev() {
+            plan.outlook.acts.push(Act::RemoveFolder(folder.clone()));
+        }
+        Ok(plan.outlook)
+    }
+
+    /// Undoes a work; says under which number that can be undone in turn, and what was done.
+    pub fn undo(&self, number: Option<u64>, how: &How<'_>) -> Result<(u64, Outlook), Error> {
+        self.recover()?;
+        let entry = self.undoable(number)?;
+        let number = entry.number;
+        let task = Task {
+            at: how.at,
+            operation: "undo".to_owned(),
+            words: format!("undo {number}: {}", entry.task.words),
+            options: Vec::new(),
+            lines: entry.task.lines.map(turned),
+            bytes: entry.task.bytes.map(turned),
+            tokens: entry.task.tokens.map(turned),
+            ..entry.task
+        };
+        let mut work = self.begin_as(task, Some(number))?;
+        // Looked at again now that nobody else edits.
+        let outlook = self.outlook(Some(number), how)?;
+        if let Some(first) = outlook.refused.first() {
+            return Err(Error::refused(
+                format!("cannot undo {number}: {first}"),
+                if how.force {
+                    "look with `unspool undo --dry-run`"
+                } else {
+                    "`--force` moves a changed file aside and goes on"
+                },
+            ));
+        }
+        for act in &outlook.acts {
+            self.prepare(&mut work, number, act)?;
+        }
+        Ok((work.commit()?, outlook))
+    }
+
+    fn undoable(&self, number: Option<u64>) -> Result<Entry, Error> {
+        let mut list = self.list()?;
+        let Some(number) = number else {
+            let open = |one: &Listed| one.undone_by.is_none() && one.entry.undoes.is_none();
+            let latest = list.into_iter().rev().find(open);
+            return latest.map(|one| one.entry).ok_or(Error::NotFound {
+                what: "there is nothing to undo".to_owned(),
+            });
+        };
+        let at = list.iter().position(|one| one.entry.number == number);
+        let listed = at.map(|at| list.swap_remove(at));
+        match listed {
+            None => Err(Error::NotFound {
+                what: format!("there is no operation {number}"),
+            }),
+            Some(Listed {
+                undone_by: Some(by),
+                ..
+            }) => Err(Error::refused(
+                format!("operation {number} is undone already, by {by}"),
+                "undo that one to do it again",
+            )),
+            Some(listed) => Ok(listed.entry),
+        }
+    }
+
+    fn prepare(&self, work: &mut Work, number: u64, act: &Act) -> Result<(), Error> {
+        let copy = |kept: &Kept| {
+            let folder = self.own(number)?;
+            let read = folder.read(OsStr::new(&kept.file));
+            read.map_err(|error| Error::unwritable("read", &folder.path().join(&kept.file), error))
+        };
+        match act {
+            Act::Remove(path) => work.remove(path),
+            Act::RemoveFolder(path) => work.remove_folder(path),
+            Act::Restore(path, kept) => work.restore(path, copy(kept)?, kept),
+            Act::RestoreOver(path, stamp, kept) => {
+                work.restore_over(path, *stamp, copy(kept)?, kept)
+            }
+            Act::RestoreEnd(path, kept) => {
+                let from = self.folder_of(number).join(&kept.file);
+                let text = fs::read_to_string(&from).map_err(|error| Error::io(&from, error))?;
+                work.restore_end(path, text)
+            }
+            Act::Cut(path, stamp, after) => work.cut(path, *stamp, *after),
+            Act::Append(path, line, otherwise) => {
+                work.append_line(path, line, Some(otherwise.clone()))
+            }
+            Act::Move(from, to) => work.rename(from, to),
+        }
+    }
+}
+
+fn turned(change: super::Change) -> super::Change {
+    super::Change {
+        before: change.after,
+        after: change.before,
+    }
+}
+
+struct Plan<'a> {
+    ground: &'a Ground,
+    how: &'a How<'a>,
+    outlook: Outlook,
+}
+
+impl Plan<'_> {
+    fn step(&mut self, step: &Step) -> Result<(), Error> {
+        let path = step.path();
+        let Some(place) = self.place(path)? else {
+            return self.without_folder(step);
+        };
+        match step {
+            Step::Created { after, .. } => self.created(path, &place, after),
+            Step::Replaced { after, before, .. } => self.replaced(path, &place, after, before),
+            Step::Removed { before, .. } => self.removed(path, &place, before),
+            Step::Appended {
+                text,
+                before,
+                after,
+                otherwise,
+                ..
+            } => self.appended(path, &place, (text, *before, *after), otherwise.as_deref()),
+            Step::Cut { after, before, .. } => self.uncut(path, &place, *after, before),
+            Step::Moved { to, .. } => self.moved(path, &place, to),
+            Step::Emptied { .. } => Ok(()),
+        }
+    }
+
+    /// The place of a file, if its folder is there.
+    fn place(&self, path: &Path) -> Result<Option<Place>, Error> {
+        match self.ground.place(path) {
+            Ok(place) => Ok(Some(place)),
+            Err(Error::Unwritable { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn without_folder(&mut self, step: &Step) -> Result<(), Error> {
+        let path = step.path();
+        match step {
+            Step::Replaced { before, .. } | Step::Removed { before, .. } => {
+                self.restore(path, before);
+            }
+            Step::Moved { to, .. } => self.move_back(path, to),
+            Step::Created { .. } => self.say(format!("`{}` is gone already", path.display())),
+            Step::Appended { .. } | Step::Cut { .. } => self.gone(path),
+            Step::Emptied { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn created(&mut self, path: &Path, place: &Place, after: &Mark) -> Result<(), Error> {
+        let Some(now) = place.mark()? else {
+            self.say(format!("`{}` is gone already", path.display()));
+            return Ok(());
+        };
+        if self.busy(path) {
+            return Ok(());
+        }
+        if now == *after {
+            self.act(
+                format!("remove `{}`", path.display()),
+                Act::Remove(path.into()),
+            );
+        } else if self.allowed(path, &now, after) {
+            self.aside(path, place)?;
+        }
+        Ok(())
+    }
+
+    fn replaced(
+        &mut self,
+        path: &Path,
+        place: &Place,
+        after: &Mark,
+        before: &Kept,
+    ) -> Result<(), Error> {
+        let Some(look) = place.file()? else {
+            self.restore(path, before);
+            return Ok(());
+        };
+        if self.busy(path) {
+            return Ok(());
+        }
+        let now = place.mark()?.unwrap_or_default();
+        if now == *after {
+            self.act(
+                format!("put back `{}` as it was", path.display()),
+                Act::RestoreOver(path.into(), look.stamp, before.clone()),
+            );
+        } else if now == before.mark {
+            self.say(format!("`{}` is as it was already", path.display()));
+        } else if self.allowed(path, &now, after) {
+            self.aside(path, place)?;
+            self.restore(path, before);
+        }
+        Ok(())
+    }
+
+    fn removed(&mut self, path: &Path, place: &Place, before: &Kept) -> Result<(), Error> {
+        match place.mark()? {
+            None => self.restore(path, before),
+            Some(now) if now == before.mark => {
+                self.say(format!("`{}` is there already", path.display()));
+            }
+            Some(now) => {
+                if !self.busy(path) && self.allowed(path, &now, &before.mark) {
+                    self.aside(path, place)?;
+                    self.restore(path, before);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn appended(
+        &mut self,
+        path: &Path,
+        place: &Place,
+        (text, before, after): (&str, u64, u64),
+        otherwise: Option<&str>,
+    ) -> Result<(), Error> {
+        let Some(look) = place.file()? else {
+            self.gone(path);
+            return Ok(());
+        };
+        // Cutting would race with a client that adds a line at this moment.
+        let used = (self.how.in_use)(path);
+        let is_last = look.stamp.size == after && used.is_none() && ends_with(place, text)?;
+        if is_last {
+            self.act(
+                format!("take the last line of `{}` away", path.display()),
+                Act::Cut(path.into(), look.stamp, before),
+            );
+        } else if let Some(line) = otherwise {
+            let act = Act::Append(path.into(), line.to_owned(), text.to_owned());
+            self.act(
+                format!("add a line to `{}` that takes it back", path.display()),
+                act,
+            );
+        } else {
+            let why = used.unwrap_or_else(|| "lines were added to it since".to_owned());
+            self.refuse(format!("`{}`: {why}", path.display()));
+        }
+        Ok(())
+    }
+
+    fn uncut(
+        &mut self,
+        path: &Path,
+        place: &Place,
+        after: u64,
+        before: &Kept,
+    ) -> Result<(), Error> {
+        match place.file()? {
+            None => self.gone(path),
+            Some(look) if look.stamp.size >= after => self.act(
+                format!("add again what was cut off `{}`", path.display()),
+                Act::RestoreEnd(path.into(), before.clone()),
+            ),
+            Some(_) => self.refuse(format!("`{}` became shorter since", path.display())),
+        }
+        Ok(())
+    }
+
+    fn moved(&mut self, path: &Path, place: &Place, to: &Path) -> Result<(), Error> {
+        if place.look()?.is_some() {
+            let moved = format!("`{}` is taken by something else", path.display());
+            self.refuse(moved);
+            return Ok(());
+        }
+        self.move_back(path, to);
+        Ok(())
+    }
+
+    fn move_back(&mut self, path: &Path, to: &Path) {
+        let there = self.place(to).ok().flatten();
+        let there = there.and_then(|place| place.look().ok().flatten());
+        if there.is_none() {
+            return self.gone(to);
+        }
+        if !self.busy(to) {
+            self.act(
+                format!("move `{}` back to `{}`", to.display(), path.display()),
+                Act::Move(to.into(), path.into()),
+            );
+        }
+    }
+
+    fn restore(&mut self, path: &Path, kept: &Kept) {
+        self.act(
+            format!("put back `{}`", path.display()),
+            Act::Restore(path.into(), kept.clone()),
+        );
+    }
+
+    /// Moves a file that changed out of the way, under a name that no client takes for a
+    /// transcript.
+    fn aside(&mut self, path: &Path, place: &Place) -> Result<(), Error> {
+        let number = self.outlook.entry.number;
+        for attempt in 0.. {
+            let mut name = OsString::from(&place.name);
+            name.push(format!(".changed-{number}"));
+            if attempt > 0 {
+                name.push(format!("-{attempt}"));
+            }
+            let look = place.folder.look(&name);
+            let look = look.map_err(|error| Error::unwritable("look at", path, error))?;
+            if look.is_none() {
+                let to = path.with_file_name(&name);
+                self.act(
+                    format!("move `{}` aside to `{}`", path.display(), to.display()),
+                    Act::Move(path.into(), to),
+                );
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file that changed may be moved aside.
+    fn allowed(&mut self, path: &Path, now: &Mark, then: &Mark) -> bool {
+        if !self.how.force {
+            let sizes = if now.size == then.size {
+                "the size is the same, the content is not".to_owned()
+            } else {
+                format!("{} bytes now, {} bytes then", now.size, then.size)
+            };
+            self.refuse(format!("`{}` changed since: {sizes}", path.display()));
+        }
+        self.how.force
+    }
+
+    fn busy(&mut self, path: &Path) -> bool {
+        let why = (self.how.in_use)(path);
+        if let Some(why) = &why {
+            self.refuse(format!("`{}` is in use: {why}", path.display()));
+        }
+        why.is_some()
+    }
+
+    fn gone(&mut self, path: &Path) {
+        self.refuse(format!("`{}` is gone", path.display()));
+    }
+
+    fn act(&mut self, words: String, act: Act) {
+        self.say(words);
+        self.outlook.acts.push(act);
+    }
+
+    fn say(&mut self, words: String) {
+        self.outlook.words.push(words);
+    }
+
+    fn refuse(&mut self, why: String) {
+        self.outlook.refused.push(why);
+    }
+}
+
+fn ends_with(place: &Place, text: &str) -> Result<bool, Error> {
+    let file = place.read()?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    let mut tail = vec![0; text.len()];
+    let start = size.saturating_sub(text.len() as u64);
+    let read = crate::open::read_at(&file, &mut tail, start);
+    read.map_err(|error| Error::io(&place.path, error))?;
+    Ok(tail == text.as_bytes())
+}

@@ -1,0 +1,351 @@
+//! Sessions of a directory that has moved, and everything beside them.
+//!
+//! Which sessions belong to a directory is told by their lines, never by the name of their
+//! folder. They keep their ids; their lines and the client's own lists name the new directory,
+//! and they lie in the folder in which the client looks for them there.
+
+mod books;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use unspool_model::edit::check::Wanted;
+use unspool_model::edit::identity::Identity;
+use unspool_model::edit::{Pen, Plan};
+use unspool_model::session::{Role, Session};
+
+use crate::carry::Home;
+use crate::each;
+use crate::error::{Error, Warning};
+use crate::family;
+use crate::find::{Found, SessionFile};
+use crate::journal::Work;
+use crate::open::Stamp;
+use crate::project::{key, slug};
+use crate::read::{self, Loaded};
+use crate::rewrite::rewrite;
+
+/// A session that moves.
+#[derive(Clone, Debug)]
+pub struct Mover {
+    /// Its file.
+    pub file: SessionFile,
+    /// The directory it was started in.
+    pub from: String,
+    /// The directory it goes on in.
+    pub to: String,
+    /// Which part of its directories becomes which.
+    identity: Identity,
+    home: Home,
+}
+
+impl Mover {
+    /// Its new file.
+    pub fn target(&self) -> PathBuf {
+        self.home.transcript()
+    }
+}
+
+/// What was done to a session, or would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Lines that name another directory now, sub-agents' too.
+    pub changed: u64,
+    /// Lines that stay as they are.
+    pub kept: u64,
+    /// Files beside the transcript that move along.
+    pub files: u64,
+}
+
+/// Where the directory of a session is told at the latest.
+const START: u64 = 1 << 20;
+
+/// The sessions that were started in one of these directories, which are names of one place,
+/// or below it, and where they go.
+pub fn movers(found: &Found, from: &[String], to: &str) -> (Vec<Mover>, Vec<Warning>) {
+    let begun = each::map(
+        &found.sessions,
+        each::threads(),
+        |file| file.bytes.min(START),
+        |file| read::read_start(&file.path, Role::Main, START),
+    );
+    let (mut all, mut warnings) = (Vec::new(), Vec::new());
+    for (file, begun) in found.sessions.iter().zip(begun) {
+        match begun {
+            Ok(begun) => all.extend(mover(file, &begun.session, from, to)),
+            Err(error) => warnings.push(error.warning(&file.path)),
+        }
+    }
+    all.sort_by(|one, other| (&one.from, &one.file.id).cmp(&(&other.from, &other.file.id)));
+    (all, warnings)
+}
+
+fn mover(file: &SessionFile, begun: &Session, from: &[String], to: &str) -> Option<Mover> {
+    let cwd = home_of(begun, &file.folder)?;
+    from.iter().find_map(|from| {
+        let identity = Identity::moved(key(from), to);
+        let moved = identity.directory(&cwd)?;
+        let home = Home {
+            folder: file.config.join("projects").join(slug(&moved)),
+            ..Home::of(file)
+        };
+        (!file.config.as_os_str().is_empty()).then(|| Mover {
+            file: file.clone(),
+            from: cwd.clone(),
+            to: moved,
+            identity,
+            home,
+        })
+    })
+}
+
+/// The directory that a session belongs to: the one its folder is named after, else the first.
+fn home_of(session: &Session, folder: &str) -> Option<String> {
+    let all = || session.cwds.iter().map(|(cwd, _)| cwd);
+    let named = all().find(|cwd| slug(cwd) == folder);
+    named.or_else(|| all().next()).map(str::to_owned)
+}
+
+/// What moving a session would do, with nothing written.
+pub fn outlook(found: &Found, mover: &Mover) -> Result<Moved, Error> {
+    let mut moved = Moved::default();
+    let main = read::read(&mover.file.path, Role::Main)?;
+    moved.count(&main, &mover.identity);
+    for (path, _) in beside(found, mover) {
+        moved.files += 1;
+        if is_transcript(&path) {
+            moved.count(&read::read(&path, Role::Agent)?, &mover.identity);
+        }
+    }
+    Ok(moved)
+}
+
+/// The files beside a transcript, and where they go: all in its own folder, and files of
+/// sub-agents that old clients kept among the sessions.
+fn beside(found: &Found, mover: &Mover) -> Vec<(PathBuf, PathBuf)> {
+    let folder = mover.file.path.with_extension("");
+    let own = below(&folder).into_iter().map(|path| {
+        let name = path.strip_prefix(&folder).unwrap_or(&path);
+        let to = mover.home.beside().join(name);
+        (path, to)
+    });
+    let flat = family::agents_of(found, &mover.file).into_iter();
+    let flat = flat.filter(|agent| !agent.path.starts_with(&folder));
+    let flat = flat.filter_map(|agent| {
+        let name = agent.path.file_name()?;
+        Some((agent.path.clone(), mover.home.folder.join(name)))
+    });
+    own.chain(flat).collect()
+}
+
+impl Moved {
+    fn count(&mut self, loaded: &Loaded, identity: &Identity) {
+        let cwds = loaded.session.cwds.iter();
+        let named = cwds.filter(|(cwd, _)| identity.directory(cwd).is_some());
+        let changed = named.map(|(_, count)| u64::from(count)).sum();
+        self.changed += changed;
+        self.kept += u64::from(loaded.session.lines()).saturating_sub(changed);
+    }
+}
+
+/// Prepares everything. What became of the sessions is in their order; what could not be taken
+/// along is said in words.
+pub fn stage(
+    work: &mut Work,
+    found: &Found,
+    movers: &[Mover],
+) -> Result<(Vec<Moved>, Vec<String>), Error> {
+    let mut stage = Stage {
+        work,
+        old: Vec::new(),
+        folders: BTreeSet::new(),
+    };
+    let mut all = vec![Moved::default(); movers.len()];
+    let mut known = BTreeSet::new();
+    for (mover, moved) in movers.iter().zip(&mut all) {
+        for (from, to) in beside(found, mover) {
+            stage.one(&from, &to, mover, moved)?;
+            known.insert(from);
+        }
+        known.insert(mover.file.path.with_extension(""));
+        known.insert(mover.file.path.clone());
+    }
+    let emptied = emptied(found, movers);
+    let rest = leftovers(&emptied, &known);
+    let mut notes = Vec::new();
+    for (from, to) in &rest {
+        if to.symlink_metadata().is_ok() {
+            let (from, to) = (from.display(), to.display());
+            notes.push(format!("`{from}` stays: there is a `{to}` already"));
+        } else {
+            stage.work.rename(from, to)?;
+        }
+    }
+    notes.extend(books::lists(stage.work, movers, &emptied)?);
+    books::histories(stage.work, movers)?;
+    // Transcripts come last: before them, nothing has moved for the client.
+    for (mover, moved) in movers.iter().zip(&mut all) {
+        stage.note_folders(&mover.file.path, mover);
+        let to = mover.home.transcript();
+        stage.transcript(&mover.file.path, &to, Role::Main, mover, moved)?;
+    }
+    stage.clear()?;
+    Ok((all, notes))
+}
+
+struct Stage<'a> {
+    work: &'a mut Work,
+    /// Files whose new form is elsewhere, as they were when they were read.
+    old: Vec<(PathBuf, Stamp)>,
+    /// Folders that may be empty then.
+    folders: BTreeSet<PathBuf>,
+}
+
+impl Stage<'_> {
+    /// A file beside a transcript.
+    fn one(
+        &mut self,
+        path: &Path,
+        to: &Path,
+        mover: &Mover,
+        moved: &mut Moved,
+    ) -> Result<(), Error> {
+        moved.files += 1;
+        self.note_folders(path, mover);
+        if is_transcript(path) {
+            return self.transcript(path, to, Role::Agent, mover, moved);
+        }
+        self.work.rename(path, to)
+    }
+
+    /// Writes a transcript anew, and reads it again as if for the first time.
+    fn transcript(
+        &mut self,
+        path: &Path,
+        to: &Path,
+        role: Role,
+        mover: &Mover,
+        moved: &mut Moved,
+    ) -> Result<(), Error> {
+        let loaded = &read::read(path, role)?;
+        let metadata = fs::metadata(path).map_err(|error| Error::io(path, error))?;
+        let stamp = Stamp::of(&metadata);
+        if stamp.size != loaded.bytes {
+            return Err(crate::write::changed(path));
+        }
+        let session = &loaded.session;
+        let plan = Plan::new(session);
+        let staged = self.work.create_at(to, stamp.modified, |out| {
+            let pen = Pen::new(session, &plan, Some(&mover.identity));
+            rewrite(loaded, pen, &mut |_| None, out).map(drop)
+        })?;
+        let after = read::read(&staged.path, role)?;
+        let wanted = Wanted::of(session, &plan, Some(&mover.identity));
+        if let Some(problem) = wanted.compare(&after.session).first() {
+            let what = format!(
+                "`{}` would not be the same: {}",
+                path.display(),
+                problem.what
+            );
+            return Err(Error::refused(what, "look at it with `unspool check`"));
+        }
+        moved.count(loaded, &mover.identity);
+        self.old.push((path.to_owned(), stamp));
+        Ok(())
+    }
+
+    fn note_folders(&mut self, path: &Path, mover: &Mover) {
+        let projects = mover.file.config.join("projects");
+        let above = path.ancestors().skip(1);
+        let inside =
+            above.take_while(|folder| folder.starts_with(&projects) && **folder != projects);
+        self.folders.extend(inside.map(Path::to_owned));
+    }
+
+    /// Takes away what is elsewhere now, and folders in which nothing is left, deepest first.
+    fn clear(&mut self) -> Result<(), Error> {
+        for (path, stamp) in &self.old {
+            // What was added since would be lost.
+            if fs::metadata(path).ok().map(|now| Stamp::of(&now)) != Some(*stamp) {
+                return Err(crate::write::changed(path));
+            }
+            self.work.remove(path)?;
+        }
+        for folder in self.folders.iter().rev() {
+            self.work.remove_folder(folder)?;
+        }
+        Ok(())
+    }
+}
+
+/// Folders all of whose sessions move to one other place, and that place.
+fn emptied(found: &Found, movers: &[Mover]) -> Vec<(PathBuf, PathBuf)> {
+    let mut goals: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
+    for mover in movers {
+        let folder = mover.file.path.parent().unwrap_or(Path::new("."));
+        goals.entry(folder).or_default().insert(&mover.home.folder);
+    }
+    let moving: BTreeSet<&Path> = movers.iter().map(|it| it.file.path.as_path()).collect();
+    let is_goal = |folder: &Path| movers.iter().any(|mover| mover.home.folder == folder);
+    let mut all = Vec::new();
+    for (folder, goal) in goals {
+        let stays = |file: &&SessionFile| {
+            file.path.parent() == Some(folder) && !moving.contains(file.path.as_path())
+        };
+        let one = goal.iter().next().filter(|_| goal.len() == 1);
+        if let Some(goal) = one.filter(|_| !is_goal(folder))
+            && !found.sessions.iter().filter(stays).any(speaks)
+        {
+            all.push((folder.to_owned(), goal.to_path_buf()));
+        }
+    }
+    all
+}
+
+/// What else lies in such folders: memories, files that are no conversations. They move along.
+fn leftovers(emptied: &[(PathBuf, PathBuf)], known: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
+    let mut all = Vec::new();
+    for (folder, goal) in emptied {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let plain = entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+            if plain && !known.contains(&path) && entry.file_name() != books::LIST {
+                all.push((path, goal.join(entry.file_name())));
+            }
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Whether a session that stays belongs to a directory of its own.
+fn speaks(file: &SessionFile) -> bool {
+    let begun = read::read_start(&file.path, Role::Main, START);
+    begun.is_ok_and(|begun| !begun.session.cwds.is_empty())
+}
+
+/// How far down folders are followed.
+const DEEP: usize = 8;
+
+/// Regular files below a folder, in order. Links are not followed: they may lead anywhere.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    gather(folder, DEEP, &mut all);
+    all.sort();
+    all
+}
+
+fn gather(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() => all.push(entry.path()),
+            Ok(kind) if kind.is_dir() && depth > 0 => gather(&entry.path(), depth - 1, all),
+            _ => {}
+        }
+    }
+}
+
+fn is_transcript(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "jsonl")
+}

@@ -1,0 +1,208 @@
+//! What the client itself notes about sessions and their directories: the list of a folder,
+//! and the history of prompts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use unspool_model::json;
+
+use super::Mover;
+use crate::error::Error;
+use crate::journal::Work;
+use crate::open::{self, Stamp};
+use crate::write::Times;
+
+/// The list of the sessions of a folder.
+pub const LIST: &str = "sessions-index.json";
+
+/// A list as it is and as it will be.
+struct List {
+    stamp: Option<Stamp>,
+    value: Value,
+    changed: bool,
+    gone: bool,
+}
+
+/// Takes the sessions from the lists of their old folders and puts them on those of the new.
+/// The list of a folder that is emptied goes there as a whole. Lists that cannot be read stay
+/// as they are, and are named.
+pub fn lists(
+    work: &mut Work,
+    movers: &[Mover],
+    emptied: &[(PathBuf, PathBuf)],
+) -> Result<Vec<String>, Error> {
+    let mut books = Books::default();
+    for mover in movers {
+        let old = mover.file.path.with_file_name(LIST);
+        let new = mover.home.folder.join(LIST);
+        books.open(&old, mover);
+        books.open(&new, mover);
+        let entry = books.list(&old).and_then(|list| list.take(&mover.file.id));
+        if let (Some(entry), Some(list)) = (entry, books.list(&new)) {
+            list.put(moved(entry, mover, &mover.home.transcript()));
+        }
+    }
+    for (folder, goal) in emptied {
+        let mover = movers.iter().find(|mover| mover.home.folder == *goal);
+        let old = books.list(&folder.join(LIST)).map(List::take_all);
+        let (Some(mover), Some(rest)) = (mover, old.flatten()) else {
+            continue;
+        };
+        // What it still names are sessions whose files are gone.
+        if let Some(list) = books.list(&goal.join(LIST)) {
+            for entry in rest {
+                let name = entry["sessionId"].as_str().unwrap_or_default();
+                let path = goal.join(format!("{name}.jsonl"));
+                list.put(moved(entry, mover, &path));
+            }
+            list.changed = true;
+        }
+    }
+    for (path, list) in books.lists {
+        list.map_or(Ok(()), |list| list.write(work, &path))?;
+    }
+    Ok(books.notes)
+}
+
+/// An entry that names another place.
+fn moved(mut entry: Value, mover: &Mover, path: &Path) -> Value {
+    entry["fullPath"] = json!(path.display().to_string());
+    let project = entry["projectPath"].as_str();
+    let project = project.and_then(|project| mover.identity.directory(project));
+    if let Some(project) = project {
+        entry["projectPath"] = json!(project);
+    }
+    entry
+}
+
+/// All lists that are touched, by their paths; `None` for those that cannot be read.
+#[derive(Default)]
+struct Books {
+    lists: BTreeMap<PathBuf, Option<List>>,
+    notes: Vec<String>,
+}
+
+impl Books {
+    fn open(&mut self, path: &Path, mover: &Mover) {
+        if !self.lists.contains_key(path) {
+            let list = read(path, &mover.to);
+            if list.is_none() {
+                let path = path.display();
+                self.notes
+                    .push(format!("`{path}` cannot be read and stays as it is"));
+            }
+            self.lists.insert(path.to_owned(), list);
+        }
+    }
+
+    fn list(&mut self, path: &Path) -> Option<&mut List> {
+        self.lists.get_mut(path)?.as_mut()
+    }
+}
+
+/// A list, or an empty one where there is none; `None` if it cannot be read.
+fn read(path: &Path, directory: &str) -> Option<List> {
+    let (mut file, metadata) = match open::open(path) {
+        Ok(opened) => opened,
+        Err(_) if path.symlink_metadata().is_ok() => return None,
+        Err(_) => {
+            return Some(List {
+                stamp: None,
+                value: json!({"version": 1, "entries": [], "originalPath": directory}),
+                changed: false,
+                gone: false,
+            });
+        }
+    };
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let value: Value = serde_json::from_slice(&bytes).ok()?;
+    value["entries"].is_array().then(|| List {
+        stamp: Some(Stamp::of(&metadata)),
+        value,
+        changed: false,
+        gone: false,
+    })
+}
+
+impl List {
+    fn take(&mut self, id: &str) -> Option<Value> {
+        let entries = self.value["entries"].as_array_mut()?;
+        let at = entries.iter().position(|entry| entry["sessionId"] == *id)?;
+        self.changed = true;
+        Some(entries.remove(at))
+    }
+
+    /// Everything that is left; the list itself goes. `None` if there was no such file.
+    fn take_all(&mut self) -> Option<Vec<Value>> {
+        self.stamp?;
+        self.gone = true;
+        let entries = self.value["entries"].as_array_mut()?;
+        Some(std::mem::take(entries))
+    }
+
+    fn write(&self, work: &mut Work, path: &Path) -> Result<(), Error> {
+        let text = serde_json::to_vec_pretty(&self.value).unwrap_or_default();
+        match self.stamp {
+            Some(_) if self.gone => work.remove(path),
+            _ if !self.changed => Ok(()),
+            Some(stamp) => work
+                .replace(path, stamp, Times::Now, |out| out.write_all(&text))
+                .map(drop),
+            None => work.create(path, |out| out.write_all(&text)).map(drop),
+        }
+    }
+
+    fn put(&mut self, entry: Value) {
+        if let Some(entries) = self.value["entries"].as_array_mut() {
+            entries.push(entry);
+            self.changed = true;
+        }
+    }
+}
+
+/// Points the prompts of the directory in each history to where it is now. Lines of other
+/// projects, and all else in these lines, keep every byte.
+pub fn histories(work: &mut Work, movers: &[Mover]) -> Result<(), Error> {
+    let configs: BTreeSet<&Path> = movers.iter().map(|mover| &*mover.file.config).collect();
+    for config in configs {
+        let path = config.join("history.jsonl");
+        let Ok((mut file, metadata)) = open::open(&path) else {
+            continue;
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)
+            .map_err(|error| Error::io(&path, error))?;
+        if let Some(new) = repointed(&bytes, movers) {
+            let stamp = Stamp::of(&metadata);
+            work.replace(&path, stamp, Times::Keep, |out| out.write_all(&new))?;
+        }
+    }
+    Ok(())
+}
+
+/// The history with other directories; `None` if nothing changes.
+fn repointed(bytes: &[u8], movers: &[Mover]) -> Option<Vec<u8>> {
+    let mut identities: Vec<_> = movers.iter().map(|mover| &mover.identity).collect();
+    identities.dedup();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut changed = false;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let span = json::find(line, &["project"]);
+        let moved = span.and_then(|span| {
+            let project = json::string(span.of(line));
+            let moved = identities.iter().find_map(|it| it.directory(&project))?;
+            Some((span, json::quoted(&moved).into_bytes()))
+        });
+        match moved {
+            Some(edit) => {
+                changed = true;
+                out.extend_from_slice(&json::splice(line, &[edit]));
+            }
+            None => out.extend_from_slice(line),
+        }
+    }
+    changed.then_some(out)
+}

@@ -1,0 +1,439 @@
+//! Secrets in the files of sessions: which files hold them, and where.
+//!
+//! Everything of a session that is text is looked at: its transcript, those of its sub-agents,
+//! the outputs of tools, the copies of files before they were changed, and its lines in the
+//! list of prompts that the client keeps for all sessions.
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memchr::{memchr, memchr_iter, memrchr};
+use unspool_model::edit::redact::{Hit as Found, Redactor};
+use unspool_model::{json, text};
+
+use crate::each;
+use crate::error::{Error, Warning};
+use crate::find::{self, SessionFile};
+use crate::open;
+use crate::scan::{self, Part};
+use crate::search;
+use crate::side;
+
+/// A file that may hold secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it holds.
+    pub holds: Holds,
+    /// The session it belongs to; empty where it belongs to none or to many.
+    pub session: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// A session.
+    Session,
+    /// The sub-agent with this id.
+    Agent(String),
+    /// The output of a tool.
+    Output,
+    /// A file as it was before it was changed.
+    Backup,
+    /// Prompts of all sessions; only those of one session count if it is named.
+    Prompts {
+        /// The session.
+        only: Option<String>,
+    },
+}
+
+impl Holds {
+    /// Whether it is made of JSON lines.
+    pub fn is_lines(&self) -> bool {
+        !matches!(self, Holds::Output | Holds::Backup)
+    }
+}
+
+/// A secret in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The session, as far as anybody knows.
+    pub session: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// The character of the line it begins with, from 1.
+    pub column: u64,
+    /// The character behind its last.
+    pub end_column: u64,
+    /// What it stands in: `prompt`, `reply`, `result` …
+    pub place: &'static str,
+    /// Which rule found it.
+    pub rule: String,
+    /// The hash in its placeholder.
+    pub hash: String,
+    /// The secret itself, decoded.
+    pub secret: String,
+    /// The placeholder, and some of the text around it.
+    pub snippet: String,
+}
+
+/// The files of a session.
+pub fn of_session(found: &find::Found, file: &SessionFile) -> Vec<Source> {
+    let mut all: Vec<Source> = search::files(found, file).into_iter().map(known).collect();
+    let backups = side::side(file).file_history;
+    all.extend(
+        backups
+            .into_iter()
+            .filter_map(|path| backup(path, &file.id)),
+    );
+    let only = Some(file.id.clone());
+    all.extend(prompts(&file.config, only));
+    all
+}
+
+/// The file of a sub-agent.
+pub fn of_agent(file: &find::AgentFile) -> Vec<Source> {
+    vec![known(search::alone(file))]
+}
+
+/// The files of all sessions below these config folders, also of those whose transcript is
+/// gone.
+pub fn of_all(found: &find::Found, configs: &[PathBuf]) -> Vec<Source> {
+    let files = search::all(found, |_, _| true);
+    let mut all: Vec<Source> = files.into_iter().map(known).collect();
+    let mut seen = HashSet::new();
+    for config in configs {
+        let real = std::fs::canonicalize(config).unwrap_or_else(|_| config.clone());
+        if !seen.insert(real) {
+            continue;
+        }
+        for (path, session) in side::backups(config) {
+            all.extend(backup(path, &session));
+        }
+        all.extend(prompts(config, None));
+    }
+    all
+}
+
+fn known(source: search::Source) -> Source {
+    Source {
+        path: source.path,
+        holds: match source.holds {
+            search::Holds::Session => Holds::Session,
+            search::Holds::Agent(id) => Holds::Agent(id),
+            search::Holds::Output => Holds::Output,
+        },
+        session: source.session,
+        bytes: source.bytes,
+    }
+}
+
+fn backup(path: PathBuf, session: &str) -> Option<Source> {
+    let bytes = open::look(&path).ok()?.len();
+    Some(Source {
+        path,
+        holds: Holds::Backup,
+        session: session.to_owned(),
+        bytes,
+    })
+}
+
+fn prompts(config: &Path, only: Option<String>) -> Option<Source> {
+    if config.as_os_str().is_empty() {
+        return None;
+    }
+    let path = config.join("history.jsonl");
+    let bytes = open::look(&path).ok()?.len();
+    Some(Source {
+        path,
+        session: only.clone().unwrap_or_default(),
+        holds: Holds::Prompts { only },
+        bytes,
+    })
+}
+
+/// The session that a line of the list of prompts belongs to.
+pub fn session_of_prompt(line: &[u8]) -> Option<String> {
+    let span = json::find(line, &["sessionId"])?;
+    Some(json::string(span.of(line)).into_owned())
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Lines that are as they were.
+    pub kept: u64,
+    /// Lines that lost a secret.
+    pub changed: u64,
+    /// Bytes before.
+    pub before: u64,
+    /// Bytes after.
+    pub after: u64,
+    /// Secrets that were replaced.
+    pub secrets: u64,
+    /// How many of them stood in the thinking of a model.
+    pub thinking: u64,
+}
+
+/// Writes a file without its secrets. Lines that have none keep every byte, and of the list of
+/// prompts so do those of other sessions.
+pub fn rewrite(
+    source: &Source,
+    redactor: &Redactor,
+    out: &mut dyn Write,
+) -> Result<Rewritten, Error> {
+    let failed = |why| Error::io(&source.path, why);
+    let (file, _) = open::open(&source.path)?;
+    let mut done = Rewritten::default();
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        let read = match source.holds.is_lines() {
+            true => reader.read_until(b'\n', &mut bytes),
+            false => reader.read_to_end(&mut bytes),
+        };
+        if read.map_err(failed)? == 0 {
+            return Ok(done);
+        }
+        let redacted = match &source.holds {
+            Holds::Prompts { only: Some(only) }
+                if session_of_prompt(&bytes).as_ref() != Some(only) =>
+            {
+                None
+            }
+            Holds::Output | Holds::Backup => redactor.file(&bytes),
+            _ => redactor.line(&bytes),
+        };
+        let new = redacted.as_ref().map_or(&bytes, |redacted| &redacted.bytes);
+        out.write_all(new).map_err(failed)?;
+        done.before += bytes.len() as u64;
+        done.after += new.len() as u64;
+        match redacted {
+            Some(redacted) => {
+                done.changed += 1;
+                done.secrets += redacted.found.len() as u64;
+                done.thinking += redacted.thinking as u64;
+            }
+            None => done.kept += 1,
+        }
+    }
+}
+
+/// How to look.
+pub struct Scan<'a> {
+    /// What finds them.
+    pub redactor: &'a Redactor,
+    /// Show them in their text.
+    pub reveal: bool,
+    /// How many threads.
+    pub threads: usize,
+    /// Is told how many bytes are done.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// What a part of a file gave: how many lines it has, and what was found.
+type Looked = Result<(u64, Vec<Hit>), Error>;
+
+/// Looks into all files. What was found in each, in order, and files that cannot be read.
+pub fn scan(sources: &[Source], how: &Scan<'_>) -> (Vec<Vec<Hit>>, Vec<Warning>) {
+    let mut parts = Vec::new();
+    for (file, source) in sources.iter().enumerate() {
+        match source.holds.is_lines() {
+            true => parts.extend(
+                scan::parts([(0, source.bytes)])
+                    .into_iter()
+                    .map(|part| Part { file, ..part }),
+            ),
+            false => parts.push(Part {
+                file,
+                start: 0,
+                end: source.bytes,
+            }),
+        }
+    }
+    let done = AtomicU64::new(0);
+    let looked = each::map(
+        &parts,
+        how.threads,
+        |part| part.end - part.start,
+        |part| {
+            let looked = look(&sources[part.file], part, how);
+            let size = part.end - part.start;
+            (how.progress)(done.fetch_add(size, Ordering::Relaxed) + size);
+            looked
+        },
+    );
+    let mut all: Vec<Vec<Hit>> = sources.iter().map(|_| Vec::new()).collect();
+    let mut warnings = Vec::new();
+    let (mut file, mut before) = (usize::MAX, 0);
+    for (part, looked) in parts.iter().zip(looked) {
+        if part.file != file {
+            (file, before) = (part.file, 0);
+        }
+        match looked {
+            Ok((lines, hits)) => {
+                all[file].extend(hits.into_iter().map(|hit| Hit {
+                    line: hit.line + before,
+                    ..hit
+                }));
+                before += lines;
+            }
+            Err(error) => {
+                let warning = error.warning(&sources[file].path);
+                if warnings.last() != Some(&warning) {
+                    warnings.push(warning);
+                }
+            }
+        }
+    }
+    (all, warnings)
+}
+
+fn look(source: &Source, part: &Part, how: &Scan<'_>) -> Looked {
+    let (file, metadata) = open::open(&source.path)?;
+    let mut hits = Vec::new();
+    if !source.holds.is_lines() {
+        let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; size];
+        let read = open::read_at(&file, &mut bytes, 0);
+        let read = read.map_err(|why| Error::io(&source.path, why))?;
+        bytes.truncate(read);
+        plain(source, &bytes, how, &mut hits);
+        return Ok((0, hits));
+    }
+    let mut lines = 0;
+    let read = part.read(&file, |_, bytes| {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let end = memchr(b'\n', rest);
+            lines += 1;
+            line(
+                source,
+                lines,
+                &rest[..end.unwrap_or(rest.len())],
+                how,
+                &mut hits,
+            );
+            rest = end.map_or(&[], |end| &rest[end + 1..]);
+        }
+    });
+    read.map_err(|why| Error::io(&source.path, why))?;
+    Ok((lines, hits))
+}
+
+fn line(source: &Source, number: u64, bytes: &[u8], how: &Scan<'_>, hits: &mut Vec<Hit>) {
+    let found = how.redactor.hits(bytes, how.reveal);
+    if found.is_empty() {
+        return;
+    }
+    let mut session = source.session.clone();
+    if let Holds::Prompts { only } = &source.holds {
+        session = session_of_prompt(bytes).unwrap_or_default();
+        if only.as_ref().is_some_and(|only| *only != session) {
+            return;
+        }
+    }
+    let places = places(source, bytes);
+    let mut ruler = Ruler::default();
+    for one in found {
+        let at = one.place.span.start;
+        let place = places.iter().find(|(range, _)| range.contains(&at));
+        let place = place.map_or("other", |(_, name)| name);
+        ruler.move_to(bytes, at);
+        hits.push(hit(
+            one,
+            bytes,
+            (number, ruler.column),
+            place,
+            (&session, how),
+        ));
+    }
+}
+
+/// What the places of a line are.
+fn places(source: &Source, line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
+    if let Holds::Prompts { .. } = source.holds {
+        return vec![(0..line.len(), "prompt")];
+    }
+    let mut places = Vec::new();
+    text::texts(line, &mut |text| {
+        let range = text.offset..text.offset + text.raw.len();
+        places.push((range, text.place.name()));
+    });
+    places
+}
+
+fn plain(source: &Source, bytes: &[u8], how: &Scan<'_>, hits: &mut Vec<Hit>) {
+    let place = match source.holds {
+        Holds::Backup => "file",
+        _ => "result",
+    };
+    let mut ruler = Ruler::default();
+    for one in how.redactor.hits_of_text(bytes, how.reveal) {
+        ruler.move_to(bytes, one.place.span.start);
+        let at = (ruler.line + 1, ruler.column);
+        hits.push(hit(one, bytes, at, place, (&source.session, how)));
+    }
+}
+
+/// Counts lines and characters on the way through a text.
+#[derive(Default)]
+struct Ruler {
+    at: usize,
+    line: u64,
+    column: u64,
+}
+
+impl Ruler {
+    fn move_to(&mut self, bytes: &[u8], at: usize) {
+        let passed = bytes.get(self.at..at).unwrap_or_default();
+        self.line += memchr_iter(b'\n', passed).count() as u64;
+        let rest = match memrchr(b'\n', passed) {
+            Some(newline) => {
+                self.column = 0;
+                &passed[newline + 1..]
+            }
+            None => passed,
+        };
+        self.column += characters(rest);
+        self.at = at.max(self.at);
+    }
+}
+
+fn characters(bytes: &[u8]) -> u64 {
+    String::from_utf8_lossy(bytes).chars().count() as u64
+}
+
+fn hit(
+    found: Found,
+    bytes: &[u8],
+    (line, column): (u64, u64),
+    place: &'static str,
+    (session, how): (&str, &Scan<'_>),
+) -> Hit {
+    // A secret of many lines ends where its first line does.
+    let first = found
+        .place
+        .span
+        .of(bytes)
+        .split(|byte| *byte == b'\n')
+        .next();
+    Hit {
+        session: session.to_owned(),
+        line,
+        column: column + 1,
+        end_column: column + 1 + characters(first.unwrap_or_default()),
+        place,
+        hash: how.redactor.hash(&found.place.secret),
+        rule: found.place.rule,
+        secret: found.place.secret,
+        snippet: found.snippet,
+    }
+}

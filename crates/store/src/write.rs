@@ -1,0 +1,425 @@
+//! Writing files whole or not at all.
+//!
+//! A new file is written under a temporary name in its folder, waits until it is on disk, and
+//! only then gets its name; an existing one is replaced in the same way if it is still as it was
+//! when it was read. All of it happens relative to folders that were opened once (see
+//! [`Ground`]), so that a symbolic link put in the way does not lead anywhere. What can be undone
+//! is written through [`crate::journal`], which is built on this.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_128;
+
+use crate::disk::{self, Folder, Kind, Look, Sink};
+use crate::error::Error;
+use crate::open::Stamp;
+
+/// What tells whether a file is still as we left it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Its size in bytes.
+    pub size: u64,
+    /// The hash of its content, in hexadecimal.
+    pub hash: String,
+}
+
+impl Mark {
+    /// The mark of everything a reader gives.
+    pub fn of(mut reader: impl Read) -> io::Result<Mark> {
+        let (mut hash, mut size) = (XxHash3_128::new(), 0);
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => {
+                    hash.write(&buffer[..read]);
+                    size += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Mark::new(size, hash.finish_128()))
+    }
+
+    fn new(size: u64, hash: u128) -> Mark {
+        Mark {
+            size,
+            hash: format!("{hash:032x}"),
+        }
+    }
+}
+
+/// Whether a file that is replaced keeps the time of its last change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// As it was: for edits that do not make it newer to those who sort by time.
+    Keep,
+    /// The time of writing.
+    Now,
+}
+
+/// Folders below which we may write, opened once.
+#[derive(Debug)]
+pub struct Ground {
+    /// Each with its path as it was given.
+    roots: Vec<(PathBuf, Folder)>,
+}
+
+impl Ground {
+    /// Opens the folders; those that are not there do not count.
+    pub fn open<P: AsRef<Path>>(roots: impl IntoIterator<Item = P>) -> Result<Ground, Error> {
+        let mut open = Vec::new();
+        for root in roots {
+            let path = absolute(root.as_ref())?;
+            match Folder::open(&path) {
+                Ok(folder) => open.push((path, folder)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(Error::unwritable("open", &path, error)),
+            }
+        }
+        // The nearest root counts.
+        open.sort_by_key(|(path, _)| std::cmp::Reverse(path.components().count()));
+        Ok(Ground { roots: open })
+    }
+
+    /// The place of a file whose folder is there.
+    pub(crate) fn place(&self, path: &Path) -> Result<Place, Error> {
+        self.place_in(path, |folder, name, _| folder.below(name))
+    }
+
+    /// The place of a file; makes the folders on the way. `making` hears of each before.
+    pub(crate) fn place_made(
+        &self,
+        path: &Path,
+        mut making: impl FnMut(&Path) -> io::Result<()>,
+    ) -> Result<Place, Error> {
+        self.place_in(path, |folder, name, path| match folder.below(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                making(path)?;
+                match folder.make(name) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(error);
+                    }
+                    _ => folder.sync()?,
+                }
+                folder.below(name)
+            }
+            other => other,
+        })
+    }
+
+    fn place_in(
+        &self,
+        path: &Path,
+        mut below: impl FnMut(&Folder, &OsStr, &Path) -> io::Result<Folder>,
+    ) -> Result<Place, Error> {
+        let path = absolute(path)?;
+        let (root, within) = self.within(&path)?;
+        let mut names: Vec<&OsStr> = Vec::new();
+        for part in within.components() {
+            match part {
+                Component::Normal(name) => names.push(name),
+                _ => return Err(outside(&path)),
+            }
+        }
+        let name = names.pop().ok_or_else(|| outside(&path))?;
+        let mut folder = root
+            .again()
+            .map_err(|error| Error::unwritable("open", root.path(), error))?;
+        for name in names {
+            let next = folder.path().join(name);
+            folder = below(&folder, name, &next).map_err(|error| not_a_folder(&next, error))?;
+        }
+        trusted(&folder)?;
+        Ok(Place {
+            name: name.to_owned(),
+            folder,
+            path,
+        })
+    }
+
+    fn within<'a>(&self, path: &'a Path) -> Result<(&Folder, &'a Path), Error> {
+        let inside = |(root, folder)| -> Option<(&Folder, &Path)> {
+            Some((folder, path.strip_prefix(root).ok()?))
+        };
+        let mut roots = self.roots.iter().map(|(root, folder)| (root, folder));
+        roots.find_map(inside).ok_or_else(|| outside(path))
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|error| Error::unwritable("find", path, error))
+}
+
+fn outside(path: &Path) -> Error {
+    Error::refused(
+        format!("`{}` is not where this may write", path.display()),
+        "name a file in a folder of Claude Code",
+    )
+}
+
+fn not_a_folder(path: &Path, error: io::Error) -> Error {
+    // What the system says to a link depends on the system.
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => Error::refused(
+            format!(
+                "`{}` is a symbolic link: not written through",
+                path.display()
+            ),
+            "name the file by the path behind the link",
+        ),
+        _ => Error::unwritable("open", path, error),
+    }
+}
+
+/// Refuses a folder in which others may exchange what we write.
+fn trusted(folder: &Folder) -> Result<(), Error> {
+    let why = folder
+        .distrust()
+        .map_err(|error| Error::unwritable("look at", folder.path(), error))?;
+    match why {
+        None => Ok(()),
+        Some(why) => Err(Error::refused(
+            format!("`{}` {why}: not written to", folder.path().display()),
+            "make it yours alone with `chown` and `chmod go-w`",
+        )),
+    }
+}
+
+/// A name in a folder that is open.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub folder: Folder,
+    pub name: OsString,
+    pub path: PathBuf,
+}
+
+/// What was added to the end of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// The size before, or where what others had added in between ends.
+    pub before: u64,
+    /// The size after.
+    pub after: u64,
+}
+
+impl Place {
+    /// What stands there; a link or anything but a file is refused.
+    pub fn file(&self) -> Result<Option<Look>, Error> {
+        let Some(look) = self.look()? else {
+            return Ok(None);
+        };
+        let what = match look.kind {
+            Kind::File => return Ok(Some(look)),
+            Kind::Link => "a symbolic link",
+            Kind::Folder => "a folder",
+            Kind::Else => "no file",
+        };
+        Err(Error::refused(
+            format!("`{}` is {what}: not written to", self.path.display()),
+            "name the file itself",
+        ))
+    }
+
+    /// What stands there, whatever it is.
+    pub fn look(&self) -> Result<Option<Look>, Error> {
+        let look = self.folder.look(&self.name);
+        look.map_err(|error| Error::unwritable("look at", &self.path, error))
+    }
+
+    /// Opens the file that stands there.
+    pub fn read(&self) -> Result<File, Error> {
+        if self.file()?.is_none() {
+            return Err(Error::MissingFile {
+                path: self.path.clone(),
+            });
+        }
+        let opened = self.folder.read(&self.name);
+        opened.map_err(|error| Error::unwritable("open", &self.path, error))
+    }
+
+    /// The mark of the file that stands there.
+    pub fn mark(&self) -> Result<Option<Mark>, Error> {
+        if self.file()?.is_none() {
+            return Ok(None);
+        }
+        let mark = Mark::of(self.read()?);
+        mark.map(Some).map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Writes a new file under a temporary name in the same folder, until it is on disk.
+    pub fn stage(
+        &self,
+        temp: &OsStr,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        finish: impl FnOnce(&File) -> io::Result<()>,
+    ) -> Result<Mark, Error> {
+        let written = self.fill(temp, fill, finish);
+        if written.is_err() {
+            let _ = self.folder.remove(temp);
+        }
+        written.map_err(|error| Error::unwritable("write", &self.path, error))
+    }
+
+    fn fill(
+        &self,
+        temp: &OsStr,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        finish: impl FnOnce(&File) -> io::Result<()>,
+    ) -> io::Result<Mark> {
+        let file = self.folder.create(temp)?;
+        let mut sink = Sink::new(&file);
+        fill(&mut sink)?;
+        let (size, hash) = sink.finish()?;
+        finish(&file)?;
+        disk::sync(&file)?;
+        Ok(Mark::new(size, hash))
+    }
+
+    /// Gives a staged file its name, which must be free.
+    pub fn publish(&self, temp: &OsStr) -> Result<(), Error> {
+        let named = self.folder.rename_new(temp, &self.folder, &self.name);
+        named.map_err(|error| Error::unwritable("write", &self.path, error))
+    }
+
+    /// Puts a staged file in the place of the one that must still be as it was.
+    pub fn swap(&self, temp: &OsStr, stamp: Stamp) -> Result<(), Error> {
+        self.unchanged(stamp)?;
+        let renamed = self.folder.rename(temp, &self.name);
+        renamed.map_err(|error| Error::unwritable("replace", &self.path, error))
+    }
+
+    /// Refuses a file that is not as it was when it was read.
+    pub fn unchanged(&self, stamp: Stamp) -> Result<(), Error> {
+        match self.file()? {
+            Some(look) if look.stamp == stamp => Ok(()),
+            Some(_) => Err(changed(&self.path)),
+            None => Err(Error::MissingFile {
+                path: self.path.clone(),
+            }),
+        }
+    }
+
+    /// Adds to the end of a file in one call; on a line of its own if the file does not end with
+    /// one.
+    pub fn append(&self, bytes: &[u8]) -> Result<Added, Error> {
+        self.file()?.ok_or_else(|| Error::MissingFile {
+            path: self.path.clone(),
+        })?;
+        let added = self.folder.append(&self.name).and_then(|file| {
+            let added = add(&file, bytes)?;
+            disk::sync(&file)?;
+            Ok(added)
+        });
+        added.map_err(|error| Error::unwritable("add to", &self.path, error))
+    }
+
+    /// Removes the file.
+    pub fn remove(&self) -> Result<(), Error> {
+        let removed = self.folder.remove(&self.name);
+        removed.map_err(|error| Error::unwritable("remove", &self.path, error))
+    }
+
+    /// Waits until the folder is on disk.
+    pub fn sync(&self) -> Result<(), Error> {
+        let synced = self.folder.sync();
+        synced.map_err(|error| Error::unwritable("write", self.folder.path(), error))
+    }
+}
+
+pub(crate) fn changed(path: &Path) -> Error {
+    Error::refused(
+        format!("`{}` changed while it was edited", path.display()),
+        "wait until nothing writes to it, then run it again",
+    )
+}
+
+fn add(mut file: &File, bytes: &[u8]) -> io::Result<Added> {
+    let mut line = Vec::with_capacity(bytes.len() + 1);
+    if !bytes.starts_with(b"\n") && !ends_with_newline(file)? {
+        line.push(b'\n');
+    }
+    line.extend_from_slice(bytes);
+    let wrote = disk::write_once(file, &line)?;
+    // Others may add to it as well: where ours went is only known afterwards.
+    let after = file.stream_position()?;
+    let before = after - wrote as u64;
+    match complete(file, &line[wrote..]) {
+        Ok(()) => Ok(Added {
+            before,
+            after: before + line.len() as u64,
+        }),
+        Err(error) => {
+            take_back(file, before, &line)?;
+            Err(error)
+        }
+    }
+}
+
+fn complete(file: &File, mut rest: &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        match disk::write_once(file, rest)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            wrote => rest = &rest[wrote..],
+        }
+    }
+    Ok(())
+}
+
+/// Removes half a line of ours from the end, unless somebody wrote behind it.
+fn take_back(file: &File, before: u64, line: &[u8]) -> io::Result<()> {
+    let mut tail = vec![0; line.len() + 1];
+    let read = crate::open::read_at(file, &mut tail, before)?;
+    if read <= line.len() && line.starts_with(&tail[..read]) {
+        disk::cut(file, before)?;
+    }
+    Ok(())
+}
+
+fn ends_with_newline(mut file: &File) -> io::Result<bool> {
+    let size = file.seek(SeekFrom::End(0))?;
+    let mut last = [b'\n'];
+    if size > 0 {
+        crate::open::read_at(file, &mut last, size - 1)?;
+    }
+    Ok(last == [b'\n'])
+}
+
+/// Something no other process has, to name temporary files by.
+pub(crate) fn token() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+/// Writes a new file whole or not at all, below a folder that is there; for files that need no
+/// undo. Makes the folders on the way.
+pub fn create(
+    ground: &Ground,
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Mark, Error> {
+    let place = ground.place_made(path, |_| Ok(()))?;
+    if place.look()?.is_some() {
+        return Err(exists(&place.path));
+    }
+    let temp = OsString::from(format!(".unspool-{}.tmp", token()));
+    let mark = place.stage(&temp, fill, |_| Ok(()))?;
+    if let Err(error) = place.publish(&temp) {
+        let _ = place.folder.remove(&temp);
+        return Err(error);
+    }
+    place.sync()?;
+    Ok(mark)
+}
+
+pub(crate) fn exists(path: &Path) -> Error {
+    Error::refused(
+        format!("`{}` exists already: not overwritten", path.display()),
+        "move what is there out of the way first",
+    )
+}
