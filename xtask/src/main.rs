@@ -12,6 +12,7 @@ mod generate;
 mod measure;
 mod needs;
 mod prices;
+mod secrets;
 mod soak;
 mod test;
 mod truth;
@@ -80,6 +81,11 @@ const TASKS: &[Task] = &[
         name: "prices",
         about: "make the table of prices that comes with the program",
         run: prices::run,
+    },
+    Task {
+        name: "secrets",
+        about: "say how many secrets of many makers are found",
+        run: secrets::run,
     },
     Task {
         name: "measure",

@@ -114,16 +114,36 @@ pub enum Command {
     Context(commands::context::ContextArgs),
     /// Find faults, and say which client versions can resume
     Check(commands::check::CheckArgs),
+    /// Find keys, tokens and passwords
+    Scan(commands::scan::ScanArgs),
+    /// Make a new session of an old one, whole or trimmed
+    Clone(commands::clone::CloneArgs),
+    /// Mend a damaged session
+    Repair(commands::repair::RepairArgs),
+    /// Make one session of several
+    Merge(commands::merge::MergeArgs),
+    /// Take keys, tokens and passwords out of a session
+    Redact(commands::redact::RedactArgs),
     /// Find text in everything that was said and done
     Search(commands::search::SearchArgs),
     /// Count tokens and cost
     Usage(commands::usage::UsageArgs),
     /// List what models cost
     Prices(commands::prices::PricesArgs),
+    /// Take the sessions of a directory along to where it is now
+    Move(commands::rehome::MoveArgs),
     /// Ask all sessions in SQL
     Sql(commands::sql::SqlArgs),
     /// Show, build or drop the search index
     Index(commands::index::IndexArgs),
+    /// Give a session another title
+    Rename(commands::rename::RenameArgs),
+    /// Keep compressed copies of sessions, and get them back
+    Archive(commands::archive::ArchiveArgs),
+    /// Undo the last edit, or any other
+    Undo(commands::undo::UndoArgs),
+    /// List what was done to sessions
+    Log(commands::log::LogArgs),
     /// Print the JSON Schemas of our rows
     Schema(commands::schema::SchemaArgs),
 }

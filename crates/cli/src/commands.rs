@@ -1,21 +1,31 @@
 //! One file per command: find, compute, show. A rule about sessions does not belong here.
 
 pub mod agents;
+pub mod archive;
 pub mod check;
+pub mod clone;
 pub mod context;
 pub mod files;
 pub mod index;
 pub mod info;
+pub mod log;
 pub mod ls;
+pub mod merge;
 pub mod messages;
 pub mod prices;
+pub mod redact;
+pub mod rehome;
+pub mod rename;
+pub mod repair;
 pub mod restore;
+pub mod scan;
 pub mod schema;
 pub mod search;
 pub mod show;
 pub mod sql;
 pub mod tree;
 pub mod turns;
+pub mod undo;
 pub mod usage;
 
 use std::path::PathBuf;
@@ -47,11 +57,21 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Restore(args)) => restore::run(&world, &args),
         Some(Command::Context(args)) => context::run(&world, &args),
         Some(Command::Check(args)) => check::run(&world, &args),
+        Some(Command::Clone(args)) => clone::run(&world, &args),
+        Some(Command::Scan(args)) => scan::run(&world, &args),
+        Some(Command::Repair(args)) => repair::run(&world, &args),
+        Some(Command::Merge(args)) => merge::run(&world, &args),
+        Some(Command::Redact(args)) => redact::run(&world, &args),
         Some(Command::Search(args)) => search::run(&world, &args),
         Some(Command::Usage(args)) => usage::run(&world, &args),
         Some(Command::Prices(args)) => prices::run(&world, &args),
+        Some(Command::Move(args)) => rehome::run(&world, &args),
         Some(Command::Sql(args)) => sql::run(&world, &args),
         Some(Command::Index(args)) => index::run(&world, &args),
+        Some(Command::Rename(args)) => rename::run(&world, &args),
+        Some(Command::Archive(args)) => archive::run(&world, &args),
+        Some(Command::Undo(args)) => undo::run(&world, &args),
+        Some(Command::Log(args)) => log::run(&world, &args),
         Some(Command::Schema(args)) => schema::run(&world, &args),
     }
 }

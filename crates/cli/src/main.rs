@@ -3,15 +3,21 @@
 mod args;
 mod background;
 mod commands;
+mod compress;
+mod config;
 mod costs;
 mod demo;
 mod failure;
 mod own;
 mod progress;
+mod secrets;
+mod surgery;
 mod ui;
 mod when;
+mod wishes;
 mod world;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use unspool_show::clean;
@@ -20,17 +26,25 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let arguments = args::read();
+    let reveal = arguments.global.reveal;
     match commands::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Failure::Nothing(told) | Failure::Failed(told) = &failure {
                 // The message may quote a transcript or a file name.
-                eprintln!("Error: {}", clean::text(&told.message));
+                eprintln!("Error: {}", clean::text(&masked(&told.message, reveal)));
                 if let Some(hint) = &told.hint {
-                    eprintln!("Hint: {}", clean::text(hint));
+                    eprintln!("Hint: {}", clean::text(&masked(hint, reveal)));
                 }
             }
             ExitCode::from(failure.code())
         }
     }
+}
+
+fn masked(text: &str, reveal: bool) -> Cow<'_, str> {
+    if reveal {
+        return Cow::Borrowed(text);
+    }
+    secrets::known().mask(text)
 }

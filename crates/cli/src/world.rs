@@ -1,5 +1,6 @@
 //! What a command takes from the world: sessions, the clock, the current directory.
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
 use std::hash::{Hash, Hasher};
@@ -11,11 +12,14 @@ use unspool_model::view::profile::Profile;
 use unspool_store::dirs;
 use unspool_store::family::{self, Family};
 use unspool_store::find::{self, Found};
+use unspool_store::journal::Journal;
+use unspool_store::read::Reader;
 use unspool_store::resolve::{self, Target};
 
 use crate::demo::Demo;
 use crate::failure::Failure;
 use crate::own::Own;
+use crate::secrets;
 use crate::ui::Ui;
 
 /// The world as a command sees it.
@@ -143,15 +147,59 @@ impl World {
         Ok(resolved.target)
     }
 
-    /// Reads a session and its sub-agents.
+    /// Like [`World::choose`], to be shown: without secrets unless they are asked for.
+    pub fn view(&self, argument: Option<&OsStr>) -> Result<Chosen, Failure> {
+        let target = self.target(argument)?;
+        self.look(target)
+    }
+
+    /// Reads a session and its sub-agents, to be shown.
+    pub fn look(&self, target: Target) -> Result<Chosen, Failure> {
+        let mut chosen = self.load_by(&self.reader(), target)?;
+        let metas = chosen.family.agents.iter_mut();
+        for meta in metas.filter_map(|agent| agent.meta.as_mut()) {
+            self.mask_in(&mut meta.description);
+        }
+        Ok(chosen)
+    }
+
+    /// A reader for what is to be shown.
+    pub fn reader(&self) -> Reader {
+        Reader {
+            mask: (!self.reveal).then(secrets::masker),
+            ..Reader::default()
+        }
+    }
+
+    /// A text to be shown: without secrets unless they are asked for.
+    pub fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.reveal {
+            return Cow::Borrowed(text);
+        }
+        secrets::known().mask(text)
+    }
+
+    /// The same, in place.
+    pub fn mask_in(&self, text: &mut Option<String>) {
+        let masked = text.as_deref().map(|text| self.masked(text));
+        if let Some(Cow::Owned(masked)) = masked {
+            *text = Some(masked);
+        }
+    }
+
+    /// Reads a session and its sub-agents as they are, to be edited.
     pub fn load(&self, target: Target) -> Result<Chosen, Failure> {
+        self.load_by(&Reader::default(), target)
+    }
+
+    fn load_by(&self, reader: &Reader, target: Target) -> Result<Chosen, Failure> {
         let family = match &target {
             Target::Session(file) => {
                 let found = self.found_around(&file.path)?;
-                family::family(&found, file)?
+                family::family_by(reader, &found, file)?
             }
             Target::Agent(file) => Family {
-                main: unspool_store::read::read(&file.path, target.role())?,
+                main: reader.read(&file.path, target.role())?,
                 agents: Vec::new(),
                 warnings: Vec::new(),
             },
@@ -182,6 +230,17 @@ impl World {
         }
         let name = format!("{:016x}", hasher.finish());
         self.own.cache.join(kind).join(name)
+    }
+
+    /// Where edits are noted.
+    pub fn journal(&self) -> Journal {
+        Journal::open(&self.data("undo"))
+    }
+
+    /// Where we keep what must not be lost. What is done to the recordings goes with them.
+    pub fn data(&self, kind: &str) -> PathBuf {
+        let demo = self.demo.as_ref().map(|demo| demo.path().join(kind));
+        demo.unwrap_or_else(|| self.own.data.join(kind))
     }
 
     /// There is nothing to read on this machine.

@@ -22,7 +22,7 @@ pub struct AgentsArgs {
 
 /// Lists sub-agents.
 pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     let files: Vec<AgentFile<'_>> = chosen
         .family
         .agents

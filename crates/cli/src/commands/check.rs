@@ -98,7 +98,7 @@ pub fn run(world: &World, args: &CheckArgs) -> Result<(), Failure> {
 }
 
 fn one(world: &World, args: &CheckArgs) -> Result<Checked, Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     Ok(Checked::new(
         chosen.id(),
         chosen.target.path(),
@@ -126,7 +126,7 @@ fn all(world: &World) -> Result<Vec<Checked>, Failure> {
     }
     let reader = Reader {
         threads: 1,
-        ..Reader::default()
+        ..world.reader()
     };
     let results = each::map(
         &jobs,

@@ -25,7 +25,7 @@ pub struct ContextArgs {
 
 /// Shows what fills the context.
 pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let context = context::context(&main.session, &main.source, args.most);
     if context.categories.is_empty() {

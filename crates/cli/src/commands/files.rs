@@ -20,7 +20,7 @@ pub struct FilesArgs {
 
 /// Lists files.
 pub fn run(world: &World, args: &FilesArgs) -> Result<(), Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let rows = files::files(&main.session, &main.source);
     if rows.is_empty() {

@@ -240,7 +240,8 @@ fn build_unseen(world: &World) -> Result<(), Failure> {
     Ok(())
 }
 
-fn drop_all(world: &World) -> Result<(), Failure> {
+/// Drops everything that can be made again.
+pub fn drop_all(world: &World) -> Result<(), Failure> {
     let mut freed = 0;
     for name in CACHES {
         for end in ["", "-wal", "-shm", "-journal", ".aside", ".lock"] {

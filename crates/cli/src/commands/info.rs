@@ -25,7 +25,7 @@ pub struct InfoArgs {
 
 /// Takes the inventory.
 pub fn run(world: &World, args: &InfoArgs) -> Result<(), Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let faults = check::faults(&main.session);
     let mut row = InfoRow::new(

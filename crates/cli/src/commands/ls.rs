@@ -112,6 +112,9 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     if rows.is_empty() {
         return Err(Failure::nothing("no session fits").hint("list all of them with `unspool ls`"));
     }
+    for row in &mut rows {
+        mask(world, row);
+    }
     let mut out = world.ui.out();
     if world.ui.json {
         for row in &rows {
@@ -121,6 +124,16 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         table(&rows, now).write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// Takes secrets out of what was said.
+fn mask(world: &World, row: &mut SessionRow) {
+    world.mask_in(&mut row.title);
+    world.mask_in(&mut row.goal);
+    world.mask_in(&mut row.recent_output);
+    if let Some(pending) = &mut row.pending_tool {
+        world.mask_in(&mut pending.subject);
+    }
 }
 
 fn state(name: &str) -> Result<State, Failure> {

@@ -14,7 +14,10 @@ use crate::world::World;
 #[command(after_help = "Examples:
   unspool messages 2f72
   unspool messages 2f72 --claude-version 2.1.45   what an older client would send
-  unspool messages 2f72 --claude-version strict   what the API accepts in any case")]
+  unspool messages 2f72 --claude-version strict   what the API accepts in any case
+  unspool messages 2f72 --reveal                  with the secrets it holds
+
+Keys, tokens and passwords are masked, so this is what the client would send only with --reveal.")]
 pub struct MessagesArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     pub session: Option<OsString>,
@@ -22,7 +25,7 @@ pub struct MessagesArgs {
 
 /// Prints the array.
 pub fn run(world: &World, args: &MessagesArgs) -> Result<(), Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     match messages::messages(&main.session, &main.source, world.profile) {
         Resume::Messages(all) => {

@@ -20,6 +20,7 @@ use unspool_store::{each, find, project};
 
 use crate::commands::ls::short;
 use crate::failure::Failure;
+use crate::secrets;
 use crate::when;
 use crate::world::World;
 
@@ -128,7 +129,7 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         paths: args.files,
         around: args.context.min(MOST_CONTEXT),
         reveal: world.reveal,
-        secrets: None,
+        secrets: (!world.reveal).then(|| secrets::known().clone()),
     };
     let span = span(world, args.since.as_deref(), args.until.as_deref())?;
     let sources = sources(world, args)?;
@@ -341,7 +342,8 @@ impl<'a> Shown<'a> {
         }
         let at = hit.at.unwrap_or(Time(source.modified));
         let project = self.project(source);
-        let title = session_file(source).and_then(|path| search::title(&path));
+        let mut title = session_file(source).and_then(|path| search::title(&path));
+        self.world.mask_in(&mut title);
         let head = Line::of(Paint::HEADING, short(&source.session))
             .with(
                 Paint::DIM,

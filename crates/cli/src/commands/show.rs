@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 
 use clap::{Args, ValueEnum};
 use unspool_model::log::Source;
@@ -13,10 +13,10 @@ use unspool_show::style::{Style, Tools};
 use unspool_show::text::Conversation;
 use unspool_show::wire::block::BlockRow;
 use unspool_store::family::{Agent, Family};
-use unspool_store::read;
 use unspool_store::resolve::Target;
 
 use crate::failure::Failure;
+use crate::secrets;
 use crate::world::{Chosen, World};
 
 /// Arguments of `show`.
@@ -51,7 +51,7 @@ pub struct ShowArgs {
     #[arg(long, value_name = "HOW", default_value = "short")]
     pub tools: ToolsArg,
 
-    /// Print the lines of the file as they are
+    /// Print the lines of the file as they are, but for masked secrets (see --reveal)
     #[arg(long)]
     pub raw: bool,
 }
@@ -76,8 +76,8 @@ pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
     let target = world.target(args.session.as_deref())?;
     let chosen = match last_turns(args).filter(|_| is_large(&target) && !args.agents) {
         // Rows for machines name turns by their numbers, which only the whole file tells.
-        Some(turns) if !world.ui.json => end_of(target, turns)?,
-        _ => world.load(target)?,
+        Some(turns) if !world.ui.json => end_of(world, target, turns)?,
+        _ => world.look(target)?,
     };
     print(world, args, &chosen)
 }
@@ -189,8 +189,9 @@ fn is_large(target: &Target) -> bool {
 }
 
 /// Reads only the end of a large session.
-fn end_of(target: Target, turns: usize) -> Result<Chosen, Failure> {
-    let main = read::read_end(target.path(), Role::Main, turns + 1, u64::MAX)?;
+fn end_of(world: &World, target: Target, turns: usize) -> Result<Chosen, Failure> {
+    let reader = world.reader();
+    let main = reader.read_end(target.path(), Role::Main, turns + 1, u64::MAX)?;
     let family = Family {
         main,
         agents: Vec::new(),
@@ -351,12 +352,23 @@ fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
     })
 }
 
-/// The file, byte for byte.
+/// The file, byte for byte but for its secrets.
 fn whole(world: &World, chosen: &Chosen) -> Result<(), Failure> {
     let path = chosen.target.path();
-    let mut file = std::fs::File::open(path)
-        .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+    let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
+    let mut file = std::fs::File::open(path).map_err(failed)?;
     let mut out = world.ui.out();
-    std::io::copy(&mut file, &mut out)?;
+    if world.reveal {
+        std::io::copy(&mut file, &mut out)?;
+        return Ok(out.flush()?);
+    }
+    let masker = secrets::masker();
+    let mut lines = BufReader::with_capacity(1 << 20, file);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+        let masked = masker.line(&line);
+        out.write_all(masked.as_ref().map_or(&line, |masked| &masked.bytes))?;
+        line.clear();
+    }
     Ok(out.flush()?)
 }

@@ -27,9 +27,9 @@ pub struct TreeArgs {
 
 /// Shows the tree.
 pub fn run(world: &World, args: &TreeArgs) -> Result<(), Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
-    let relatives = relatives(&chosen);
+    let relatives = relatives(world, &chosen);
     let nodes = tree::tree(&main.session, &main.source, chosen.id(), &relatives);
     let mut out = world.ui.out();
     if world.ui.json {
@@ -44,7 +44,7 @@ pub fn run(world: &World, args: &TreeArgs) -> Result<(), Failure> {
 
 /// Sessions in the same folder that share lines with this one: forks, and what they were
 /// forked from.
-fn relatives(chosen: &Chosen) -> Vec<Relative> {
+fn relatives(world: &World, chosen: &Chosen) -> Vec<Relative> {
     let Target::Session(own) = &chosen.target else {
         return Vec::new();
     };
@@ -66,6 +66,7 @@ fn relatives(chosen: &Chosen) -> Vec<Relative> {
             let other: Session = reader.read(&file.path, Role::Main).ok()?.session;
             let (last_shared, shared) = tree::shared_with(session, &other)?;
             let title = other.title(&HashMap::new()).unwrap_or_default();
+            let title = world.masked(&title).into_owned();
             Some(Relative {
                 session: file.id.clone(),
                 last_shared,

@@ -36,7 +36,7 @@ pub struct TurnsArgs {
 
 /// Lists turns.
 pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
-    let chosen = world.choose(args.session.as_deref())?;
+    let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let (session, source) = (&main.session, &main.source);
     let course = Course::of(session);

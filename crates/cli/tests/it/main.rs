@@ -2,16 +2,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod clone;
 mod counting;
 mod demo;
+mod editing;
 mod finding;
 mod help;
+mod moving;
 mod pipe;
 mod prices;
 mod ranked;
 mod rows;
 mod search;
+mod secrets;
 mod sql;
+mod surgery;
 mod terminal;
 mod usage;
 mod zones;

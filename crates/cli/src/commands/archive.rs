@@ -1,0 +1,365 @@
+//! `archive`: compressed, verified copies of sessions, and getting them back.
+
+mod purged;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use unspool_model::time::Time;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::log::ArchiveRow;
+use unspool_show::{amount, clean};
+use unspool_store::archive::{self, Archive};
+use unspool_store::find::{Found, SessionFile};
+use unspool_store::journal::{self, Task};
+use unspool_store::live::Live;
+use unspool_store::resolve::Target;
+use unspool_store::{Role, read};
+
+use crate::failure::Failure;
+use crate::progress::Bar;
+use crate::when;
+use crate::world::World;
+
+/// Arguments of `archive`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool archive 2f72              keep a copy of one session
+  unspool archive --older-than 20d  before the client deletes what is older than 30 days
+  unspool archive --list
+  unspool archive --restore 2f72    bring a session back
+  unspool archive --purged          prompts of sessions that are gone
+
+A copy holds the transcript with its sub-agents, tool results, file backups and lists. It is read
+back and compared before it counts. The originals stay unless --remove is given.")]
+pub struct ArchiveArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest
+    pub sessions: Vec<OsString>,
+
+    /// All sessions of the machine
+    #[arg(long, conflicts_with = "sessions")]
+    pub all: bool,
+
+    /// All sessions that were last written before this: `20d`, `2026-01-03`
+    #[arg(long, value_name = "T", conflicts_with = "sessions")]
+    pub older_than: Option<String>,
+
+    /// Leave the originals where they are, as is the default
+    #[arg(long, conflicts_with = "remove")]
+    pub keep: bool,
+
+    /// Remove the originals once their copy is verified; can be undone
+    #[arg(long)]
+    pub remove: bool,
+
+    /// List what is archived
+    #[arg(long, conflicts_with_all = ["sessions", "all", "older_than", "remove"])]
+    pub list: bool,
+
+    /// Bring a session back from its newest archive, or from the one with this id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["sessions", "all", "older_than", "remove", "list"])]
+    pub restore: Option<String>,
+
+    /// List sessions that are gone but whose prompts are still known
+    #[arg(long, conflicts_with_all = ["sessions", "all", "older_than", "remove", "list", "restore"])]
+    pub purged: bool,
+}
+
+/// Archives sessions, or gets them back.
+pub fn run(world: &World, args: &ArchiveArgs) -> Result<(), Failure> {
+    let dir = world.data("archive");
+    if args.list {
+        return list(world, &dir);
+    }
+    if args.purged {
+        return purged::run(world, &dir);
+    }
+    if let Some(id) = &args.restore {
+        return restore(world, &dir, id);
+    }
+    let wanted = wanted(world, args)?;
+    let live = Live::look(&world.dirs, world.now().0);
+    let known = archive::list(&dir);
+    let mut bar = Bar::new(&world.ui, "archiving");
+    let all: u64 = wanted.iter().map(|(_, file)| file.bytes).sum();
+    let (mut rows, mut done) = (Vec::new(), 0);
+    for (found, file) in &wanted {
+        bar.show(done, all);
+        done += file.bytes;
+        rows.push(one(world, args, &dir, &known, &live, found, file)?);
+    }
+    bar.clear();
+    show(world, &rows)
+}
+
+/// The sessions that are asked for, each with what was found around it.
+fn wanted(world: &World, args: &ArchiveArgs) -> Result<Vec<(Found, SessionFile)>, Failure> {
+    let mut wanted = Vec::new();
+    if args.all || args.older_than.is_some() {
+        let zone = world.ui.zone();
+        let before = args.older_than.as_ref();
+        let before = before.map(|text| when::parse(text, world.now(), zone));
+        let before = before.transpose()?.map_or(i64::MAX, |time| time.0);
+        let found = world.found()?;
+        if found.sessions.is_empty() {
+            return Err(world.no_sessions());
+        }
+        for file in found.sessions.iter().filter(|file| file.modified < before) {
+            // Sub-agents are beside their session.
+            let near =
+                |folder: &str, config: &Path| folder == &*file.folder && *config == *file.config;
+            let mut around = Found::default();
+            let agents = found.agents.iter();
+            around.agents = agents
+                .filter(|agent| near(&agent.folder, &agent.config))
+                .cloned()
+                .collect();
+            wanted.push((around, file.clone()));
+        }
+        if wanted.is_empty() {
+            return Err(Failure::nothing("no session is that old"));
+        }
+        return Ok(wanted);
+    }
+    let latest = [OsString::from("@")];
+    let named = if args.sessions.is_empty() {
+        &latest[..]
+    } else {
+        &args.sessions
+    };
+    for session in named {
+        match world.target(Some(session))? {
+            Target::Session(file) => {
+                let mut found = unspool_store::find::around(&file.path);
+                found.identify_agents();
+                wanted.push((found, file));
+            }
+            Target::Agent(_) => {
+                return Err(Failure::failed("a sub-agent is archived with its session")
+                    .hint("name the session it belongs to"));
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+fn one(
+    world: &World,
+    args: &ArchiveArgs,
+    dir: &Path,
+    known: &[Archive],
+    live: &Live,
+    found: &Found,
+    file: &SessionFile,
+) -> Result<ArchiveRow, Failure> {
+    if args.remove
+        && let Some(why) = live.why(file)
+    {
+        let id = &file.id;
+        return Err(Failure::failed(format!("{id} is in use: {why}"))
+            .hint("archive it without --remove, or wait until nothing writes to it"));
+    }
+    let files = archive::files(found, file);
+    let current = known.iter().rev().find(|one| {
+        // A copy that is to be all that is left is checked again.
+        archive::is_current(one, file) && (!args.remove || archive::check(dir, one).is_ok())
+    });
+    let made = match current {
+        Some(archive) if archive.files.len() == files.len() => archive.clone(),
+        _ => {
+            let now = world.now();
+            let name = free_name(dir, &file.id, now);
+            let title = read(&file.path, Role::Main)?;
+            let title = title.session.given_title().map(str::to_owned);
+            archive::make(dir, &name, now.0, title, file, &files)?
+        }
+    };
+    let number = match args.remove {
+        true => Some(remove(world, file, &files)?),
+        false => None,
+    };
+    Ok(row(dir, &made, number))
+}
+
+fn free_name(dir: &Path, session: &str, now: Time) -> String {
+    let stamp = now.timestamp().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let first = format!("{session}-{stamp}");
+    let mut name = first.clone();
+    let mut more = 1;
+    while fs::symlink_metadata(dir.join(&name)).is_ok() {
+        more += 1;
+        name = format!("{first}-{more}");
+    }
+    name
+}
+
+fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, Failure> {
+    let short: String = file.id.chars().take(8).collect();
+    let mut work = world.journal().begin(Task {
+        at: world.now().0,
+        operation: "archive".to_owned(),
+        words: format!("archive {short} and remove it"),
+        options: vec!["--remove".to_owned()],
+        sources: vec![file.id.clone()],
+        path: Some(file.path.clone()),
+        roots: journal::roots(file),
+        ..Task::default()
+    })?;
+    for note in work.notes() {
+        world.ui.note(note);
+    }
+    for path in files {
+        work.remove(path)?;
+    }
+    for folder in folders(file, files) {
+        work.remove_folder(&folder)?;
+    }
+    Ok(work.commit()?)
+}
+
+/// Folders that are the session's alone, the deepest first.
+fn folders(file: &SessionFile, files: &[PathBuf]) -> Vec<PathBuf> {
+    let owned = |path: &&Path| {
+        let mut parts = path.components();
+        parts.any(|part| part.as_os_str() == file.id.as_str())
+    };
+    let mut folders: Vec<PathBuf> = files
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1).take_while(owned))
+        .map(Path::to_owned)
+        .collect();
+    folders.sort_unstable_by_key(|path| std::cmp::Reverse(path.components().count()));
+    folders.dedup();
+    folders
+}
+
+fn restore(world: &World, dir: &Path, id: &str) -> Result<(), Failure> {
+    let all = archive::list(dir);
+    let mut meant = all.iter().filter(|one| one.id.starts_with(id));
+    let Some(newest) = meant.next_back() else {
+        return Err(Failure::nothing(format!("nothing is archived as `{id}`"))
+            .hint("list archives with `unspool archive --list`"));
+    };
+    if let Some(other) = meant.find(|one| one.session != newest.session) {
+        return Err(Failure::failed(format!(
+            "`{id}` may mean {} or {}",
+            newest.session, other.session
+        ))
+        .hint("give more characters of the id"));
+    }
+    // Where it came from, unless that is gone or another place is named.
+    let config = match world.dirs.first() {
+        Some(first) if world.named || !newest.config.is_dir() => first.clone(),
+        _ => newest.config.clone(),
+    };
+    let short: String = newest.session.chars().take(8).collect();
+    let transcript = newest.files.last().map(|file| config.join(&file.path));
+    let mut work = world.journal().begin(Task {
+        at: world.now().0,
+        operation: "archive".to_owned(),
+        words: format!("restore {short} from its archive"),
+        options: vec!["--restore".to_owned(), newest.id.clone()],
+        sources: vec![newest.session.clone()],
+        path: transcript.clone(),
+        roots: vec![config.clone(), config.join("projects")],
+        ..Task::default()
+    })?;
+    for note in work.notes() {
+        world.ui.note(note);
+    }
+    archive::restore(dir, newest, &config, &mut work)?;
+    let number = work.commit()?;
+    let mut row = row(dir, newest, Some(number));
+    row.removed = false;
+    if let Some(path) = transcript {
+        row.path = path.display().to_string();
+    }
+    let mut out = world.ui.out();
+    if world.ui.json {
+        world.ui.row(&mut out, &row)?;
+    } else {
+        writeln!(
+            out,
+            "{} is back: {} in {}",
+            clean::line(&newest.session),
+            amount::count(row.files as u64, "file"),
+            clean::line(&config.display().to_string())
+        )?;
+        out.flush()?;
+        world
+            .ui
+            .note(&format!("take it back with `unspool undo {number}`"));
+    }
+    Ok(out.flush()?)
+}
+
+fn list(world: &World, dir: &Path) -> Result<(), Failure> {
+    let mut all = archive::list(dir);
+    all.reverse();
+    if all.is_empty() {
+        return Err(Failure::nothing("nothing is archived")
+            .hint("keep copies with `unspool archive --older-than 20d`"));
+    }
+    let rows: Vec<ArchiveRow> = all.iter().map(|one| row(dir, one, None)).collect();
+    show(world, &rows)
+}
+
+fn show(world: &World, rows: &[ArchiveRow]) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    let mut table = Table::new(vec![
+        Column::fixed("session"),
+        Column::fixed("archived"),
+        Column::flexible("title", 12),
+        Column::number("files"),
+        Column::number("bytes"),
+        Column::number("packed"),
+    ]);
+    for row in rows {
+        if world.ui.json {
+            world.ui.row(&mut out, row)?;
+            continue;
+        }
+        let at = Time::parse(&row.at).map(|time| amount::moment(time, world.ui.zone()));
+        table.row([
+            row.session.clone(),
+            at.unwrap_or_default(),
+            row.title.clone().unwrap_or_default(),
+            row.files.to_string(),
+            amount::bytes(row.bytes),
+            amount::bytes(row.packed),
+        ]);
+    }
+    if !world.ui.json {
+        table.write(&mut out, &world.ui.style())?;
+    }
+    out.flush()?;
+    for row in rows.iter().filter(|row| row.removed) {
+        let number = row.n.unwrap_or_default();
+        world.ui.note(&format!(
+            "{} is removed; take it back with `unspool undo {number}`",
+            row.session
+        ));
+    }
+    Ok(())
+}
+
+fn row(dir: &Path, archive: &Archive, number: Option<u64>) -> ArchiveRow {
+    let transcript = archive.files.last();
+    let path = transcript.map(|file| archive.config.join(&file.path));
+    ArchiveRow {
+        id: archive.id.clone(),
+        session: archive.session.clone(),
+        title: archive.title.clone(),
+        at: Time(archive.at).to_string(),
+        path: path.map_or_else(String::new, |path| path.display().to_string()),
+        archive: dir.join(&archive.id).display().to_string(),
+        files: archive.files.len(),
+        bytes: archive.bytes(),
+        packed: archive.packed(),
+        removed: number.is_some(),
+        n: number,
+    }
+}

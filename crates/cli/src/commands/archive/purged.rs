@@ -1,0 +1,127 @@
+//! Sessions that are gone, as far as the client's history of prompts remembers them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+use unspool_model::history::{self, Prompt};
+use unspool_model::secrets::Secrets;
+use unspool_model::time::Time;
+use unspool_show::wire::log::{PurgedPrompt, PurgedRow};
+use unspool_show::{amount, clean};
+use unspool_store::{archive, open};
+
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Lists them, the oldest first.
+pub fn run(world: &World, dir: &Path) -> Result<(), Failure> {
+    let found = world.walked()?;
+    let mut present: HashSet<&str> = found.sessions.iter().map(|file| file.id.as_str()).collect();
+    // A session without a reply is there as well, if only as an empty file.
+    let others = found.others.iter();
+    present.extend(others.filter_map(|file| file.path.file_stem()?.to_str()));
+    let archives = archive::list(dir);
+    let archived: HashSet<&str> = archives.iter().map(|one| one.session.as_str()).collect();
+    let mut sessions: BTreeMap<String, Vec<Prompt>> = BTreeMap::new();
+    for config in &world.dirs {
+        read(world, &config.join("history.jsonl"), &mut sessions);
+    }
+    sessions.retain(|id, _| !present.contains(id.as_str()));
+    let finder = (!world.reveal).then(Secrets::standard);
+    let mut rows: Vec<PurgedRow> = sessions
+        .into_iter()
+        .map(|(id, prompts)| row(id, prompts, &archived, finder))
+        .collect();
+    rows.sort_by(|a, b| (&a.last, &a.session).cmp(&(&b.last, &b.session)));
+    if rows.is_empty() {
+        return Err(Failure::nothing(
+            "no session is gone that the history of prompts knows",
+        ));
+    }
+    let mut out = world.ui.out();
+    for row in &rows {
+        match world.ui.json {
+            true => world.ui.row(&mut out, row)?,
+            false => print(world, &mut out, row)?,
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn read(world: &World, path: &Path, sessions: &mut BTreeMap<String, Vec<Prompt>>) {
+    let Ok((file, _)) = open::open(path) else {
+        return;
+    };
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => {
+                world.ui.warn(&format!("{}: {error}", path.display()));
+                break;
+            }
+        }
+        // Older clients did not say which session it was.
+        if let Some(prompt) = history::prompt(&line)
+            && let Some(session) = prompt.session.clone()
+        {
+            sessions.entry(session).or_default().push(prompt);
+        }
+    }
+}
+
+fn row(
+    session: String,
+    prompts: Vec<Prompt>,
+    archived: &HashSet<&str>,
+    finder: Option<&Secrets>,
+) -> PurgedRow {
+    let masked = |text: String| match finder {
+        Some(finder) => finder.mask(&text).into_owned(),
+        None => text,
+    };
+    let times = || prompts.iter().filter_map(|prompt| prompt.at);
+    PurgedRow {
+        archived: archived.contains(session.as_str()),
+        first: times().min().map(|time| time.to_string()),
+        last: times().max().map(|time| time.to_string()),
+        project: prompts.iter().find_map(|prompt| prompt.project.clone()),
+        session,
+        prompts: prompts
+            .into_iter()
+            .map(|prompt| PurgedPrompt {
+                at: prompt.at.map(|time| time.to_string()),
+                text: masked(prompt.text),
+                pasted: prompt.pasted.into_iter().map(masked).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn print(world: &World, out: &mut dyn Write, row: &PurgedRow) -> Result<(), Failure> {
+    let moment = |text: &Option<String>| {
+        let time = text.as_deref().and_then(Time::parse);
+        time.map_or_else(String::new, |time| amount::moment(time, world.ui.zone()))
+    };
+    let kept = if row.archived { "  archived" } else { "" };
+    writeln!(
+        out,
+        "{}  {}  {}{kept}",
+        clean::line(&row.session),
+        moment(&row.last),
+        clean::line(row.project.as_deref().unwrap_or_default())
+    )?;
+    for prompt in &row.prompts {
+        writeln!(
+            out,
+            "  {}  {}",
+            moment(&prompt.at),
+            clean::line(&prompt.text)
+        )?;
+    }
+    Ok(())
+}

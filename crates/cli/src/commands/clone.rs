@@ -1,0 +1,198 @@
+//! `clone`: a new session made of an old one, whole or trimmed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::failure::Failure;
+use crate::surgery::{self, Order};
+use crate::wishes::{self, Wishes};
+use crate::world::World;
+
+/// Arguments of `clone`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool clone @ --preset default            a leaner copy of the latest session, ready to resume
+  unspool clone 2f72 --preset heavy --dry-run  what that would keep, drop and free
+  unspool clone 2f72 --until 12                the session as it was after turn 12
+  unspool clone 2f72 --slim                    without bookkeeping; not one message changes
+  unspool clone 2f72 --results-over 20000      large results keep their start and end
+  unspool clone 2f72 --cwd ~/other/project     in another project
+
+The source is never changed. What would not resume, or would say something else than what was
+asked, is not written. Sub-agents, tool results, backups of files, todos and tasks come along.
+Presets (turns with tools that are kept, share of these that is cut short):
+  default 20/50 %   aggressive 10/50 %   heavy 10/80 %   extreme 0
+Your own: in config.toml, `[presets.mine]` with `keep = 15` and `truncate = 30`.")]
+pub struct CloneArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest
+    pub session: Option<OsString>,
+
+    /// What to keep and what to trim
+    #[command(flatten)]
+    pub trims: Trims,
+
+    /// Move the copy to this directory, to be resumed there
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+
+    /// Its title [default: that of the source, marked as a clone]
+    #[arg(long, value_name = "T")]
+    pub title: Option<String>,
+
+    /// Give every line a new id
+    #[arg(long)]
+    pub new_uuids: bool,
+
+    /// Leave parallel results a tree, and equal times equal
+    #[arg(long)]
+    pub keep_tree: bool,
+
+    /// Say what would be done, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Everything that can be taken from a session.
+#[derive(Debug, Default, Args)]
+pub struct Trims {
+    /// Trim tool calls as a preset says: default, aggressive, heavy, extreme, or your own
+    #[arg(long, value_name = "NAME", help_heading = "Tools")]
+    pub preset: Option<String>,
+
+    /// Keep the calls of the last N turns with tools; older ones go
+    #[arg(long, value_name = "N", help_heading = "Tools")]
+    pub keep_tools: Option<usize>,
+
+    /// Of the kept turns with tools, cut this share short, oldest first
+    #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Tools")]
+    pub truncate_tools: Option<u8>,
+
+    /// Strip the calls of this share of all turns, oldest first
+    #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["preset", "keep_tools", "truncate_tools"], help_heading = "Tools")]
+    pub strip_tools: Option<u8>,
+
+    /// Whether stripped calls go or are cut short
+    #[arg(
+        long,
+        value_enum,
+        default_value = "remove",
+        requires = "strip_tools",
+        help_heading = "Tools"
+    )]
+    pub mode: StripMode,
+
+    /// Cut only results that are larger than this many bytes
+    #[arg(long, value_name = "BYTES", help_heading = "Tools")]
+    pub results_over: Option<usize>,
+
+    /// Strip thinking: all of it, or of the oldest share of turns
+    #[arg(long, value_name = "PCT", num_args = 0..=1, require_equals = true, default_missing_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Texts")]
+    pub strip_thinking: Option<u8>,
+
+    /// Drop bookkeeping that no client sends
+    #[arg(long, help_heading = "Texts")]
+    pub slim: bool,
+
+    /// Replace keys, tokens and passwords by placeholders
+    #[arg(long, help_heading = "Texts")]
+    pub redact: bool,
+
+    /// Keep only these turns, such as `3`, `2..5`, `-3..`
+    #[arg(
+        long,
+        value_name = "R",
+        allow_hyphen_values = true,
+        help_heading = "Turns"
+    )]
+    pub turns: Option<String>,
+
+    /// Keep everything up to and including this turn, or up to the line with this id
+    #[arg(
+        long,
+        value_name = "TURN",
+        allow_hyphen_values = true,
+        help_heading = "Turns"
+    )]
+    pub until: Option<String>,
+
+    /// Leave this turn out (can be repeated)
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        help_heading = "Turns"
+    )]
+    pub drop_turn: Vec<String>,
+
+    /// Keep only the branch that leads to the line with this id, and go on there
+    #[arg(long, value_name = "UUID", help_heading = "Turns")]
+    pub branch: Option<String>,
+
+    /// Write the replies of these turns shorter by a model: percent of the turns, and of the text to keep (can be repeated)
+    #[arg(long, value_name = "START-END:TARGET", help_heading = "Compression")]
+    pub compress: Vec<String>,
+
+    /// Replace everything before this turn by a summary
+    #[arg(
+        long,
+        value_name = "TURN",
+        allow_hyphen_values = true,
+        help_heading = "Compression"
+    )]
+    pub summary: Option<String>,
+
+    /// The summary, instead of one that a model writes
+    #[arg(
+        long,
+        value_name = "TEXT",
+        requires = "summary",
+        help_heading = "Compression"
+    )]
+    pub summary_text: Option<String>,
+
+    /// The command that writes shorter: the text on its standard input [default: the Messages API]
+    #[arg(long, value_name = "CMD", help_heading = "Compression")]
+    pub with: Option<String>,
+
+    /// Also write prompts shorter
+    #[arg(long, requires = "compress", help_heading = "Compression")]
+    pub include_user: bool,
+
+    /// The model that writes shorter
+    #[arg(long, value_name = "M", help_heading = "Compression")]
+    pub model: Option<String>,
+
+    /// Do not ask before texts are sent to the API
+    #[arg(long, help_heading = "Compression")]
+    pub yes: bool,
+}
+
+/// What becomes of stripped calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum StripMode {
+    /// They go, with their results
+    #[default]
+    Remove,
+    /// Their first lines stay
+    Truncate,
+}
+
+/// Makes the copy.
+pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
+    let wishes = Wishes::new(world, &args.trims)?.dry(args.dry_run);
+    let chosen = world.choose(args.session.as_deref())?;
+    let order = Order {
+        operation: "clone",
+        words: wishes.words(),
+        options: wishes::typed(),
+        title: args.title.clone(),
+        cwd: args.cwd.clone(),
+        new_uuids: args.new_uuids,
+        keep_tree: args.keep_tree,
+        dry_run: args.dry_run,
+    };
+    let result = surgery::copy(world, &chosen, &order, &wishes)?;
+    surgery::tell(world, &result)
+}

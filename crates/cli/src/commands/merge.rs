@@ -1,0 +1,53 @@
+//! `merge`: several sessions become one.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::surgery::{self, Order};
+use crate::wishes;
+use crate::world::World;
+
+/// Arguments of `merge`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool merge 2f72 91ab             one session: what was said in 2f72, then in 91ab
+  unspool merge 2f72 91ab --by-time   the one that began earlier comes first
+  unspool merge 2f72 91ab --dry-run   what that would be
+
+Only the branch of each session that goes on is taken. What two of them share stands once.")]
+pub struct MergeArgs {
+    /// The sessions, in the order in which they are to be told
+    #[arg(required = true, num_args = 2.., value_name = "SESSION")]
+    pub sessions: Vec<OsString>,
+
+    /// Order them by the time of their first lines
+    #[arg(long)]
+    pub by_time: bool,
+
+    /// Its title [default: that of the first, marked as merged]
+    #[arg(long, value_name = "T")]
+    pub title: Option<String>,
+
+    /// Say what would be done, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Merges sessions.
+pub fn run(world: &World, args: &MergeArgs) -> Result<(), Failure> {
+    let sessions = args.sessions.iter();
+    let all = sessions.map(|session| world.choose(Some(session)));
+    let all = all.collect::<Result<Vec<_>, _>>()?;
+    let order = Order {
+        operation: "merge",
+        words: format!("{} sessions in one", all.len()),
+        options: wishes::typed(),
+        title: args.title.clone(),
+        dry_run: args.dry_run,
+        ..Order::default()
+    };
+    let result = surgery::merge(world, &all, &order, args.by_time)?;
+    surgery::tell(world, &result)
+}

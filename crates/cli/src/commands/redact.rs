@@ -1,0 +1,431 @@
+//! `redact`: secrets out of the files of sessions.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use unspool_model::edit::redact::Redactor;
+use unspool_model::secrets::Secrets;
+use unspool_model::session::Role;
+use unspool_model::view::{check, context};
+use unspool_show::amount;
+use unspool_show::clean;
+use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LineCounts};
+use unspool_store::each;
+use unspool_store::find::{self, SessionFile};
+use unspool_store::journal::{self, Change, Journal, Task};
+use unspool_store::live::Live;
+use unspool_store::open;
+use unspool_store::read::{self, Loaded};
+use unspool_store::resolve::Target;
+use unspool_store::secrets::{self, Holds, Rewritten, Scan, Source};
+use unspool_store::write::Times;
+
+use crate::commands::clone::Trims;
+use crate::commands::index;
+use crate::failure::Failure;
+use crate::secrets as known;
+use crate::surgery::{self, Order};
+use crate::wishes::{self, Wishes};
+use crate::world::World;
+
+/// Arguments of `redact`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool redact 2f72                       a copy without secrets, the session stays
+  unspool redact 2f72 --in-place --dry-run  what would be replaced
+  unspool redact 2f72 --in-place            the session itself; `unspool undo` takes it back
+
+Each secret becomes [REDACTED:rule:hash]; equal secrets have equal hashes. In place that is
+done in the transcript, sub-agents, tool results, copies of changed files and the lines of the
+session in the list of prompts. What undo needs is kept in our own folder, secrets included.")]
+pub struct RedactArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest
+    #[arg(required_unless_present = "all")]
+    pub session: Option<OsString>,
+
+    /// All sessions of the machine, and what is left of others; only in place
+    #[arg(long, conflicts_with = "session", requires = "in_place")]
+    pub all: bool,
+
+    /// Change the files themselves
+    #[arg(long)]
+    pub in_place: bool,
+
+    /// Only say what would be done
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Takes secrets out.
+pub fn run(world: &World, args: &RedactArgs) -> Result<(), Failure> {
+    if !args.in_place {
+        return copy(world, args);
+    }
+    let redactor = known::redactor(&world.own.config).map_err(|error| {
+        Failure::failed(format!("the key of placeholders: {error}"))
+            .hint("name another folder for our files with UNSPOOL_HOME")
+    })?;
+    let jobs = match args.all {
+        true => everything(world)?,
+        false => vec![one(world, args)?],
+    };
+    let live = Live::look(&world.dirs, world.now().0);
+    let mut results = Vec::new();
+    for job in &jobs {
+        let why = job.file.as_ref().and_then(|file| live.why(file));
+        match (why, args.all) {
+            (Some(why), true) => world.ui.warn(&format!("{} is left out: {why}", job.name())),
+            (Some(why), false) => {
+                return Err(Failure::failed(format!("{} is in use: {why}", job.name()))
+                    .hint("end the client first, or make a copy without `--in-place`"));
+            }
+            (None, _) => results.extend(redact(world, args, &redactor, job)?),
+        }
+    }
+    tell(world, &jobs, &results)
+}
+
+/// Without `--in-place` it is `clone --redact`.
+fn copy(world: &World, args: &RedactArgs) -> Result<(), Failure> {
+    let trims = Trims {
+        redact: true,
+        ..Trims::default()
+    };
+    let wishes = Wishes::new(world, &trims)?;
+    let chosen = world.choose(args.session.as_deref())?;
+    let order = Order {
+        operation: "redact",
+        words: wishes.words(),
+        options: wishes::typed(),
+        dry_run: args.dry_run,
+        ..Order::default()
+    };
+    let result = surgery::copy(world, &chosen, &order, &wishes)?;
+    surgery::tell(world, &result)
+}
+
+/// The files of a session, or files that belong to none.
+struct Job {
+    file: Option<SessionFile>,
+    /// The transcript is the last, so that it changes last.
+    sources: Vec<Source>,
+}
+
+impl Job {
+    fn name(&self) -> String {
+        match &self.file {
+            Some(file) => format!("session {}", file.id),
+            None => "what belongs to no session".to_owned(),
+        }
+    }
+}
+
+fn one(world: &World, args: &RedactArgs) -> Result<Job, Failure> {
+    match world.target(args.session.as_deref())? {
+        Target::Session(file) => {
+            let sources = secrets::of_session(&find::around(&file.path), &file);
+            Ok(job(file, sources))
+        }
+        Target::Agent(file) => Err(Failure::failed(format!("agent-{} is a sub-agent", file.id))
+            .hint("name its session; sub-agents are redacted with it")),
+    }
+}
+
+fn job(file: SessionFile, mut sources: Vec<Source>) -> Job {
+    sources.reverse();
+    Job {
+        file: Some(file),
+        sources,
+    }
+}
+
+/// Every session with its files, and then all that is left: the list of prompts, and files of
+/// sessions that are gone.
+fn everything(world: &World) -> Result<Vec<Job>, Failure> {
+    let found = world.found()?;
+    if found.sessions.is_empty() && found.agents.is_empty() {
+        return Err(world.no_sessions());
+    }
+    let mut jobs = Vec::new();
+    let mut seen: HashSet<PathBuf> = HashSet::new();
+    for file in &found.sessions {
+        let mut sources = secrets::of_session(&found, file);
+        sources.retain(|source| !matches!(source.holds, Holds::Prompts { .. }));
+        seen.extend(sources.iter().map(|source| source.path.clone()));
+        jobs.push(job(file.clone(), sources));
+    }
+    let mut rest = secrets::of_all(&found, &world.dirs);
+    rest.retain(|source| !seen.contains(&source.path));
+    jobs.push(Job {
+        file: None,
+        sources: rest,
+    });
+    Ok(jobs)
+}
+
+/// Redacts the files of a job; nothing if there are no secrets in them.
+fn redact(
+    world: &World,
+    args: &RedactArgs,
+    redactor: &Redactor,
+    job: &Job,
+) -> Result<Option<EditResult>, Failure> {
+    let how = Scan {
+        redactor,
+        reveal: false,
+        threads: each::threads(),
+        progress: &|_| (),
+    };
+    let (hits, warnings) = secrets::scan(&job.sources, &how);
+    for warning in warnings {
+        world.ui.warn(&warning.to_string());
+    }
+    let found = job.sources.iter().zip(&hits);
+    let sources: Vec<&Source> = found
+        .filter(|(_, hits)| !hits.is_empty())
+        .map(|(source, _)| source)
+        .collect();
+    if sources.is_empty() {
+        return Ok(None);
+    }
+    let mut result = EditResult {
+        operation: "redact".to_owned(),
+        dry_run: args.dry_run,
+        ..EditResult::default()
+    };
+    let before = match &job.file {
+        Some(file) => {
+            result.source.clone_from(&file.id);
+            result.session.clone_from(&file.id);
+            result.path = file.path.display().to_string();
+            result.resume = format!("claude --resume {}", file.id);
+            Some(read::read(&file.path, Role::Main)?)
+        }
+        None => None,
+    };
+    let mut work = journal(world).begin(task(world, args, job))?;
+    for note in work.notes() {
+        world.ui.note(note);
+    }
+    let mut thinking = 0;
+    for source in sources {
+        let stamp = open::Stamp::of(&open::look(&source.path)?);
+        let mut done = Ok(Rewritten::default());
+        let staged = work.replace(&source.path, stamp, Times::Keep, |out| {
+            done = secrets::rewrite(source, redactor, out);
+            Ok(())
+        })?;
+        let done = done?;
+        result.redactions += done.secrets;
+        thinking += done.thinking;
+        let main = source.holds == Holds::Session;
+        if main {
+            result.lines = LineCounts {
+                kept: done.kept,
+                changed: done.changed,
+                ..LineCounts::default()
+            };
+            result.bytes = amounts(done.before, done.after);
+        } else {
+            result.side_files += 1;
+        }
+        result
+            .checks
+            .push(is_clean(source, &staged.path, redactor)?);
+        if let Some(before) = before.as_ref().filter(|_| main) {
+            let after = read::read(&staged.path, Role::Main)?;
+            result.checks.extend(still_reads(before, &after));
+            let tokens =
+                |loaded: &Loaded| context::context(&loaded.session, &loaded.source, 0).tokens;
+            result.tokens = amounts(tokens(before), tokens(&after));
+        }
+    }
+    if let Some(before) = before.filter(|_| result.lines.changed == 0) {
+        result.lines.kept = u64::from(before.lines);
+        result.bytes = amounts(before.bytes, before.bytes);
+        let tokens = context::context(&before.session, &before.source, 0).tokens;
+        result.tokens = amounts(tokens, tokens);
+    }
+    if thinking > 0 {
+        result.checks.push(CheckRow {
+            name: "thinking".to_owned(),
+            ok: true,
+            detail: format!(
+                "{} stood in thinking, whose signature no longer fits: strip it with `clone --strip-thinking` if the API refuses it",
+                amount::count(thinking, "secret")
+            ),
+        });
+    }
+    if let Some(bad) = result.checks.iter().find(|check| !check.ok) {
+        return Err(Failure::failed(format!(
+            "{}: {}: nothing was written",
+            job.name(),
+            bad.detail
+        ))
+        .hint("see what is wrong with it with `unspool check`"));
+    }
+    if args.dry_run {
+        return Ok(Some(result));
+    }
+    work.task().lines = Some(Change {
+        before: result.lines.kept + result.lines.changed,
+        after: result.lines.kept + result.lines.changed,
+    });
+    work.task().bytes = Some(Change {
+        before: result.bytes.before,
+        after: result.bytes.after,
+    });
+    result.undo = Some(work.commit()?);
+    forget(world, &hits.concat())?;
+    Ok(Some(result))
+}
+
+fn amounts(before: u64, after: u64) -> Amounts {
+    Amounts { before, after }
+}
+
+fn journal(world: &World) -> Journal {
+    Journal::open(&world.own.data.join("undo"))
+}
+
+fn task(world: &World, args: &RedactArgs, job: &Job) -> Task {
+    let mut task = Task {
+        at: world.now().0,
+        operation: "redact".to_owned(),
+        words: format!("redact {} --in-place", job.name()),
+        options: vec!["--in-place".to_owned()],
+        ..Task::default()
+    };
+    if args.all {
+        task.options.push("--all".to_owned());
+    }
+    match &job.file {
+        Some(file) => {
+            task.sources = vec![file.id.clone()];
+            task.path = Some(file.path.clone());
+            task.roots = journal::roots(file);
+        }
+        None => task.roots.clone_from(&world.dirs),
+    }
+    task
+}
+
+/// Whether a fresh look at what was written finds nothing.
+fn is_clean(source: &Source, staged: &Path, redactor: &Redactor) -> Result<CheckRow, Failure> {
+    let fresh = Source {
+        path: staged.to_owned(),
+        bytes: open::look(staged)?.len(),
+        ..source.clone()
+    };
+    let how = Scan {
+        redactor,
+        reveal: false,
+        threads: each::threads(),
+        progress: &|_| (),
+    };
+    let (hits, _) = secrets::scan(&[fresh], &how);
+    let left: usize = hits.iter().map(Vec::len).sum();
+    let path = source.path.display();
+    Ok(CheckRow {
+        name: "secrets".to_owned(),
+        ok: left == 0,
+        detail: match left {
+            0 => format!("no secrets are left in {path}"),
+            left => format!(
+                "{} are left in {path}",
+                amount::count(left as u64, "secret")
+            ),
+        },
+    })
+}
+
+/// Whether the transcript reads as it did: no new fault, the same lines.
+fn still_reads(before: &Loaded, after: &Loaded) -> [CheckRow; 2] {
+    let (old, new) = (
+        check::faults(&before.session),
+        check::faults(&after.session),
+    );
+    let lines = |loaded: &Loaded| (loaded.lines, loaded.session.records.len());
+    let same = lines(before) == lines(after);
+    [
+        CheckRow {
+            name: "faults".to_owned(),
+            ok: new.len() <= old.len(),
+            detail: format!("{} before, {} after", old.len(), new.len()),
+        },
+        CheckRow {
+            name: "lines".to_owned(),
+            ok: same,
+            detail: match same {
+                true => "every line is there".to_owned(),
+                false => "lines would be lost".to_owned(),
+            },
+        },
+    ]
+}
+
+/// Our index masks what the rules find before it keeps anything; values of the environment it
+/// does not know, so it goes if one of them was replaced.
+fn forget(world: &World, hits: &[secrets::Hit]) -> Result<(), Failure> {
+    let rules: HashSet<&str> = Secrets::standard().rules().map(|(id, _)| id).collect();
+    if hits.iter().all(|hit| rules.contains(hit.rule.as_str())) {
+        return Ok(());
+    }
+    index::drop_all(world)
+}
+
+fn tell(world: &World, jobs: &[Job], results: &[EditResult]) -> Result<(), Failure> {
+    if results.is_empty() {
+        let bytes = jobs.iter().flat_map(|job| &job.sources);
+        let bytes = bytes.map(|source| source.bytes).sum();
+        let what = format!("no secrets in {}", amount::bytes(bytes));
+        return Err(Failure::nothing(what));
+    }
+    let mut out = world.ui.out();
+    for result in results {
+        if world.ui.json {
+            world.ui.row(&mut out, result)?;
+        } else {
+            print(&mut out, result)?;
+        }
+    }
+    out.flush()?;
+    if results.iter().any(|result| result.undo.is_some()) {
+        let folder = world.own.data.join("undo");
+        world.ui.note(&format!(
+            "the files as they were, secrets included, are kept in {} for `unspool undo`",
+            folder.display()
+        ));
+    }
+    Ok(())
+}
+
+fn print(out: &mut dyn Write, result: &EditResult) -> Result<(), Failure> {
+    let name = match result.session.as_str() {
+        "" => "what belongs to no session",
+        session => session,
+    };
+    let would = if result.dry_run { "would be " } else { "" };
+    writeln!(
+        out,
+        "{}: {} {would}replaced, {} changed, {}",
+        clean::line(name),
+        amount::count(result.redactions, "secret"),
+        amount::count(result.lines.changed, "line"),
+        amount::count(result.side_files, "file") + " beside it",
+    )?;
+    if let Some(undo) = result.undo {
+        writeln!(out, "  undo with `unspool undo {undo}`")?;
+    }
+    for check in result
+        .checks
+        .iter()
+        .filter(|check| check.name == "thinking")
+    {
+        writeln!(out, "  {}", clean::line(&check.detail))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! `rename`: gives a session another title, which the client shows as well.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::title;
+use unspool_show::clean;
+use unspool_show::wire::log::TitleRow;
+use unspool_store::find::SessionFile;
+use unspool_store::journal::{self, Task};
+use unspool_store::live::Live;
+use unspool_store::open::{self, Stamp};
+use unspool_store::resolve::Target;
+use unspool_store::write::Times;
+use unspool_store::{Role, read, side};
+
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Arguments of `rename`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool rename 2f72 \"the parser, second try\"
+  unspool rename @ \"release 1.4\" && unspool undo
+
+One line is added at the end of the transcript, as the client does it; nothing else changes.
+That is safe while a client works on the session, but the client may add its own title again.")]
+pub struct RenameArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest
+    pub session: OsString,
+
+    /// The new title
+    pub title: String,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// The first prompt in place of a title, cut to what a list shows.
+const SHOWN: usize = 100;
+
+/// Renames a session.
+pub fn run(world: &World, args: &RenameArgs) -> Result<(), Failure> {
+    let title = args.title.trim();
+    if title.is_empty() {
+        return Err(Failure::failed("the title is empty").hint("write a word or two"));
+    }
+    let Target::Session(file) = world.target(Some(&args.session))? else {
+        return Err(Failure::failed("a sub-agent has no title of its own")
+            .hint("name the session it belongs to"));
+    };
+    let session = read(&file.path, Role::Main)?.session;
+    let before = session.given_title().map(str::to_owned);
+    let shown = || {
+        let goal = session.goal.as_deref()?;
+        Some(goal.chars().take(SHOWN).collect::<String>())
+    };
+    let back = before.clone().or_else(shown);
+    if let Some(why) = Live::look(&world.dirs, world.now().0).holder(&file.path) {
+        world.ui.note(&format!(
+            "{why}: adding a line is safe, but the client may write its own title again"
+        ));
+    }
+    if args.dry_run {
+        world.ui.note(&format!(
+            "would add one line to {}; nothing was done",
+            file.path.display()
+        ));
+        return Ok(());
+    }
+    let number = write(world, &file, title, back)?;
+    let row = TitleRow {
+        n: number,
+        session: file.id.clone(),
+        path: file.path.display().to_string(),
+        title: title.to_owned(),
+        before,
+    };
+    print(world, &row)
+}
+
+fn write(
+    world: &World,
+    file: &SessionFile,
+    title: &str,
+    back: Option<String>,
+) -> Result<u64, Failure> {
+    let short: String = file.id.chars().take(8).collect();
+    let mut work = world.journal().begin(Task {
+        at: world.now().0,
+        operation: "rename".to_owned(),
+        words: format!("rename {short} to “{title}”"),
+        options: vec![title.to_owned()],
+        sources: vec![file.id.clone()],
+        path: Some(file.path.clone()),
+        roots: journal::roots(file),
+        ..Task::default()
+    })?;
+    for note in work.notes() {
+        world.ui.note(note);
+    }
+    // Newer clients keep the title here as well; where there is none, the line is enough.
+    if let Some(note) = side::side(file).custom_title {
+        let (_, metadata) = open::open(&note)?;
+        let text = title::note(title);
+        work.replace(&note, Stamp::of(&metadata), Times::Now, |out| {
+            out.write_all(text.as_bytes())
+        })?;
+    }
+    let back = back.map(|old| title::line(&file.id, &old));
+    work.append_line(&file.path, &title::line(&file.id, title), back)?;
+    Ok(work.commit()?)
+}
+
+fn print(world: &World, row: &TitleRow) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    if world.ui.json {
+        world.ui.row(&mut out, row)?;
+        return Ok(out.flush()?);
+    }
+    let before = match &row.before {
+        Some(title) => format!(" (was “{}”)", clean::line(title)),
+        None => String::new(),
+    };
+    let title = clean::line(&row.title);
+    writeln!(
+        out,
+        "{} is now “{title}”{before}",
+        clean::line(&row.session)
+    )?;
+    out.flush()?;
+    world
+        .ui
+        .note(&format!("take it back with `unspool undo {}`", row.n));
+    Ok(())
+}

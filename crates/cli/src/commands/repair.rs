@@ -1,0 +1,53 @@
+//! `repair`: a damaged session made whole, as a copy or in place.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+use crate::failure::Failure;
+use crate::surgery::{self, Order};
+use crate::wishes;
+use crate::world::World;
+
+/// Arguments of `repair`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool repair 2f72 --dry-run    what is broken, and what would be done about it
+  unspool repair 2f72              a copy that every client resumes
+  unspool repair 2f72 --in-place   the session itself; `unspool undo` takes it back
+
+Mends torn and glued lines, broken parents and circles, calls without results and results
+without calls, ids that stand twice, empty texts, half characters, a missing end of line,
+parallel results that some clients lose, and an error at the end that stands in the way.
+Healthy lines keep every byte.")]
+pub struct RepairArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest
+    pub session: Option<OsString>,
+
+    /// Change the session itself, unless somebody works on it
+    #[arg(long)]
+    pub in_place: bool,
+
+    /// Say what would be done, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Mends a session.
+pub fn run(world: &World, args: &RepairArgs) -> Result<(), Failure> {
+    let chosen = world.choose(args.session.as_deref())?;
+    let order = Order {
+        operation: "repair",
+        words: "repaired".to_owned(),
+        options: wishes::typed(),
+        dry_run: args.dry_run,
+        ..Order::default()
+    };
+    match surgery::repair(world, &chosen, &order, args.in_place)? {
+        Some(result) => surgery::tell(world, &result),
+        None => {
+            world.ui.note("nothing to mend");
+            Ok(())
+        }
+    }
+}

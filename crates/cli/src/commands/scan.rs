@@ -1,0 +1,187 @@
+//! `scan`: keys, tokens and passwords in the files of sessions.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::sync::Mutex;
+
+use clap::Args;
+use unspool_show::amount;
+use unspool_show::layout;
+use unspool_show::sarif;
+use unspool_show::style::{Line, Paint};
+use unspool_show::wire::secret::SecretRow;
+use unspool_store::each;
+use unspool_store::find;
+use unspool_store::resolve::Target;
+use unspool_store::secrets::{self, Hit, Holds, Scan, Source};
+
+use crate::commands::ls::short;
+use crate::failure::Failure;
+use crate::progress::Bar;
+use crate::secrets as known;
+use crate::world::World;
+
+/// Arguments of `scan`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool scan 2f72
+  unspool scan --all --json | jq -r .rule | sort | uniq -c
+  unspool scan --all --sarif > secrets.sarif
+
+Looks at transcripts, sub-agents, tool results, copies of changed files and the list of
+prompts, and for the values of variables whose names contain KEY, TOKEN, SECRET or PASS.
+Equal hashes are equal secrets. Secrets themselves are shown only with --reveal.
+Exit code 0: clean; 1: something was found. `unspool redact` takes them out.")]
+pub struct ScanArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub session: Option<OsString>,
+
+    /// All sessions of the machine
+    #[arg(long, conflicts_with = "session")]
+    pub all: bool,
+
+    /// Print a SARIF 2.1.0 document
+    #[arg(long, conflicts_with = "json")]
+    pub sarif: bool,
+}
+
+/// Looks for secrets.
+pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
+    let sources = match args.all {
+        true => everything(world)?,
+        false => one(world, args)?,
+    };
+    let redactor = known::redactor(&world.own.config).map_err(|error| {
+        Failure::failed(format!("the key of placeholders: {error}"))
+            .hint("name another folder for our files with UNSPOOL_HOME")
+    })?;
+    let total = sources.iter().map(|source| source.bytes).sum();
+    let bar = Mutex::new(Bar::new(&world.ui, "scanning"));
+    let progress = |done| {
+        if let Ok(mut bar) = bar.try_lock() {
+            bar.show(done, total);
+        }
+    };
+    let how = Scan {
+        redactor: &redactor,
+        reveal: world.reveal,
+        threads: each::threads(),
+        progress: &progress,
+    };
+    let (hits, warnings) = secrets::scan(&sources, &how);
+    if let Ok(mut bar) = bar.lock() {
+        bar.clear();
+    }
+    for warning in warnings {
+        world.ui.warn(&warning.to_string());
+    }
+    let found = sources.iter().zip(hits);
+    let found: Vec<(&Source, Vec<Hit>)> = found.filter(|(_, hits)| !hits.is_empty()).collect();
+    if args.sarif || world.ui.json {
+        machine(world, args, &found)?;
+    } else {
+        people(world, &found, total)?;
+    }
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Found)
+    }
+}
+
+/// The files of the session that was asked for.
+pub fn one(world: &World, args: &ScanArgs) -> Result<Vec<Source>, Failure> {
+    Ok(match world.target(args.session.as_deref())? {
+        Target::Session(file) => secrets::of_session(&find::around(&file.path), &file),
+        Target::Agent(file) => secrets::of_agent(&file),
+    })
+}
+
+/// The files of all sessions.
+pub fn everything(world: &World) -> Result<Vec<Source>, Failure> {
+    let found = world.walked()?;
+    if found.sessions.is_empty() && found.agents.is_empty() {
+        return Err(world.no_sessions());
+    }
+    Ok(secrets::of_all(&found, &world.dirs))
+}
+
+fn row(world: &World, source: &Source, hit: &Hit) -> SecretRow {
+    SecretRow {
+        session: hit.session.clone(),
+        path: source.path.display().to_string(),
+        line: hit.line,
+        column: hit.column,
+        end_column: hit.end_column,
+        r#where: hit.place.to_owned(),
+        rule: hit.rule.clone(),
+        snippet: hit.snippet.clone(),
+        hash: hit.hash.clone(),
+        secret: world.reveal.then(|| hit.secret.clone()),
+        agent: match &source.holds {
+            Holds::Agent(id) => Some(id.clone()),
+            _ => None,
+        },
+    }
+}
+
+fn machine(world: &World, args: &ScanArgs, found: &[(&Source, Vec<Hit>)]) -> Result<(), Failure> {
+    let rows = found
+        .iter()
+        .flat_map(|(source, hits)| hits.iter().map(|hit| row(world, source, hit)));
+    let mut out = world.ui.out();
+    if args.sarif {
+        let rows: Vec<SecretRow> = rows.collect();
+        let rules = known::known().rules();
+        let document = sarif::document(env!("CARGO_PKG_VERSION"), rules, &rows);
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)?;
+    } else {
+        for row in rows {
+            world.ui.row(&mut out, &row)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+fn people(world: &World, found: &[(&Source, Vec<Hit>)], total: u64) -> Result<(), Failure> {
+    let style = world.ui.style();
+    let mut out = world.ui.out();
+    for (source, hits) in found {
+        let mut head = Line::new();
+        if !source.session.is_empty() {
+            head.push(Paint::HEADING, &format!("{}  ", short(&source.session)));
+        }
+        head.push(Paint::PLAIN, &source.path.display().to_string());
+        head.write(&mut out, style.color)?;
+        for hit in hits {
+            let line = Line::of(Paint::PLAIN, &format!("  line {:<5} ", hit.line))
+                .with(Paint::DIM, &format!("{:<8} ", hit.place))
+                .with(Paint::WARN, &hit.rule)
+                .with(Paint::DIM, &format!(" {}  ", hit.hash))
+                .with(Paint::PLAIN, &hit.snippet);
+            layout::cut(&line, style.columns()).write(&mut out, style.color)?;
+        }
+    }
+    out.flush()?;
+    let count: usize = found.iter().map(|(_, hits)| hits.len()).sum();
+    if count == 0 {
+        world
+            .ui
+            .note(&format!("no secrets in {}", amount::bytes(total)));
+        return Ok(());
+    }
+    let mut hashes: Vec<&str> = found
+        .iter()
+        .flat_map(|(_, hits)| hits.iter().map(|hit| hit.hash.as_str()))
+        .collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    world.ui.note(&format!(
+        "{}, {} different, in {}: take them out with `unspool redact`",
+        amount::count(count as u64, "secret"),
+        hashes.len(),
+        amount::count(found.len() as u64, "file"),
+    ));
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Whether the person wants it, once it is known what it takes.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use unspool_show::clean;
+
+use super::estimate::Estimate;
+use super::{Options, Who};
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Goes on if the person agreed, agrees now, or named a command and is not there to be asked.
+/// Says once that texts leave this machine.
+pub fn ask(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Failure> {
+    if let Who::Model { base, .. } = &options.who {
+        // What can be told without asking is told without asking.
+        options.who.provider().map_err(super::stopped)?;
+        world.ui.note(&format!(
+            "these texts leave this machine: they are sent to {}",
+            host(base)
+        ));
+    }
+    let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
+    match (&options.who, is_there) {
+        _ if options.yes => Ok(()),
+        (_, true) => agree(world, options, estimate),
+        (Who::Command(_), false) => Ok(()),
+        (Who::Model { name, .. }, false) => {
+            let what = format!("nobody is here to agree that texts are sent to {name}");
+            Err(Failure::failed(what)
+                .hint("say `--yes` to agree, or `--dry-run` to see only what it would take"))
+        }
+    }
+}
+
+fn agree(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Failure> {
+    // Who wants no remarks was not told yet what is asked.
+    let what = match world.ui.quiet {
+        true => format!("{}. ", estimate.words(world, &options.who)),
+        false => String::new(),
+    };
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{}Go on? [y/N] ", clean::text(&what))?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::failed(
+            "not agreed; nothing was sent and nothing was written",
+        )),
+    }
+}
+
+/// The address without what may be secret in it.
+fn host(base: &str) -> String {
+    let (scheme, rest) = base.split_once("://").unwrap_or(("https", base));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..end].rsplit('@').next().unwrap_or_default();
+    clean::text(&format!("{scheme}://{host}")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_passwords() {
+        assert_eq!(
+            host("https://me:secret@example.com/v1?k=1"),
+            "https://example.com"
+        );
+        assert_eq!(host("http://127.0.0.1:80"), "http://127.0.0.1:80");
+    }
+}

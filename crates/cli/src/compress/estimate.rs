@@ -1,0 +1,96 @@
+//! What asking would take, before anybody is asked.
+
+use unspool_model::edit::compress::{self as rules, Task};
+use unspool_model::usage::{Terms, Usage};
+use unspool_show::amount;
+
+use super::Who;
+use crate::world::World;
+
+/// About how much would be sent and said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    /// How many questions.
+    pub questions: u64,
+    /// Each question by itself: a long one may have another price.
+    each: Vec<Usage>,
+}
+
+/// What stands around an answer.
+const FORM: u64 = 10;
+
+/// About how long a summary becomes.
+const SUMMARY: u64 = 1_500;
+
+impl Estimate {
+    /// For these tasks and what is asked for each.
+    pub fn of<'a>(asked: impl Iterator<Item = (&'a Task, &'a String)>) -> Estimate {
+        let one = |(task, request): (&Task, &String)| Usage {
+            input: rules::tokens(request),
+            output: (task.tokens * u64::from(task.share)).div_ceil(100) + FORM,
+            ..Usage::default()
+        };
+        Estimate::sum(asked.map(one).collect())
+    }
+
+    /// For one summary.
+    pub fn of_summary(request: &str) -> Estimate {
+        Estimate::sum(vec![Usage {
+            input: rules::tokens(request),
+            output: SUMMARY,
+            ..Usage::default()
+        }])
+    }
+
+    fn sum(each: Vec<Usage>) -> Estimate {
+        Estimate {
+            questions: each.len() as u64,
+            each,
+        }
+    }
+
+    /// Tokens of all questions.
+    pub fn usage(&self) -> Usage {
+        let mut all = Usage::default();
+        self.each.iter().for_each(|usage| all += *usage);
+        all
+    }
+
+    /// The price in dollars; `None` if it is not known.
+    pub fn price(&self, world: &World, who: &Who) -> Option<f64> {
+        let Who::Model { name, .. } = who else {
+            return None;
+        };
+        let prices = world.prices();
+        let costs = self
+            .each
+            .iter()
+            .map(|usage| prices.cost(name, *usage, Terms::default()));
+        costs.map(|cost| cost.map(|cost| cost.usd())).sum()
+    }
+
+    /// In words: how much, of whom, for how much.
+    pub fn words(&self, world: &World, who: &Who) -> String {
+        let usage = self.usage();
+        let (sent, said) = (amount::tokens(usage.input), amount::tokens(usage.output));
+        let many = amount::count(self.questions, "question");
+        let whom = match who {
+            Who::Command(line) => format!("`{line}`"),
+            Who::Model { name, .. } => name.clone(),
+        };
+        let price = match (who, self.price(world, who)) {
+            (Who::Command(_), _) => String::new(),
+            (_, Some(usd)) => format!(", {}", about(usd)),
+            (_, None) => ", price not known".to_owned(),
+        };
+        format!("{many} to {whom}, about {sent} tokens in and {said} out{price}")
+    }
+}
+
+fn about(usd: f64) -> String {
+    let dollars = amount::dollars(usd);
+    match dollars.strip_prefix('<') {
+        Some(most) => format!("less than {most}"),
+        None => format!("about {dollars}"),
+    }
+}

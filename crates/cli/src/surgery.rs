@@ -1,0 +1,326 @@
+//! An edit, from what was asked to what was written: plan, write, prove, note.
+//!
+//! Everything is prepared beside the files that others see and read again as if for the first
+//! time; only what passes becomes visible, and what became visible can be undone.
+
+mod answer;
+mod index;
+mod join;
+mod mend;
+mod proof;
+mod veil;
+
+use std::path::PathBuf;
+
+use unspool_model::edit::check::Wanted;
+use unspool_model::edit::identity::Identity;
+use unspool_model::edit::{self, Pen, Plan, Settings, Written, lines};
+use unspool_model::graph;
+use unspool_model::session::{Role, Session};
+use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
+use unspool_store::carry::{self, Home};
+use unspool_store::find::SessionFile;
+use unspool_store::journal::{self, Journal, Task, Work};
+use unspool_store::resolve::Target;
+use unspool_store::rewrite::rewrite;
+use unspool_store::{project, read};
+
+use crate::failure::Failure;
+use crate::wishes::Wishes;
+use crate::world::{Chosen, World};
+
+pub use answer::tell;
+pub use join::merge;
+pub use mend::repair;
+use veil::Veil;
+
+/// What is asked beside the operations themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// The command, such as `clone`.
+    pub operation: &'static str,
+    /// What was asked, in words for people.
+    pub words: String,
+    /// The options that were given.
+    pub options: Vec<String>,
+    /// The title of the copy.
+    pub title: Option<String>,
+    /// The directory it moves to.
+    pub cwd: Option<PathBuf>,
+    /// Lines get new ids.
+    pub new_uuids: bool,
+    /// Parallel results stay a tree.
+    pub keep_tree: bool,
+    /// Nothing is written.
+    pub dry_run: bool,
+}
+
+/// Makes a new session of an old one.
+pub fn copy(
+    world: &World,
+    chosen: &Chosen,
+    order: &Order,
+    wishes: &Wishes,
+) -> Result<EditResult, Failure> {
+    let Target::Session(file) = &chosen.target else {
+        return Err(
+            Failure::failed("a sub-agent is not edited on its own").hint("name its session")
+        );
+    };
+    let main = &chosen.family.main;
+    if !main.session.is_conversation() {
+        let what = format!("`{}` holds no conversation", file.path.display());
+        return Err(Failure::failed(what).hint("list sessions with `unspool ls`"));
+    }
+    let home = home(file, order)?;
+    let identity = identity(&main.session, file, order, &home)?;
+    let mut plan = Plan::new(&main.session);
+    wishes.write(world, &main.session, &main.source, &mut plan)?;
+    plan.settle(
+        &main.session,
+        Settings {
+            keep_tree: order.keep_tree,
+        },
+    );
+    let summary = wishes.summarise(world, &main.session, &main.source, &mut plan)?;
+    let title = title(&main.session, order, CLONE);
+    entitle(&mut plan, &main.session, &identity, &title);
+    let mut wanted = Wanted::of(&main.session, &plan, Some(&identity));
+    if let Some(summary) = summary {
+        let first = identity.line(&summary.first);
+        wanted.summarised(&first, [summary.summary]);
+    }
+    let mut result = outline(&main.session, &plan, file, order, &home);
+    result.title = Some(title);
+    let pen = || Pen::new(&main.session, &plan, Some(&identity));
+    let redactor = wishes.redactor(world)?;
+    let mut veil = Veil::new(redactor.as_ref());
+    if order.dry_run {
+        let mut fold = proof::Fold::default();
+        let written = rewrite(main, pen(), &mut |line| veil.line(line), &mut fold)
+            .map_err(|why| Failure::from(unspool_store::Error::io(&file.path, why)))?;
+        fill(&mut result, written);
+        wanted.excuse(&veil.changed);
+        result.redactions = veil.found;
+        proof::prove(&wanted, &fold.session(), &mut result)?;
+        return Ok(result);
+    }
+    let mut work = begin(world, file, order, &home)?;
+    for note in work.notes() {
+        world.ui.note(note);
+    }
+    result.side_files = carry_along(&mut work, chosen, file, &identity, &home, &mut veil)?;
+    index::enter(world, &mut work, file, &home, &result)?;
+    let mut written = Written::default();
+    let staged = work.create(&home.transcript(), |out| {
+        written = rewrite(main, pen(), &mut |line| veil.line(line), out)?;
+        Ok(())
+    })?;
+    fill(&mut result, written);
+    wanted.excuse(&veil.changed);
+    result.redactions = veil.found;
+    let after = read::read(&staged.path, Role::Main)?;
+    proof::prove(&wanted, &after.session, &mut result)?;
+    note(&mut work, &result, &home);
+    result.undo = Some(work.commit()?);
+    Ok(result)
+}
+
+/// Where the new session lives.
+fn home(file: &SessionFile, order: &Order) -> Result<Home, Failure> {
+    let mut home = Home {
+        id: uuid::Uuid::new_v4().to_string(),
+        ..Home::of(file)
+    };
+    if let Some(cwd) = &order.cwd {
+        let real = real_directory(cwd)?;
+        if home.config.as_os_str().is_empty() {
+            let what = format!("`{}` is in no config folder", file.path.display());
+            return Err(
+                Failure::failed(what).hint("leave `--cwd` out, or name a session by its id")
+            );
+        }
+        home.folder = home.config.join("projects").join(project::slug(&real));
+    }
+    Ok(home)
+}
+
+/// The real path of a directory, which is what the client names folders by.
+pub fn real_directory(path: &std::path::Path) -> Result<String, Failure> {
+    let real = std::fs::canonicalize(path)
+        .ok()
+        .filter(|real| real.is_dir())
+        .ok_or_else(|| {
+            let what = format!("there is no directory `{}`", path.display());
+            Failure::failed(what).hint("make it first; the session can only be resumed there")
+        })?;
+    Ok(real.display().to_string())
+}
+
+fn identity(
+    session: &Session,
+    file: &SessionFile,
+    order: &Order,
+    home: &Home,
+) -> Result<Identity, Failure> {
+    let said = session.first_session_id.as_ref().map(ToString::to_string);
+    let old = std::iter::once(file.id.clone()).chain(said);
+    let mut identity = Identity::new(home.id.clone(), old);
+    if let Some(cwd) = &order.cwd {
+        let from = session.cwds.iter().next();
+        let from = from.map_or_else(String::new, |(cwd, _)| cwd.to_owned());
+        identity.cwd = Some((from, real_directory(cwd)?));
+    }
+    identity.uuids = order
+        .new_uuids
+        .then(|| uuid::Uuid::new_v4().as_u64_pair().0);
+    Ok(identity)
+}
+
+/// How many characters of the old title stand in the new one.
+const SHOWN: usize = 60;
+
+const CLONE: &str = "Clone: ";
+
+fn title(session: &Session, order: &Order, mark: &str) -> String {
+    if let Some(title) = &order.title {
+        return title.clone();
+    }
+    let old = session.given_title().or(session.goal.as_deref());
+    let old = old.unwrap_or_default().trim_start_matches(mark);
+    let line = old.lines().next().unwrap_or_default();
+    let short: String = line.chars().take(SHOWN).collect();
+    let ends = if short.len() < old.len() { "…" } else { "" };
+    format!("{mark}{short}{ends}")
+}
+
+/// A title for old clients in front, and one for new clients at the end, where it counts.
+fn entitle(plan: &mut Plan, session: &Session, identity: &Identity, title: &str) {
+    let links = graph::links(session);
+    let leaf = graph::live_leaf(session, &links);
+    let leaf = leaf.and_then(|leaf| links.ancestors(leaf).find(|&at| !plan.is_dropped(at)));
+    let leaf = leaf.and_then(|at| session.records[at as usize].uuid.as_ref());
+    if let Some(leaf) = leaf {
+        plan.insert(0, lines::summary(title, &identity.line(leaf).to_string()));
+    }
+    let end = session.records.len() as u32;
+    plan.insert(end, lines::custom_title(&identity.session, title));
+}
+
+/// What is known before anything is written.
+fn outline(
+    session: &Session,
+    plan: &Plan,
+    file: &SessionFile,
+    order: &Order,
+    home: &Home,
+) -> EditResult {
+    let lost = plan.lost().into_iter();
+    EditResult {
+        operation: order.operation.to_owned(),
+        source: file.id.clone(),
+        session: home.id.clone(),
+        path: home.transcript().display().to_string(),
+        resume: format!("claude --resume {}", home.id),
+        dry_run: order.dry_run,
+        tokens: Amounts {
+            before: edit::tokens(session),
+            after: 0,
+        },
+        calls: CallCounts {
+            removed: plan.counts.calls_removed,
+            truncated: plan.counts.calls_truncated,
+        },
+        thinking_removed: plan.counts.thinking_removed,
+        lost: lost
+            .map(|lost| LostRow {
+                what: lost.what,
+                tokens: lost.tokens,
+            })
+            .collect(),
+        ..EditResult::default()
+    }
+}
+
+fn fill(result: &mut EditResult, written: Written) {
+    result.lines = LineCounts {
+        kept: written.kept,
+        changed: written.changed,
+        dropped: written.dropped,
+        added: written.added,
+    };
+    result.bytes = Amounts {
+        before: written.before,
+        after: written.after,
+    };
+}
+
+fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Work, Failure> {
+    let journal = Journal::open(&world.own.data.join("undo"));
+    let mut roots = journal::roots(file);
+    roots.push(home.folder.clone());
+    let task = Task {
+        at: world.now().0,
+        operation: order.operation.to_owned(),
+        words: order.words.clone(),
+        options: order.options.clone(),
+        sources: vec![file.id.clone()],
+        session: Some(home.id.clone()),
+        path: Some(home.transcript()),
+        roots,
+        ..Task::default()
+    };
+    Ok(journal.begin(task)?)
+}
+
+/// Sub-agents, whose lines name their session, and all other files. Says how many.
+fn carry_along(
+    work: &mut Work,
+    chosen: &Chosen,
+    file: &SessionFile,
+    identity: &Identity,
+    home: &Home,
+    veil: &mut Veil<'_>,
+) -> Result<u64, Failure> {
+    let mut many = 0;
+    for agent in &chosen.family.agents {
+        let session = &agent.loaded.session;
+        let plan = Plan::new(session);
+        work.create(&home.agent(&agent.id), |out| {
+            let pen = Pen::new(session, &plan, Some(identity));
+            rewrite(&agent.loaded, pen, &mut |line| veil.line(line), out).map(drop)
+        })?;
+        many += 1;
+        // Old clients keep no folder for a session, and nothing about its agents.
+        let notes = agent.file.with_extension("meta.json");
+        let beside = Home::of(file).beside();
+        if notes.is_file() && !notes.starts_with(beside) {
+            work.copy(&notes, &home.agent(&agent.id).with_extension("meta.json"))?;
+            many += 1;
+        }
+    }
+    for one in carry::carried(&Home::of(file), home) {
+        match veil.file(&one.from)? {
+            Some(bytes) => drop(work.create(&one.to, |out| out.write_all(&bytes))?),
+            None => drop(work.copy(&one.from, &one.to)?),
+        }
+        many += 1;
+    }
+    Ok(many)
+}
+
+fn note(work: &mut Work, result: &EditResult, home: &Home) {
+    let change = |amounts: Amounts| journal::Change {
+        before: amounts.before,
+        after: amounts.after,
+    };
+    let lines = result.lines;
+    let task = work.task();
+    task.bytes = Some(change(result.bytes));
+    task.tokens = Some(change(result.tokens));
+    task.lines = Some(journal::Change {
+        before: lines.kept + lines.changed + lines.dropped,
+        after: lines.kept + lines.changed + lines.added,
+    });
+    task.path = Some(home.transcript());
+}

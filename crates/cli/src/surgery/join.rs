@@ -1,0 +1,177 @@
+//! Several sessions become one.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use unspool_model::edit::merge::{self, Part};
+use unspool_model::edit::{self, Pen, Written};
+use unspool_model::session::Role;
+use unspool_show::wire::edit::{Amounts, CheckRow, EditResult};
+use unspool_store::carry::{self, Home};
+use unspool_store::find::SessionFile;
+use unspool_store::journal::Work;
+use unspool_store::read;
+use unspool_store::resolve::Target;
+use unspool_store::rewrite::rewrite;
+
+use super::{Order, begin, fill, index, note, proof};
+use crate::failure::Failure;
+use crate::world::{Chosen, World};
+
+/// Makes one session of several, in the order given or by their first lines.
+pub fn merge(
+    world: &World,
+    all: &[Chosen],
+    order: &Order,
+    by_time: bool,
+) -> Result<EditResult, Failure> {
+    let files = all.iter().map(file_of).collect::<Result<Vec<_>, _>>()?;
+    let ids: Vec<&str> = files.iter().map(|file| file.id.as_str()).collect();
+    let parts: Vec<Part<'_>> = all
+        .iter()
+        .zip(&ids)
+        .map(|(chosen, id)| Part {
+            session: &chosen.family.main.session,
+            source: &chosen.family.main.source,
+            id,
+        })
+        .collect();
+    let mut sequence: Vec<usize> = (0..parts.len()).collect();
+    if by_time {
+        sequence = merge::by_time(&parts);
+    }
+    let parts: Vec<Part<'_>> = sequence.iter().map(|&at| parts[at]).collect();
+    let home = super::home(files[sequence[0]], order)?;
+    let title = order.title.clone().unwrap_or_else(|| {
+        let title = super::title(parts[0].session, order, "Merged: ");
+        format!("{title} (+{})", parts.len() - 1)
+    });
+    let merged = merge::plan(&parts, &home.id, &title)
+        .map_err(|refused| Failure::failed(refused.why).hint("`unspool repair` mends sessions"))?;
+    for said in &merged.notes {
+        world.ui.note(said);
+    }
+    let before = parts.iter().map(|part| edit::tokens(part.session)).sum();
+    let mut result = EditResult {
+        operation: order.operation.to_owned(),
+        source: parts[0].id.to_owned(),
+        sources: parts.iter().map(|part| part.id.to_owned()).collect(),
+        session: home.id.clone(),
+        path: home.transcript().display().to_string(),
+        resume: format!("claude --resume {}", home.id),
+        title: Some(title),
+        dry_run: order.dry_run,
+        tokens: Amounts { before, after: 0 },
+        ..EditResult::default()
+    };
+    let write = |out: &mut dyn std::io::Write| -> std::io::Result<Written> {
+        let mut sum = Written::default();
+        for one in &merged.parts {
+            let main = &all[sequence[one.number]].family.main;
+            let pen = Pen::new(&main.session, &one.plan, Some(&one.identity));
+            let written = rewrite(main, pen, &mut |_| None, out)?;
+            sum.kept += written.kept;
+            sum.changed += written.changed;
+            sum.dropped += written.dropped;
+            sum.added += written.added;
+            sum.before += written.before;
+            sum.after += written.after;
+        }
+        Ok(sum)
+    };
+    if order.dry_run {
+        let mut fold = proof::Fold::default();
+        let written = write(&mut fold).map_err(Failure::failed)?;
+        fill(&mut result, written);
+        prove(&merged, &fold.session(), &mut result)?;
+        return Ok(result);
+    }
+    let first = files[sequence[0]];
+    let mut work = begin(world, first, order, &home)?;
+    work.task().sources.clone_from(&result.sources);
+    let mut taken = HashSet::new();
+    for one in &merged.parts {
+        let chosen = &all[sequence[one.number]];
+        let file = files[sequence[one.number]];
+        let identity = &one.identity;
+        result.side_files += carry_once(&mut work, chosen, file, identity, &home, &mut taken)?;
+    }
+    index::enter(world, &mut work, first, &home, &result)?;
+    let mut written = Written::default();
+    let staged = work.create(&home.transcript(), |out| {
+        written = write(out)?;
+        Ok(())
+    })?;
+    fill(&mut result, written);
+    let after = read::read(&staged.path, Role::Main)?;
+    prove(&merged, &after.session, &mut result)?;
+    note(&mut work, &result, &home);
+    result.undo = Some(work.commit()?);
+    Ok(result)
+}
+
+fn file_of(chosen: &Chosen) -> Result<&SessionFile, Failure> {
+    match &chosen.target {
+        Target::Session(file) => Ok(file),
+        Target::Agent(_) => {
+            Err(Failure::failed("a sub-agent is not merged").hint("name its session"))
+        }
+    }
+}
+
+/// Files beside a session; what another one brought under the same name stays.
+fn carry_once(
+    work: &mut Work,
+    chosen: &Chosen,
+    file: &SessionFile,
+    identity: &edit::identity::Identity,
+    home: &Home,
+    taken: &mut HashSet<PathBuf>,
+) -> Result<u64, Failure> {
+    let mut many = 0;
+    for agent in &chosen.family.agents {
+        let to = home.agent(&agent.id);
+        if taken.insert(to.clone()) {
+            let session = &agent.loaded.session;
+            let plan = edit::Plan::new(session);
+            work.create(&to, |out| {
+                let pen = Pen::new(session, &plan, Some(identity));
+                rewrite(&agent.loaded, pen, &mut |_| None, out).map(drop)
+            })?;
+            many += 1;
+        }
+    }
+    for one in carry::carried(&Home::of(file), home) {
+        if taken.insert(one.to.clone()) {
+            work.copy(&one.from, &one.to)?;
+            many += 1;
+        }
+    }
+    Ok(many)
+}
+
+fn prove(
+    merged: &merge::Merge,
+    after: &unspool_model::session::Session,
+    result: &mut EditResult,
+) -> Result<(), Failure> {
+    result.tokens.after = edit::tokens(after);
+    let problems = merged.compare(after);
+    result.checks = edit::check::clients_known()
+        .map(|name| CheckRow {
+            name: name.to_owned(),
+            ok: problems.iter().all(|problem| problem.about != name),
+            detail: "resumes it".to_owned(),
+        })
+        .collect();
+    match problems.first() {
+        None => Ok(()),
+        Some(first) => {
+            let what = format!(
+                "the sessions do not become one: {}; nothing was written",
+                first.what
+            );
+            Err(Failure::failed(what).hint("`unspool repair` them first, or merge other ones"))
+        }
+    }
+}

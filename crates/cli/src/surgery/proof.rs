@@ -1,0 +1,112 @@
+//! Whether what was written is what was wanted.
+
+use std::io::{self, Write};
+
+use unspool_model::edit;
+use unspool_model::edit::check::{CONVERSATION, FAULTS, Problem, Wanted};
+use unspool_model::log::Splitter;
+use unspool_model::session::{Role, Session};
+use unspool_show::wire::edit::{CheckRow, EditResult};
+
+use crate::failure::Failure;
+
+/// A session that is read while it is written, for when it is written nowhere.
+#[derive(Debug)]
+pub struct Fold {
+    splitter: Splitter,
+    session: Session,
+}
+
+impl Default for Fold {
+    fn default() -> Fold {
+        Fold {
+            splitter: Splitter::default(),
+            session: Session::new(Role::Main),
+        }
+    }
+}
+
+impl Fold {
+    /// The session, once all is written.
+    pub fn session(mut self) -> Session {
+        if let Some(tail) = self.splitter.tail() {
+            self.session.push_tail(&tail);
+        }
+        self.session
+    }
+}
+
+impl Write for Fold {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let session = &mut self.session;
+        self.splitter.feed(bytes, |line| {
+            session.push(&line);
+        });
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Compares, and fills in what was found; fails if anything is not as it was wanted.
+pub fn prove(wanted: &Wanted, after: &Session, result: &mut EditResult) -> Result<(), Failure> {
+    result.tokens.after = edit::tokens(after);
+    let problems = wanted.compare(after);
+    result.checks = rows(wanted, &problems);
+    match problems.first() {
+        None => Ok(()),
+        Some(first) => {
+            let more = match problems.len() - 1 {
+                0 => String::new(),
+                more => format!(" ({more} more)"),
+            };
+            let what = format!(
+                "the result would not be what was asked: {}{more}; nothing was written",
+                first.what
+            );
+            let hint =
+                "look at the session with `unspool check`; `unspool repair` mends what is broken";
+            Err(Failure::failed(what).hint(hint))
+        }
+    }
+}
+
+fn rows(wanted: &Wanted, problems: &[Problem]) -> Vec<CheckRow> {
+    let row = |name: &str, fine: String| {
+        let wrong = problems.iter().find(|problem| problem.about == name);
+        CheckRow {
+            name: name.to_owned(),
+            ok: wrong.is_none(),
+            detail: wrong.map_or(fine, |problem| problem.what.clone()),
+        }
+    };
+    let known: Vec<String> = wanted
+        .known_faults()
+        .iter()
+        .map(|(kind, count)| format!("{count} {}", kind.name()))
+        .collect();
+    let faults = match known.is_empty() {
+        true => "none".to_owned(),
+        false => format!("none that the source did not have: {}", known.join(", ")),
+    };
+    let same = "the same, except for what was asked".to_owned();
+    let mut rows = vec![row(FAULTS, faults), row(CONVERSATION, same)];
+    for (client, resumes, lost) in wanted.lost_before() {
+        rows.push(row(
+            client,
+            match (resumes, lost) {
+                (false, _) => "does not resume it, nor did it resume the source".to_owned(),
+                (true, 0) => "resumes it".to_owned(),
+                (true, lost) => format!("resumes it; {lost} lines were lost to it before"),
+            },
+        ));
+    }
+    rows.push(CheckRow {
+        name: "usage".to_owned(),
+        ok: true,
+        detail: "the token counts of replies stay as they were written".to_owned(),
+    });
+    rows
+}

@@ -1,0 +1,344 @@
+//! `rename`, `undo`, `log` and `archive` from outside.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unspool_testkit::home::Home;
+
+use crate::{ID, home, home_with_session};
+
+fn json(home: &Home, args: &[&str]) -> Vec<Value> {
+    let mut all = args.to_vec();
+    all.push("--json");
+    let output = home.output(&all);
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn transcript(home: &Home) -> PathBuf {
+    home.claude_dir()
+        .join("projects/-home-dev-x")
+        .join(format!("{ID}.jsonl"))
+}
+
+/// Every file below a folder with its content.
+fn tree(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(tree(&path));
+        } else {
+            all.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_new_title_is_one_line_at_the_end_and_undo_takes_it_away() {
+    let home = home_with_session();
+    let before = fs::read_to_string(transcript(&home)).unwrap();
+    let rows = json(&home, &["rename", "5e55", "the \"new\" one"]);
+    assert_eq!(rows[0]["title"], "the \"new\" one");
+    assert_eq!(rows[0]["session"], ID);
+    let line = format!(
+        "{{\"type\":\"custom-title\",\"customTitle\":\"the \\\"new\\\" one\",\"sessionId\":\"{ID}\"}}\n"
+    );
+    let after = fs::read_to_string(transcript(&home)).unwrap();
+    assert_eq!(after, format!("{before}{line}"));
+    assert_eq!(json(&home, &["ls"])[0]["title"], "the \"new\" one");
+    let undone = json(&home, &["undo"]);
+    assert_eq!(
+        (&undone[0]["undoes"], &undone[0]["n"]),
+        (&1.into(), &2.into())
+    );
+    assert_eq!(fs::read_to_string(transcript(&home)).unwrap(), before);
+}
+
+#[test]
+fn the_log_tells_what_was_done_and_what_was_undone() {
+    let home = home_with_session();
+    home.run(&["rename", "5e55", "one"]);
+    home.run(&["rename", "5e55", "two"]);
+    home.run(&["undo"]);
+    let rows = json(&home, &["log", "5e55"]);
+    let short: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (
+                row["n"].as_u64(),
+                row["operation"].as_str(),
+                row["undone"].as_bool(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        short,
+        [
+            (Some(1), Some("rename"), Some(false)),
+            (Some(2), Some("rename"), Some(true)),
+            (Some(3), Some("undo"), Some(false)),
+        ]
+    );
+    assert_eq!(rows[0]["at"], "2026-01-05T12:00:00.000Z");
+    assert_eq!(rows[0]["source"], ID);
+    assert_eq!(rows[0]["options"][0], "one");
+    let listed = home.run(&["undo", "--list"]);
+    let first = listed.lines().nth(1).unwrap();
+    assert!(
+        first.starts_with("3  2026-01-05 12:00  undo 2: rename"),
+        "{listed}"
+    );
+    assert_eq!(json(&home, &["ls"])[0]["title"], "one");
+}
+
+#[test]
+fn errors_of_undo_say_what_to_do() {
+    let home = home_with_session();
+    assert_eq!(
+        home.run(&["undo"]),
+        "--- stderr\nError: there is nothing to undo\nHint: list what was done with `unspool undo --list`\n--- status 1\n"
+    );
+    home.run(&["rename", "5e55", "one"]);
+    let changed = fs::read_to_string(transcript(&home)).unwrap() + "{\"type\":\"mode\"}\n";
+    fs::write(transcript(&home), changed).unwrap();
+    let dry = home.run(&["undo", "--dry-run"]);
+    assert!(dry.contains("that takes it back"), "{dry}");
+    home.run(&["undo"]);
+    // The title it showed before was its first prompt.
+    assert_eq!(json(&home, &["ls"])[0]["title"], "fix it");
+    let again = home.run(&["undo", "1"]);
+    assert!(
+        again.contains("operation 1 is undone already, by 2"),
+        "{again}"
+    );
+}
+
+#[test]
+fn an_archived_session_comes_back_byte_for_byte() {
+    let home = home_with_session();
+    let config = home.claude_dir();
+    home.write(format!(".claude/file-history/{ID}/abc@v1"), "old content");
+    home.write(format!(".claude/todos/{ID}-agent-{ID}.json"), "[]");
+    let beside = format!(".claude/projects/-home-dev-x/{ID}/tool-results/t.txt");
+    home.write(beside, "\u{1b}[31m result");
+    let old = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    let file = fs::File::options()
+        .append(true)
+        .open(transcript(&home))
+        .unwrap();
+    file.set_modified(old).unwrap();
+    // Held open for writing it would be in use.
+    drop(file);
+    let before = tree(&config);
+    let rows = json(&home, &["archive", "5e55", "--remove"]);
+    assert_eq!(rows[0]["removed"], true, "{rows:?}");
+    assert_eq!(
+        rows[0]["files"].as_u64(),
+        Some(before.len() as u64),
+        "{before:?}"
+    );
+    assert_eq!(tree(&config), []);
+    assert_eq!(json(&home, &["archive", "--list"])[0]["session"], ID);
+    let told = home.run(&["archive", "--restore", "5e55"]);
+    assert!(told.contains("is back"), "{told}");
+    assert_eq!(tree(&config), before);
+    let modified = fs::metadata(transcript(&home)).unwrap().modified().unwrap();
+    assert_eq!(modified, old);
+    let again = home.run(&["archive", "--restore", "5e55"]);
+    assert!(again.contains("exists already: not overwritten"), "{again}");
+    assert_eq!(tree(&config), before);
+    home.run(&["undo"]);
+    assert_eq!(tree(&config), []);
+    home.run(&["undo"]);
+    assert_eq!(tree(&config), before);
+}
+
+#[test]
+fn archiving_leaves_the_originals_and_does_not_repeat_itself() {
+    let home = home_with_session();
+    let before = tree(&home.claude_dir());
+    home.run(&["archive", "--all"]);
+    home.run(&["archive", "--all", "--keep"]);
+    assert_eq!(json(&home, &["archive", "--list"]).len(), 1);
+    assert_eq!(tree(&home.claude_dir()), before);
+    home.run(&["rename", "5e55", "grown"]);
+    home.run(&["archive", "--all"]);
+    assert_eq!(json(&home, &["archive", "--list"]).len(), 2);
+    let none = home.run(&["archive", "--older-than", "2000-01-01"]);
+    assert!(none.contains("no session is that old"), "{none}");
+}
+
+#[test]
+fn a_damaged_archive_is_noticed_and_nothing_comes_back() {
+    let home = home_with_session();
+    let row = json(&home, &["archive", "5e55"]).remove(0);
+    let folder = PathBuf::from(row["archive"].as_str().unwrap());
+    let copies = tree(&folder)
+        .into_iter()
+        .filter(|(path, _)| path.extension().is_some_and(|end| end == "zst"));
+    for (path, mut bytes) in copies {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x55;
+        fs::write(path, bytes).unwrap();
+    }
+    fs::remove_dir_all(home.claude_dir().join("projects")).unwrap();
+    let told = home.run(&["archive", "--restore", "5e55"]);
+    assert!(told.contains("--- status 2"), "{told}");
+    assert_eq!(tree(&home.claude_dir()), []);
+}
+
+#[test]
+fn a_session_in_use_is_not_removed() {
+    let mut home = home_with_session();
+    let now = json(&home, &["ls"]);
+    assert_eq!(now.len(), 1);
+    let modified = fs::metadata(transcript(&home)).unwrap().modified().unwrap();
+    let since = modified.duration_since(std::time::UNIX_EPOCH).unwrap();
+    let soon = jiff::Timestamp::from_second(since.as_secs() as i64 + 10).unwrap();
+    home.set("UNSPOOL_NOW", &soon.to_string());
+    let told = home.run(&["archive", "5e55", "--remove"]);
+    assert!(told.contains("is in use: it was written to"), "{told}");
+    assert!(transcript(&home).exists());
+}
+
+#[test]
+fn prompts_of_sessions_that_are_gone_are_listed() {
+    let home = home_with_session();
+    let line = |id: &str, text: &str| {
+        format!(
+            "{{\"display\":\"{text}\",\"pastedContents\":{{}},\"timestamp\":1767000000000,\"project\":\"/p\",\"sessionId\":\"{id}\"}}\n"
+        )
+    };
+    let text = line(ID, "here")
+        + &line("gone-1", "lost \\u001b[31m one")
+        + "torn{\n"
+        + &line("gone-1", "two");
+    home.write(".claude/history.jsonl", text);
+    let rows = json(&home, &["archive", "--purged"]);
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["session"], "gone-1");
+    assert_eq!(rows[0]["prompts"][1]["text"], "two");
+    let shown = home.run(&["archive", "--purged"]);
+    assert!(
+        shown.contains("lost") && !shown.contains('\u{1b}'),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_is_done_to_the_recordings_leaves_nothing() {
+    let home = home();
+    let told = home.run(&["--demo", "archive", "--all", "--json"]);
+    assert!(told.contains("\"packed\""), "{told}");
+    assert_eq!(tree(&home.unspool_dir()), []);
+}
+
+#[cfg(unix)]
+mod unix {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::process::Command;
+
+    /// Runs the program in a shell that sets something up first.
+    fn after(home: &Home, first: &str, args: &str) -> (String, bool) {
+        let program = env!("CARGO_BIN_EXE_unspool");
+        let mut shell = Command::new("sh");
+        let given = home.command();
+        let variables = given.get_envs();
+        shell.env_clear();
+        shell.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        let script = format!("{first}; exec {program} {args}");
+        let output = shell.args(["-c", &script]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (text, output.status.success())
+    }
+
+    fn modes(dir: &Path, all: &mut Vec<(PathBuf, u32)>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            let mode = fs::metadata(&path).unwrap().mode() & 0o7777;
+            if path.is_dir() {
+                modes(&path, all);
+            }
+            all.push((path, mode));
+        }
+    }
+
+    #[test]
+    fn our_files_are_for_nobody_else_whatever_the_umask() {
+        for umask in ["000", "077"] {
+            let home = home_with_session();
+            for args in ["rename 5e55 x", "archive 5e55"] {
+                let (told, done) = after(&home, &format!("umask {umask}"), args);
+                assert!(done, "{told}");
+            }
+            let mut all = Vec::new();
+            modes(&home.unspool_dir(), &mut all);
+            assert!(all.len() > 5, "{all:?}");
+            for (path, mode) in all {
+                let expected = if path.is_dir() { 0o700 } else { 0o600 };
+                assert_eq!(mode, expected, "umask {umask}: {}", path.display());
+            }
+            fs::remove_dir_all(home.claude_dir().join("projects")).unwrap();
+            fs::create_dir_all(home.claude_dir()).unwrap();
+            let (told, done) = after(&home, &format!("umask {umask}"), "archive --restore 5e55");
+            assert!(done, "{told}");
+            let mode = fs::metadata(transcript(&home)).unwrap().mode() & 0o7777;
+            assert_eq!(mode, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_the_transcript_stays_as_it_was() {
+        let home = home_with_session();
+        let before = fs::read(transcript(&home)).unwrap();
+        let full = home.path().join("full");
+        fs::create_dir_all(&full).unwrap();
+        // A disk of our own, in a world of our own; not every system lets us.
+        let mount = format!(
+            "mount -t tmpfs -o size=64k tmpfs {0} || exit 77; head -c 100000 /dev/zero > {0}/fill; export UNSPOOL_HOME={0}/own",
+            full.display()
+        );
+        let script = format!(
+            "{mount}; exec {} rename 5e55 x",
+            env!("CARGO_BIN_EXE_unspool")
+        );
+        let given = home.command();
+        let mut command = Command::new("unshare");
+        command.args(["-rm", "sh", "-c", &script]).env_clear();
+        command.envs(
+            given
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        let Ok(output) = command.output() else {
+            return;
+        };
+        let told = String::from_utf8_lossy(&output.stderr);
+        if output.status.code() == Some(77) || told.contains("unshare") {
+            return;
+        }
+        assert!(told.contains("no room left on the disk"), "{told}");
+        assert!(told.contains("Hint: make room"), "{told}");
+        assert_eq!(fs::read(transcript(&home)).unwrap(), before);
+    }
+
+    #[test]
+    fn a_folder_for_everybody_is_refused_with_a_reason() {
+        let home = home_with_session();
+        let folder = transcript(&home).parent().unwrap().to_owned();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        let told = home.run(&["rename", "5e55", "x"]);
+        assert!(
+            told.contains("can be written by everybody: not written to"),
+            "{told}"
+        );
+        assert!(told.contains("Hint: make it yours alone"), "{told}");
+    }
+}

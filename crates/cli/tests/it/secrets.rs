@@ -1,0 +1,278 @@
+//! Secrets: no reading command prints one unless asked to; `scan` finds them all.
+
+use serde_json::Value;
+use unspool_testkit::home::Home;
+
+use crate::{ID, home};
+
+/// A token as GitHub makes them, put together here so that nobody finds one in this file.
+fn token(fill: char) -> String {
+    let body: String = ["x7Qa9ZpLm2", "Rt4VbN8cKd", "3Wf6HsJy1T", "g5Ue0i"].concat();
+    format!("ghp_{}", body.replace('a', &fill.to_string()))
+}
+
+const VALUE: &str = "plain words of my vault";
+
+/// A machine whose session has secrets wherever a command might take text from.
+fn leaky() -> Home {
+    let mut home = home();
+    home.set("VAULT_PASSPHRASE", VALUE);
+    let token = token('b');
+    home.session(
+        "/home/dev/x",
+        ID,
+        &format!(
+            "
+            you:    push with {token} and {VALUE}
+            think:  {token} is a token, {VALUE} a value
+            claude: I use {token} [Bash echo {token}] [Read {token}.rs] [Task look at {token}]
+            result: Bash echo {token} {token} and {VALUE}
+            result: Read {token}.rs {token}
+            result: Task look at {token} found {token}
+            claude: [Write /home/dev/x/{token}.txt]
+            result: Write /home/dev/x/{token}.txt ok {token}
+            claude: done with {token} and {VALUE}
+            "
+        ),
+    );
+    home.agent(
+        "/home/dev/x",
+        ID,
+        "a0000001",
+        &format!("you: look at {token}\nclaude: found {token}"),
+    );
+    let folder = format!(".claude/projects/-home-dev-x/{ID}");
+    home.write(
+        format!("{folder}/subagents/agent-a0000001.meta.json"),
+        format!(r#"{{"agentType":"Explore","description":"look at {token}"}}"#),
+    );
+    home.write(
+        format!("{folder}/tool-results/t1.txt"),
+        format!("a\nb {token}\n"),
+    );
+    home.write(
+        format!(".claude/file-history/{ID}/abc@v1"),
+        format!("KEY={token}\n"),
+    );
+    home.write(
+        ".claude/history.jsonl",
+        format!(
+            "{{\"display\":\"push {token}\",\"project\":\"/home/dev/x\",\"sessionId\":\"{ID}\"}}\n{{\"display\":\"other {token}\",\"sessionId\":\"other\"}}\n"
+        ),
+    );
+    home
+}
+
+fn run(home: &Home, args: &[&str]) -> (String, Option<i32>) {
+    let output = home.output(args);
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8(text).unwrap(), output.status.code())
+}
+
+/// Every command that shows something of a session, and whether it has texts of the session.
+const COMMANDS: &[(&[&str], bool)] = &[
+    (&["ls"], true),
+    (&["ls", "--agents", "--all"], true),
+    (&["show", ID], true),
+    (
+        &["show", ID, "--tools", "full", "--thinking", "--agents"],
+        true,
+    ),
+    (&["show", ID, "--turn", "-1"], true),
+    (&["show", ID, "--line", "2"], true),
+    (&["show", ID, "--raw"], true),
+    (&["show", ID, "--raw", "--turn", "1"], true),
+    (&["show", ID, "--raw", "--line", "1"], true),
+    (&["turns", ID], true),
+    (&["turns", ID, "--calls"], true),
+    (&["info", ID], false),
+    (&["messages", ID], true),
+    (&["tree", ID], true),
+    (&["agents", ID], true),
+    (&["files", ID], true),
+    (&["context", ID], true),
+    (&["check", ID], false),
+    (&["check", "--all"], false),
+    (&["search", "push"], true),
+    (&["usage"], false),
+    (&["scan", ID], true),
+    (&["scan", "--all"], true),
+];
+
+#[test]
+fn no_reading_command_prints_a_secret_and_each_does_when_asked_to() {
+    let home = leaky();
+    let token = token('b');
+    for (args, has_text) in COMMANDS {
+        for json in [false, true] {
+            let mut args = args.to_vec();
+            args.extend(json.then_some("--json"));
+            let (text, code) = run(&home, &args);
+            assert!(matches!(code, Some(0 | 1)), "{args:?}: {text}");
+            for secret in [&token[..], VALUE] {
+                assert!(!text.contains(secret), "{args:?} prints {secret}: {text}");
+            }
+            assert!(
+                !text.contains(&token[..12]),
+                "{args:?} prints a half: {text}"
+            );
+            args.push("--reveal");
+            let (text, _) = run(&home, &args);
+            // A table may have no room for a whole token.
+            let shown = text.contains(&token) || (!json && text.contains(&token[..12]));
+            assert_eq!(shown, *has_text, "{args:?} with --reveal: {text}");
+        }
+    }
+}
+
+#[test]
+fn sarif_is_masked_and_names_rules_and_places() {
+    let home = leaky();
+    let output = home.output(&["scan", ID, "--sarif"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains(&token('b')[..12]) && !text.contains(VALUE));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document["version"], "2.1.0");
+    let results = document["runs"][0]["results"].as_array().unwrap();
+    assert!(results.iter().any(|one| one["ruleId"] == "github-pat"));
+    assert!(
+        results
+            .iter()
+            .any(|one| one["ruleId"] == "VAULT_PASSPHRASE")
+    );
+}
+
+#[test]
+fn scan_names_every_file_and_line() {
+    let home = leaky();
+    let output = home.output(&["scan", ID, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let rows: Vec<Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let at = |end: &str| -> Vec<&Value> {
+        let is_there = |row: &&Value| row["path"].as_str().unwrap().ends_with(end);
+        rows.iter().filter(is_there).collect()
+    };
+    assert_eq!(at("t1.txt")[0]["line"], 2);
+    assert_eq!(at("t1.txt")[0]["column"], 3);
+    assert_eq!(at("t1.txt")[0]["where"], "result");
+    assert_eq!(at("abc@v1")[0]["where"], "file");
+    assert_eq!(at("abc@v1")[0]["column"], 5);
+    // Of the prompts of all sessions only those of this one.
+    assert_eq!(at("history.jsonl").len(), 1);
+    assert_eq!(at("history.jsonl")[0]["session"], ID);
+    assert!(
+        at("agent-a0000001.jsonl")
+            .iter()
+            .all(|row| row["agent"] == "a0000001")
+    );
+    assert_eq!(at("agent-a0000001.jsonl").len(), 2);
+    let first = &at(&format!("{ID}.jsonl"))[0];
+    assert_eq!(
+        (&first["line"], &first["where"]),
+        (&Value::from(1), &Value::from("prompt"))
+    );
+    assert_eq!(first["rule"], "github-pat");
+    let hash = first["hash"].as_str().unwrap();
+    let snippet = first["snippet"].as_str().unwrap();
+    assert!(
+        snippet.contains(&format!("[REDACTED:github-pat:{hash}]")),
+        "{snippet}"
+    );
+    let same = rows.iter().filter(|row| row["rule"] == "github-pat");
+    assert!(same.clone().count() > 10 && same.clone().all(|row| row["hash"] == hash));
+    let all = home.output(&["scan", "--all", "--json"]);
+    let all = String::from_utf8(all.stdout).unwrap();
+    assert_eq!(all.lines().count(), rows.len() + 1);
+}
+
+#[test]
+fn a_machine_without_secrets_is_clean() {
+    let home = crate::home_with_session();
+    let (text, code) = run(&home, &["scan", "--all"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (text, code) = run(&home, &["scan", "nonesuch"]);
+    assert_eq!(code, Some(1), "{text}");
+}
+
+/// Makes all files of the machine an hour older than its clock, so that nothing is in use.
+fn age(home: &Home) {
+    let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_767_600_000);
+    let mut folders = vec![home.claude_dir()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let file = std::fs::File::options().append(true).open(&path);
+                file.unwrap().set_modified(then).unwrap();
+            }
+        }
+    }
+}
+
+fn transcript(home: &Home) -> String {
+    let path = format!(".claude/projects/-home-dev-x/{ID}.jsonl");
+    std::fs::read_to_string(home.path().join(path)).unwrap()
+}
+
+#[test]
+fn redacting_in_place_takes_every_secret_out_and_touches_nothing_else() {
+    let home = leaky();
+    age(&home);
+    let before = transcript(&home);
+    let (text, code) = run(&home, &["redact", ID, "--in-place", "--dry-run"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(transcript(&home), before);
+    let output = home.output(&["redact", ID, "--in-place", "--json"]);
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["session"], ID);
+    assert!(result["undo"].is_u64());
+    assert_eq!(result["side_files"], 4);
+    assert_eq!(result["lines"]["dropped"], 0);
+    let after = transcript(&home);
+    let hashes = after.matches("[REDACTED:github-pat:").count();
+    assert!(hashes > 5 && !after.contains(&token('b')) && !after.contains(VALUE));
+    // Put back, the placeholders give the file as it was.
+    let hash = |rule: &str| {
+        let start = after.find(&format!("[REDACTED:{rule}:")).unwrap();
+        let end = start + after[start..].find(']').unwrap() + 1;
+        after[start..end].to_owned()
+    };
+    let back = after
+        .replace(&hash("github-pat"), &token('b'))
+        .replace(&hash("VAULT_PASSPHRASE"), VALUE);
+    assert_eq!(back, before);
+    let (text, code) = run(&home, &["scan", ID]);
+    assert_eq!(code, Some(0), "{text}");
+    let prompts = std::fs::read_to_string(home.claude_dir().join("history.jsonl")).unwrap();
+    assert!(prompts.lines().next().unwrap().contains("[REDACTED:"));
+    assert!(prompts.lines().nth(1).unwrap().contains(&token('b')));
+    // Once more there is nothing to do.
+    let (text, code) = run(&home, &["redact", ID, "--in-place"]);
+    assert_eq!(code, Some(1), "{text}");
+    // And everywhere: the prompt of the other session is left.
+    let (text, code) = run(&home, &["redact", "--all", "--in-place"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(run(&home, &["scan", "--all"]).1, Some(0));
+}
+
+#[test]
+fn a_session_in_use_is_not_redacted_in_place() {
+    let home = leaky();
+    age(&home);
+    let me = std::process::id();
+    home.write(
+        format!(".claude/sessions/{me}.json"),
+        format!(r#"{{"pid":{me},"sessionId":"{ID}"}}"#),
+    );
+    let before = transcript(&home);
+    let (text, code) = run(&home, &["redact", ID, "--in-place"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert_eq!(transcript(&home), before);
+}

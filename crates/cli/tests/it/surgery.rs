@@ -1,0 +1,159 @@
+//! `repair`, `merge`, `redact` and `clone --summary` as people and scripts see them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use unspool_testkit::home::{Home, slug};
+
+use super::{ID, home, home_with_session};
+
+const CWD: &str = "/home/dev/x";
+const OTHER: &str = "5e551000-0000-4000-8000-000000000002";
+
+fn path(home: &Home, id: &str) -> PathBuf {
+    let folder = home.claude_dir().join("projects").join(slug(CWD));
+    folder.join(format!("{id}.jsonl"))
+}
+
+fn answer(home: &Home, args: &[&str]) -> Value {
+    let output = home.output(args);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args:?}: {said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The texts that a client would send on resume.
+fn sent(home: &Home, session: &str) -> Vec<String> {
+    let messages = answer(home, &["messages", session]);
+    let blocks = messages.as_array().unwrap().iter();
+    let blocks = blocks.flat_map(|message| message["content"].as_array().unwrap().clone());
+    blocks
+        .filter_map(|block| Some(block["text"].as_str()?.to_owned()))
+        .collect()
+}
+
+/// Makes a session old enough that nobody works on it.
+fn rest(path: &PathBuf) {
+    let file = fs::File::options().append(true).open(path).unwrap();
+    let hour = std::time::Duration::from_secs(3600);
+    let then = std::time::SystemTime::now() - hour;
+    file.set_modified(then).unwrap();
+}
+
+#[test]
+fn a_damaged_session_is_mended_in_place_and_undone() {
+    let home = home_with_session();
+    let file = path(&home, ID);
+    let whole = fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<&str> = whole.lines().collect();
+    lines.insert(2, "null");
+    let broken = lines.join("\n");
+    let broken = &broken[..broken.len() - 30];
+    fs::write(&file, broken).unwrap();
+    rest(&file);
+    let dry = answer(&home, &["repair", ID, "--in-place", "--dry-run", "--json"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+    let done = answer(&home, &["repair", ID, "--in-place", "--json"]);
+    assert_eq!(dry["mended"], done["mended"]);
+    assert!(done["mended"].as_array().unwrap().len() >= 2);
+    assert_eq!(done["session"], ID);
+    let mended = fs::read_to_string(&file).unwrap();
+    assert!(mended.ends_with('\n') && !mended.contains("null\n"));
+    let check = home.output(&["check", ID, "--json"]);
+    assert_eq!(check.status.code(), Some(0));
+    home.run(&["undo"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+}
+
+#[test]
+fn a_session_that_somebody_works_on_is_mended_only_as_a_copy() {
+    let home = home_with_session();
+    let file = path(&home, ID);
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.extend_from_slice(b"null\n");
+    fs::write(&file, &bytes).unwrap();
+    let pid = std::process::id();
+    let running = format!(r#"{{"pid":{pid},"sessionId":"{ID}","status":"busy"}}"#);
+    home.write(format!(".claude/sessions/{pid}.json"), running);
+    let refused = home.output(&["repair", ID, "--in-place"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("in use") && said.contains("Hint"), "{said}");
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+    let copy = answer(&home, &["repair", ID, "--json"]);
+    assert_ne!(copy["session"], ID);
+    assert_eq!(
+        sent(&home, copy["session"].as_str().unwrap()),
+        sent(&home, ID)
+    );
+}
+
+#[test]
+fn a_healthy_session_needs_no_repair() {
+    let home = home();
+    home.session(
+        CWD,
+        ID,
+        "you: hi\nclaude: looking [Read a.rs]\nresult: Read a.rs ok\nclaude: hello",
+    );
+    let before = fs::read(path(&home, ID)).unwrap();
+    let output = home.output(&["repair", ID]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to mend"));
+    assert_eq!(fs::read(path(&home, ID)).unwrap(), before);
+}
+
+#[test]
+fn merged_sessions_say_what_each_said_in_turn() {
+    let home = home_with_session();
+    let later = "(at=2026-02-01T10:00:00.000Z) you: and now this\nclaude: done too";
+    home.session(CWD, OTHER, later);
+    let result = answer(&home, &["merge", ID, OTHER, "--json"]);
+    let new = result["session"].as_str().unwrap();
+    let mut both = sent(&home, ID);
+    both.extend(sent(&home, OTHER));
+    assert_eq!(sent(&home, new), both);
+    assert_eq!(result["sources"], serde_json::json!([ID, OTHER]));
+    home.run(&["undo"]);
+    assert!(!path(&home, new).exists());
+}
+
+#[test]
+fn a_summary_stands_for_what_was_before_a_turn() {
+    let home = home_with_session();
+    let args = [
+        "clone",
+        ID,
+        "--summary",
+        "2",
+        "--summary-text",
+        "It was fixed.",
+        "--json",
+    ];
+    let result = answer(&home, &args);
+    let said = sent(&home, result["session"].as_str().unwrap());
+    let said: Vec<&str> = said.iter().map(|text| text.trim_end()).collect();
+    assert_eq!(said, ["It was fixed.", "thanks", "welcome"]);
+    let missing = home.output(&["clone", ID, "--summary", "9", "--summary-text", "x"]);
+    assert_eq!(missing.status.code(), Some(2));
+}
+
+#[test]
+fn a_redacted_copy_has_no_secret_and_the_source_keeps_it() {
+    let home = home();
+    let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
+    let script = format!("you: push with {token}\nclaude: pushed with {token}");
+    home.session(CWD, ID, &script);
+    let result = answer(&home, &["redact", ID, "--json"]);
+    assert!(result["redactions"].as_u64().unwrap() >= 2);
+    let copy = fs::read_to_string(result["path"].as_str().unwrap()).unwrap();
+    assert!(!copy.contains(&token));
+    assert!(copy.matches("[REDACTED:github-pat:").count() >= 2);
+    assert!(!copy.contains("ghp_"), "the title is made of the prompt");
+    assert!(
+        fs::read_to_string(path(&home, ID))
+            .unwrap()
+            .contains(&token)
+    );
+}
