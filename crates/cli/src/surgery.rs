@@ -20,7 +20,8 @@ use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
 use unspool_store::carry::{self, Home};
 use unspool_store::find::SessionFile;
-use unspool_store::journal::{self, Journal, Task, Work};
+use unspool_store::journal::{self, Task, Work};
+use unspool_store::lineage;
 use unspool_store::resolve::Target;
 use unspool_store::rewrite::rewrite;
 use unspool_store::{project, read};
@@ -123,7 +124,34 @@ pub fn copy(
     proof::prove(&wanted, &after.session, &mut result)?;
     note(&mut work, &result, &home);
     result.undo = Some(work.commit()?);
+    tell_older_cloner(world, &main.session, file, &home, &result);
     Ok(result)
+}
+
+/// Adds to the lineage file of an older cloner, if there is one.
+fn tell_older_cloner(
+    world: &World,
+    session: &Session,
+    file: &SessionFile,
+    home: &Home,
+    result: &EditResult,
+) {
+    let share = |part: u64, all: usize| (part * 100 / all.max(1) as u64).min(100) as u8;
+    let thinking = session
+        .blocks
+        .iter()
+        .filter(|block| block.kind.is_thinking());
+    let path = home.transcript();
+    let clone = lineage::Clone {
+        at: &world.now().to_string(),
+        target: (&home.id, &path),
+        source: (&file.id, &file.path),
+        tools: share(result.calls.removed, session.calls.len()),
+        thinking: share(result.thinking_removed, thinking.count()),
+    };
+    if let Err(error) = lineage::add(&home.config, &clone) {
+        world.ui.warn(&error.to_string());
+    }
 }
 
 /// Where the new session lives.
@@ -256,7 +284,6 @@ fn fill(result: &mut EditResult, written: Written) {
 }
 
 fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Work, Failure> {
-    let journal = Journal::open(&world.own.data.join("undo"));
     let mut roots = journal::roots(file);
     roots.push(home.folder.clone());
     let task = Task {
@@ -270,7 +297,7 @@ fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Resul
         roots,
         ..Task::default()
     };
-    Ok(journal.begin(task)?)
+    Ok(world.journal().begin(task)?)
 }
 
 /// Sub-agents, whose lines name their session, and all other files. Says how many.

@@ -101,6 +101,15 @@ const PLAIN: Case = Case {
     check: Check::Nothing,
 };
 
+/// All of it but for the file itself: planned, written into a fold, and proved.
+const TRIM: &[&str] = &[
+    "clone",
+    "FILE",
+    "--preset",
+    "default",
+    "--dry-run",
+    "--json",
+];
 const BY_DAY: &[&str] = &["usage", "day", "--by", "model"];
 const BY_DAY_SCANNED: &[&str] = &["usage", "day", "--by", "model", "--no-cache"];
 
@@ -152,6 +161,20 @@ pub const CASES: &[Case] = &[
         name: TURNS_TENTH,
         tree: Tree::Tenth,
         args: &["turns", "FILE", "--json"],
+        ..PLAIN
+    },
+    Case {
+        name: "copy with a preset, one session of 1 GB",
+        tree: Tree::Single,
+        args: TRIM,
+        limits: &[Limit::Wall(8.0)],
+        ..PLAIN
+    },
+    Case {
+        name: "copy with a preset, one session of 100 MB",
+        tree: Tree::Tenth,
+        args: TRIM,
+        limits: &[Limit::Wall(1.0), Limit::Peak(100.0)],
         ..PLAIN
     },
     Case {

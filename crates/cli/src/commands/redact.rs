@@ -15,7 +15,7 @@ use unspool_show::clean;
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LineCounts};
 use unspool_store::each;
 use unspool_store::find::{self, SessionFile};
-use unspool_store::journal::{self, Change, Journal, Task};
+use unspool_store::journal::{self, Change, Task};
 use unspool_store::live::Live;
 use unspool_store::open;
 use unspool_store::read::{self, Loaded};
@@ -206,7 +206,7 @@ fn redact(
         }
         None => None,
     };
-    let mut work = journal(world).begin(task(world, args, job))?;
+    let mut work = world.journal().begin(task(world, args, job))?;
     for note in work.notes() {
         world.ui.note(note);
     }
@@ -285,10 +285,6 @@ fn redact(
 
 fn amounts(before: u64, after: u64) -> Amounts {
     Amounts { before, after }
-}
-
-fn journal(world: &World) -> Journal {
-    Journal::open(&world.own.data.join("undo"))
 }
 
 fn task(world: &World, args: &RedactArgs, job: &Job) -> Task {
@@ -394,7 +390,7 @@ fn tell(world: &World, jobs: &[Job], results: &[EditResult]) -> Result<(), Failu
     }
     out.flush()?;
     if results.iter().any(|result| result.undo.is_some()) {
-        let folder = world.own.data.join("undo");
+        let folder = world.data("undo");
         world.ui.note(&format!(
             "the files as they were, secrets included, are kept in {} for `unspool undo`",
             folder.display()

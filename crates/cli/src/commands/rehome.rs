@@ -8,7 +8,7 @@ use clap::Args;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::edit::{LineCounts, MoveRow};
-use unspool_store::journal::{Journal, Task};
+use unspool_store::journal::Task;
 use unspool_store::live::Live;
 use unspool_store::rehome::{self, Moved, Mover};
 use unspool_store::{Found, project};
@@ -133,7 +133,7 @@ fn carry_out(
     found: &Found,
     movers: &[Mover],
 ) -> Result<(Vec<Moved>, u64), Failure> {
-    let journal = Journal::open(&world.own.data.join("undo"));
+    let journal = world.journal();
     // Not their folders, which may be gone then.
     let mut roots: Vec<PathBuf> = movers
         .iter()

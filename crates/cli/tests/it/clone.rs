@@ -269,3 +269,19 @@ fn what_a_person_reads_says_what_is_lost_and_how_to_go_on() {
         assert!(text.contains(word), "{word}: {text}");
     }
 }
+
+#[test]
+fn the_lineage_file_of_an_older_cloner_is_kept_up_if_it_is_there() {
+    let home = home_with_session();
+    let log = home.claude_dir().join("clone-lineage.log");
+    cloned(&home, &[]);
+    assert!(!log.exists());
+    home.write(".claude/clone-lineage.log", "");
+    let result = cloned(&home, &["--preset", "extreme"]);
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(text.contains(result["session"].as_str().unwrap()) && text.contains(ID));
+    assert!(
+        text.contains("toolRemoval=100% thinkingRemoval=100%"),
+        "{text}"
+    );
+}
