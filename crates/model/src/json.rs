@@ -243,7 +243,7 @@ impl<'a> Cursor<'a> {
 
     /// Passes over an array or object without recursion: the open brackets are a list.
     fn skip_nested(&mut self) -> Scan<()> {
-        let mut open: Vec<u8> = Vec::with_capacity(8);
+        let mut open = Open::default();
         loop {
             // Here a value is due (or the end of an empty container).
             match self.peek() {
@@ -252,7 +252,7 @@ impl<'a> Cursor<'a> {
                     if self.peek() == Some(b'}') {
                         self.at += 1;
                     } else {
-                        open.push(b'}');
+                        open.push(true);
                         self.key()?;
                         continue;
                     }
@@ -262,7 +262,7 @@ impl<'a> Cursor<'a> {
                     if self.peek() == Some(b']') {
                         self.at += 1;
                     } else {
-                        open.push(b']');
+                        open.push(false);
                         continue;
                     }
                 }
@@ -271,13 +271,14 @@ impl<'a> Cursor<'a> {
             }
             // Here a value has ended.
             loop {
-                let Some(&close) = open.last() else {
+                let Some(is_object) = open.last() else {
                     return Ok(());
                 };
+                let close = if is_object { b'}' } else { b']' };
                 match self.peek() {
                     Some(b',') => {
                         self.at += 1;
-                        if close == b'}' {
+                        if is_object {
                             self.key()?;
                         }
                         break;
@@ -395,6 +396,41 @@ impl<'a> Cursor<'a> {
                 at,
                 why: "no escape looks like this",
             }),
+        }
+    }
+}
+
+/// Open brackets: whether each is that of an object. The innermost ones are bits of a number,
+/// so that passing over ordinary values takes no memory.
+#[derive(Default)]
+struct Open {
+    outer: Vec<u64>,
+    inner: u64,
+    depth: u32,
+}
+
+impl Open {
+    fn push(&mut self, is_object: bool) {
+        if self.depth == u64::BITS {
+            self.outer.push(self.inner);
+            self.depth = 0;
+        }
+        self.inner = self.inner << 1 | u64::from(is_object);
+        self.depth += 1;
+    }
+
+    fn last(&self) -> Option<bool> {
+        (self.depth > 0).then_some(self.inner & 1 == 1)
+    }
+
+    fn pop(&mut self) {
+        self.inner >>= 1;
+        self.depth -= 1;
+        if self.depth == 0
+            && let Some(outer) = self.outer.pop()
+        {
+            self.inner = outer;
+            self.depth = u64::BITS;
         }
     }
 }
@@ -606,6 +642,11 @@ pub fn value(raw: &[u8]) -> serde_json::Value {
 
 /// A whole, non-negative number that fits into 64 bits.
 pub fn count(raw: &[u8]) -> Option<u64> {
+    // Nearly all of them are a few digits.
+    if (1..=18).contains(&raw.len()) && raw.iter().all(u8::is_ascii_digit) {
+        let add = |sum: u64, digit: &u8| sum * 10 + u64::from(digit - b'0');
+        return Some(raw.iter().fold(0, add));
+    }
     let text = std::str::from_utf8(raw).ok()?;
     // `1e3` and `7.0` are whole numbers too.
     let float = || {
