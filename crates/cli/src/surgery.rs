@@ -10,19 +10,18 @@ mod mend;
 mod proof;
 mod veil;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use unspool_model::edit::check::Wanted;
 use unspool_model::edit::identity::Identity;
-use unspool_model::edit::{self, Pen, Plan, Settings, Written, lines};
-use unspool_model::graph;
+use unspool_model::edit::{self, Pen, Plan, Settings, Written};
 use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
 use unspool_store::carry::{self, Home};
 use unspool_store::find::SessionFile;
 use unspool_store::journal::{self, Task, Work};
 use unspool_store::lineage;
-use unspool_store::resolve::Target;
 use unspool_store::rewrite::rewrite;
 use unspool_store::{project, read};
 
@@ -63,11 +62,7 @@ pub fn copy(
     order: &Order,
     wishes: &Wishes,
 ) -> Result<EditResult, Failure> {
-    let Target::Session(file) = &chosen.target else {
-        return Err(
-            Failure::failed("a sub-agent is not edited on its own").hint("name its session")
-        );
-    };
+    let file = chosen.session()?;
     let main = &chosen.family.main;
     if !main.session.is_conversation() {
         let what = format!("`{}` holds no conversation", file.path.display());
@@ -85,7 +80,7 @@ pub fn copy(
     );
     let summary = wishes.summarise(world, &main.session, &main.source, &mut plan)?;
     let title = title(&main.session, order, CLONE);
-    entitle(&mut plan, &main.session, &identity, &title);
+    plan.entitle(&main.session, &identity, &title);
     let mut wanted = Wanted::of(&main.session, &plan, Some(&identity));
     if let Some(summary) = summary {
         let first = identity.line(&summary.first);
@@ -107,10 +102,14 @@ pub fn copy(
         return Ok(result);
     }
     let mut work = begin(world, file, order, &home)?;
-    for note in work.notes() {
-        world.ui.note(note);
-    }
-    result.side_files = carry_along(&mut work, chosen, file, &identity, &home, &mut veil)?;
+    result.side_files = carry_along(
+        &mut work,
+        chosen,
+        &identity,
+        &home,
+        &mut veil,
+        &mut HashSet::new(),
+    )?;
     index::enter(world, &mut work, file, &home, &result)?;
     let mut written = Written::default();
     let staged = work.create(&home.transcript(), |out| {
@@ -222,19 +221,6 @@ fn title(session: &Session, order: &Order, mark: &str) -> String {
     format!("{mark}{short}{ends}")
 }
 
-/// A title for old clients in front, and one for new clients at the end, where it counts.
-fn entitle(plan: &mut Plan, session: &Session, identity: &Identity, title: &str) {
-    let links = graph::links(session);
-    let leaf = graph::live_leaf(session, &links);
-    let leaf = leaf.and_then(|leaf| links.ancestors(leaf).find(|&at| !plan.is_dropped(at)));
-    let leaf = leaf.and_then(|at| session.records[at as usize].uuid.as_ref());
-    if let Some(leaf) = leaf {
-        plan.insert(0, lines::summary(title, &identity.line(leaf).to_string()));
-    }
-    let end = session.records.len() as u32;
-    plan.insert(end, lines::custom_title(&identity.session, title));
-}
-
 /// What is known before anything is written.
 fn outline(
     session: &Session,
@@ -297,43 +283,48 @@ fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Resul
         roots,
         ..Task::default()
     };
-    Ok(world.journal().begin(task)?)
+    world.begin(task)
 }
 
-/// Sub-agents, whose lines name their session, and all other files. Says how many.
+/// Sub-agents, whose lines name their session, and all other files; what another session
+/// brought under the same name stays. Says how many.
 fn carry_along(
     work: &mut Work,
     chosen: &Chosen,
-    file: &SessionFile,
     identity: &Identity,
     home: &Home,
     veil: &mut Veil<'_>,
+    taken: &mut HashSet<PathBuf>,
 ) -> Result<u64, Failure> {
-    let mut many = 0;
+    let old = Home::of(chosen.session()?);
+    let before = taken.len();
     for agent in &chosen.family.agents {
-        let session = &agent.loaded.session;
-        let plan = Plan::new(session);
-        work.create(&home.agent(&agent.id), |out| {
-            let pen = Pen::new(session, &plan, Some(identity));
-            rewrite(&agent.loaded, pen, &mut |line| veil.line(line), out).map(drop)
-        })?;
-        many += 1;
+        let to = home.agent(&agent.id);
+        if taken.insert(to.clone()) {
+            let session = &agent.loaded.session;
+            let plan = Plan::new(session);
+            work.create(&to, |out| {
+                let pen = Pen::new(session, &plan, Some(identity));
+                rewrite(&agent.loaded, pen, &mut |line| veil.line(line), out).map(drop)
+            })?;
+        }
         // Old clients keep no folder for a session, and nothing about its agents.
         let notes = agent.file.with_extension("meta.json");
-        let beside = Home::of(file).beside();
-        if notes.is_file() && !notes.starts_with(beside) {
-            work.copy(&notes, &home.agent(&agent.id).with_extension("meta.json"))?;
-            many += 1;
+        let to = to.with_extension("meta.json");
+        if notes.is_file() && !notes.starts_with(old.beside()) && taken.insert(to.clone()) {
+            work.copy(&notes, &to)?;
         }
     }
-    for one in carry::carried(&Home::of(file), home) {
+    for one in carry::carried(&old, home) {
+        if !taken.insert(one.to.clone()) {
+            continue;
+        }
         match veil.file(&one.from)? {
             Some(bytes) => drop(work.create(&one.to, |out| out.write_all(&bytes))?),
             None => drop(work.copy(&one.from, &one.to)?),
         }
-        many += 1;
     }
-    Ok(many)
+    Ok((taken.len() - before) as u64)
 }
 
 fn note(work: &mut Work, result: &EditResult, home: &Home) {

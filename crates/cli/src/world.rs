@@ -11,8 +11,8 @@ use unspool_model::time::Time;
 use unspool_model::view::profile::Profile;
 use unspool_store::dirs;
 use unspool_store::family::{self, Family};
-use unspool_store::find::{self, Found};
-use unspool_store::journal::Journal;
+use unspool_store::find::{self, Found, SessionFile};
+use unspool_store::journal::{Journal, Task, Work};
 use unspool_store::read::Reader;
 use unspool_store::resolve::{self, Target};
 
@@ -56,6 +56,17 @@ impl Chosen {
         match &self.target {
             Target::Session(file) => &file.id,
             Target::Agent(file) => &file.id,
+        }
+    }
+
+    /// The file of the session, to be edited.
+    pub fn session(&self) -> Result<&SessionFile, Failure> {
+        match &self.target {
+            Target::Session(file) => Ok(file),
+            Target::Agent(_) => {
+                Err(Failure::failed("a sub-agent is not edited on its own")
+                    .hint("name its session"))
+            }
         }
     }
 
@@ -235,6 +246,13 @@ impl World {
     /// Where edits are noted.
     pub fn journal(&self) -> Journal {
         Journal::open(&self.data("undo"))
+    }
+
+    /// Begins an edit, and tells what was found of one that a crash left.
+    pub fn begin(&self, task: Task) -> Result<Work, Failure> {
+        let work = self.journal().begin(task)?;
+        work.notes().iter().for_each(|note| self.ui.note(note));
+        Ok(work)
     }
 
     /// Where we keep what must not be lost. What is done to the recordings goes with them.

@@ -94,6 +94,40 @@ pub enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// Whether everything before such a line was summarised.
+    pub fn is_boundary(&self) -> bool {
+        matches!(self, Kind::CompactBoundary(boundary) if !boundary.micro)
+    }
+
+    /// Whether every client has lines of this kind in its chain. Whether progress is a link
+    /// differs between them.
+    pub fn is_link(&self) -> bool {
+        match self {
+            Kind::User
+            | Kind::Assistant
+            | Kind::CompactBoundary(_)
+            | Kind::TurnDuration(_)
+            | Kind::StopHookSummary
+            | Kind::LocalCommand
+            | Kind::ApiError
+            | Kind::System
+            | Kind::Attachment
+            | Kind::QueuedCommand { .. } => true,
+            Kind::Progress
+            | Kind::Queue { .. }
+            | Kind::Summary { .. }
+            | Kind::Title { .. }
+            | Kind::LastPrompt { .. }
+            | Kind::PermissionMode(_)
+            | Kind::PrLink { .. }
+            | Kind::FileHistory
+            | Kind::Bookkeeping
+            | Kind::Unknown => false,
+        }
+    }
+}
+
 /// Who gave a title.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TitleSource {

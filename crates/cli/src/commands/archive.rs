@@ -198,7 +198,7 @@ fn free_name(dir: &Path, session: &str, now: Time) -> String {
 
 fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, Failure> {
     let short: String = file.id.chars().take(8).collect();
-    let mut work = world.journal().begin(Task {
+    let mut work = world.begin(Task {
         at: world.now().0,
         operation: "archive".to_owned(),
         words: format!("archive {short} and remove it"),
@@ -208,9 +208,6 @@ fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, F
         roots: journal::roots(file),
         ..Task::default()
     })?;
-    for note in work.notes() {
-        world.ui.note(note);
-    }
     for path in files {
         work.remove(path)?;
     }
@@ -257,7 +254,7 @@ fn restore(world: &World, dir: &Path, id: &str) -> Result<(), Failure> {
     };
     let short: String = newest.session.chars().take(8).collect();
     let transcript = newest.files.last().map(|file| config.join(&file.path));
-    let mut work = world.journal().begin(Task {
+    let mut work = world.begin(Task {
         at: world.now().0,
         operation: "archive".to_owned(),
         words: format!("restore {short} from its archive"),
@@ -267,9 +264,6 @@ fn restore(world: &World, dir: &Path, id: &str) -> Result<(), Failure> {
         roots: vec![config.clone(), config.join("projects")],
         ..Task::default()
     })?;
-    for note in work.notes() {
-        world.ui.note(note);
-    }
     archive::restore(dir, newest, &config, &mut work)?;
     let number = work.commit()?;
     let mut row = row(dir, newest, Some(number));

@@ -206,10 +206,7 @@ fn redact(
         }
         None => None,
     };
-    let mut work = world.journal().begin(task(world, args, job))?;
-    for note in work.notes() {
-        world.ui.note(note);
-    }
+    let mut work = world.begin(task(world, args, job))?;
     let mut thinking = 0;
     for source in sources {
         let stamp = open::Stamp::of(&open::look(&source.path)?);

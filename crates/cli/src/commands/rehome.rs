@@ -133,7 +133,6 @@ fn carry_out(
     found: &Found,
     movers: &[Mover],
 ) -> Result<(Vec<Moved>, u64), Failure> {
-    let journal = world.journal();
     // Not their folders, which may be gone then.
     let mut roots: Vec<PathBuf> = movers
         .iter()
@@ -147,7 +146,7 @@ fn carry_out(
     roots.sort();
     roots.dedup();
     let (old, new) = (args.old.display(), args.new.display());
-    let mut work = journal.begin(Task {
+    let mut work = world.begin(Task {
         at: world.now().0,
         operation: "move".to_owned(),
         words: format!("move {old} {new}"),
@@ -155,9 +154,6 @@ fn carry_out(
         roots,
         ..Task::default()
     })?;
-    for note in work.notes() {
-        world.ui.note(note);
-    }
     let (moved, notes) = rehome::stage(&mut work, found, movers)?;
     let number = work.commit()?;
     for note in notes {

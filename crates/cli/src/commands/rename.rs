@@ -88,7 +88,7 @@ fn write(
     back: Option<String>,
 ) -> Result<u64, Failure> {
     let short: String = file.id.chars().take(8).collect();
-    let mut work = world.journal().begin(Task {
+    let mut work = world.begin(Task {
         at: world.now().0,
         operation: "rename".to_owned(),
         words: format!("rename {short} to “{title}”"),
@@ -98,9 +98,6 @@ fn write(
         roots: journal::roots(file),
         ..Task::default()
     })?;
-    for note in work.notes() {
-        world.ui.note(note);
-    }
     // Newer clients keep the title here as well; where there is none, the line is enough.
     if let Some(note) = side::side(file).custom_title {
         let (_, metadata) = open::open(&note)?;

@@ -1,20 +1,16 @@
 //! Several sessions become one.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use unspool_model::edit::merge::{self, Part};
 use unspool_model::edit::{self, Pen, Written};
 use unspool_model::session::Role;
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult};
-use unspool_store::carry::{self, Home};
-use unspool_store::find::SessionFile;
-use unspool_store::journal::Work;
 use unspool_store::read;
-use unspool_store::resolve::Target;
 use unspool_store::rewrite::rewrite;
 
-use super::{Order, begin, fill, index, note, proof};
+use super::veil::Veil;
+use super::{Order, begin, carry_along, fill, index, note, proof};
 use crate::failure::Failure;
 use crate::world::{Chosen, World};
 
@@ -25,7 +21,10 @@ pub fn merge(
     order: &Order,
     by_time: bool,
 ) -> Result<EditResult, Failure> {
-    let files = all.iter().map(file_of).collect::<Result<Vec<_>, _>>()?;
+    let files = all
+        .iter()
+        .map(Chosen::session)
+        .collect::<Result<Vec<_>, _>>()?;
     let ids: Vec<&str> = files.iter().map(|file| file.id.as_str()).collect();
     let parts: Vec<Part<'_>> = all
         .iter()
@@ -69,13 +68,7 @@ pub fn merge(
         for one in &merged.parts {
             let main = &all[sequence[one.number]].family.main;
             let pen = Pen::new(&main.session, &one.plan, Some(&one.identity));
-            let written = rewrite(main, pen, &mut |_| None, out)?;
-            sum.kept += written.kept;
-            sum.changed += written.changed;
-            sum.dropped += written.dropped;
-            sum.added += written.added;
-            sum.before += written.before;
-            sum.after += written.after;
+            sum += rewrite(main, pen, &mut |_| None, out)?;
         }
         Ok(sum)
     };
@@ -92,9 +85,9 @@ pub fn merge(
     let mut taken = HashSet::new();
     for one in &merged.parts {
         let chosen = &all[sequence[one.number]];
-        let file = files[sequence[one.number]];
-        let identity = &one.identity;
-        result.side_files += carry_once(&mut work, chosen, file, identity, &home, &mut taken)?;
+        let veil = &mut Veil::new(None);
+        result.side_files +=
+            carry_along(&mut work, chosen, &one.identity, &home, veil, &mut taken)?;
     }
     index::enter(world, &mut work, first, &home, &result)?;
     let mut written = Written::default();
@@ -108,46 +101,6 @@ pub fn merge(
     note(&mut work, &result, &home);
     result.undo = Some(work.commit()?);
     Ok(result)
-}
-
-fn file_of(chosen: &Chosen) -> Result<&SessionFile, Failure> {
-    match &chosen.target {
-        Target::Session(file) => Ok(file),
-        Target::Agent(_) => {
-            Err(Failure::failed("a sub-agent is not merged").hint("name its session"))
-        }
-    }
-}
-
-/// Files beside a session; what another one brought under the same name stays.
-fn carry_once(
-    work: &mut Work,
-    chosen: &Chosen,
-    file: &SessionFile,
-    identity: &edit::identity::Identity,
-    home: &Home,
-    taken: &mut HashSet<PathBuf>,
-) -> Result<u64, Failure> {
-    let mut many = 0;
-    for agent in &chosen.family.agents {
-        let to = home.agent(&agent.id);
-        if taken.insert(to.clone()) {
-            let session = &agent.loaded.session;
-            let plan = edit::Plan::new(session);
-            work.create(&to, |out| {
-                let pen = Pen::new(session, &plan, Some(identity));
-                rewrite(&agent.loaded, pen, &mut |_| None, out).map(drop)
-            })?;
-            many += 1;
-        }
-    }
-    for one in carry::carried(&Home::of(file), home) {
-        if taken.insert(one.to.clone()) {
-            work.copy(&one.from, &one.to)?;
-            many += 1;
-        }
-    }
-    Ok(many)
 }
 
 fn prove(

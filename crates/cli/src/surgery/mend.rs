@@ -1,17 +1,17 @@
 //! A damaged session made whole.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use unspool_model::edit::check::{CONVERSATION, FAULTS};
 use unspool_model::edit::repair::{Reading, Repair};
-use unspool_model::edit::{self, Pen, Plan, lines};
+use unspool_model::edit::{self, Pen, Plan};
 use unspool_model::session::Role;
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LostRow, MendedRow};
 use unspool_store::carry::Home;
 use unspool_store::find::SessionFile;
 use unspool_store::live::Live;
 use unspool_store::read::{self, Loaded};
-use unspool_store::resolve::Target;
 use unspool_store::rewrite;
 use unspool_store::write::Times;
 
@@ -27,11 +27,7 @@ pub fn repair(
     order: &Order,
     in_place: bool,
 ) -> Result<Option<EditResult>, Failure> {
-    let Target::Session(file) = &chosen.target else {
-        return Err(
-            Failure::failed("a sub-agent is not mended on its own").hint("name its session")
-        );
-    };
+    let file = chosen.session()?;
     let main = &chosen.family.main;
     let repair = read_again(main, file)?;
     if repair.is_empty() {
@@ -71,10 +67,17 @@ pub fn repair(
     result.title = Some(title.clone());
     let mut plan = Plan::new(&repair.session);
     let end = repair.session.records.len() as u32;
-    plan.insert(end, lines::custom_title(&identity.session, &title));
+    plan.insert(end, unspool_model::title::line(&identity.session, &title));
     let mut work = begin(world, file, order, &home)?;
     let veil = &mut Veil::new(None);
-    result.side_files = carry_along(&mut work, chosen, file, &identity, &home, veil)?;
+    result.side_files = carry_along(
+        &mut work,
+        chosen,
+        &identity,
+        &home,
+        veil,
+        &mut HashSet::new(),
+    )?;
     index::enter(world, &mut work, file, &home, &result)?;
     let staged = work.create(&home.transcript(), |out| {
         let pen = Pen::new(&repair.session, &plan, Some(&identity));

@@ -352,7 +352,7 @@ impl<'a> Shape<'a> {
             if record.kind == Kind::Assistant || self.turn_of[at as usize] != turn {
                 return None;
             }
-            if is_boundary(&record.kind) {
+            if record.kind.is_boundary() {
                 return Some(at);
             }
         }
@@ -439,7 +439,7 @@ impl<'a> Shape<'a> {
         self.answers(&mut way);
         for &at in &self.links.order {
             let record = &self.session.records[at as usize];
-            let beside = !record.is_conversation() && !is_boundary(&record.kind);
+            let beside = !record.is_conversation() && !record.kind.is_boundary();
             let hangs = match self.links.parent[at as usize] {
                 Some(parent) => way[parent as usize] && !last[parent as usize],
                 None => at < end,
@@ -471,7 +471,7 @@ impl<'a> Shape<'a> {
                 false
             } else if in_chain {
                 let sums_up =
-                    way[at] && (is_boundary(&record.kind) || record.input == Input::Summary);
+                    way[at] && (record.kind.is_boundary() || record.input == Input::Summary);
                 alone && !way[at] || turn_goes(at) && !sums_up
             } else {
                 let of_turn = matches!(record.kind, Kind::Queue { .. })
@@ -554,10 +554,6 @@ impl<'a> Shape<'a> {
             (_, false) => plan.lose_tokens(Loss::Turns, turns.len() as u64, sum),
         }
     }
-}
-
-fn is_boundary(kind: &Kind) -> bool {
-    matches!(kind, Kind::CompactBoundary(boundary) if !boundary.micro)
 }
 
 /// A range as it is typed.

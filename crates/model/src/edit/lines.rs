@@ -88,12 +88,6 @@ fn id(id: Option<&Id>) -> String {
     id.map_or_else(|| "null".to_owned(), |id| json::quoted(&id.to_string()))
 }
 
-/// A title that the client's own picker shows.
-pub fn custom_title(session_id: &str, title: &str) -> String {
-    let (title, session) = (json::quoted(title), json::quoted(session_id));
-    format!("{{\"type\":\"custom-title\",\"customTitle\":{title},\"sessionId\":{session}}}")
-}
-
 /// Which line the conversation goes on from: if `explicit`, even if the last line of the file
 /// follows it.
 pub fn last_prompt(session_id: &str, leaf: &Id, explicit: bool) -> String {
@@ -160,6 +154,7 @@ pub fn summary(title: &str, leaf: &str) -> String {
 mod tests {
     use super::*;
     use crate::entry::{self, Kind};
+    use crate::title;
 
     const OLD: &str = r#"{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/a b","sessionId":"s","version":"2.1.45","gitBranch":"main","type":"user","message":{},"uuid":"u","timestamp":"t"}"#;
     const NEW: &str = r#"{"parentUuid":null,"isSidechain":true,"agentId":"a1","type":"user","message":{},"uuid":"u","timestamp":"t","userType":"external","entrypoint":"cli","cwd":"/a b","sessionId":"s","version":"2.1.325","gitBranch":"main","slug":"x-y"}"#;
@@ -241,7 +236,7 @@ mod tests {
         let entry = entry::decode(line.as_bytes()).entries.remove(0);
         assert_eq!(entry.kind, Kind::User);
         assert!(!entry.input.opens_turn() && !entry.sidechain);
-        let title = entry::decode(custom_title("s", "a \"b\"").as_bytes());
+        let title = entry::decode(title::line("s", "a \"b\"").as_bytes());
         assert!(matches!(&title.entries[0].kind, Kind::Title { text, .. } if text == "a \"b\""));
         let leaf = entry::decode(last_prompt("s", &id, false).as_bytes());
         assert!(

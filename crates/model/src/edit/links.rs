@@ -159,7 +159,17 @@ impl<'a> Up<'a> {
         }
         let lines = self.session.messages[message as usize].records.iter();
         let mut left = lines.rev().copied().filter(|&line| !plan.is_dropped(line));
-        left.find(|&line| !self.links.ancestors(line).any(|above| above == at))
+        // Far enough up: what is before both stands above neither.
+        let start = self.session.messages[message as usize].records.first();
+        let start = start.map_or(at, |&first| first.min(at));
+        let follows = |line: Index| {
+            let mut up = self
+                .links
+                .ancestors(line)
+                .take_while(|&above| above >= start);
+            up.any(|above| above == at)
+        };
+        left.find(|&line| !follows(line))
     }
 
     fn nearest(&mut self, plan: &Plan, at: Index) -> Option<Index> {
@@ -254,7 +264,7 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
     let start = live
         .first()
         .copied()
-        .filter(|&first| is_boundary(session, first));
+        .filter(|&first| session.records[first as usize].kind.is_boundary());
     let live: Vec<Index> = live
         .into_iter()
         .filter(|&at| !plan.is_dropped(at) && session.records[at as usize].in_chain())
@@ -393,11 +403,6 @@ fn preserved(plan: &Plan, session: &Session) -> HashSet<Index> {
     all
 }
 
-/// Whether everything before this line was summarised.
-fn is_boundary(session: &Session, at: Index) -> bool {
-    matches!(&session.records[at as usize].kind, Kind::CompactBoundary(boundary) if !boundary.micro)
-}
-
 /// The last line must be the newest: of two with one time, clients before 2.1.200 take the
 /// earlier one and lose the other.
 fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, made_end: bool) {
@@ -434,7 +439,7 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
 
 /// The line the conversation goes on from, of those that stay: where parallel calls were
 /// given one order, the last of them.
-fn leaf(plan: &Plan, session: &Session, links: &Links) -> Option<Index> {
+pub(super) fn leaf(plan: &Plan, session: &Session, links: &Links) -> Option<Index> {
     let live = plan.end.or_else(|| graph::live_leaf(session, links))?;
     let wanted = parents(plan, session, links);
     let families = Families::new(session);

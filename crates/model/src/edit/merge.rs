@@ -24,7 +24,7 @@ use super::identity::{Identity, made};
 use super::lines::{self, Envelope, Stamp};
 use super::links;
 use super::plan::{Plan, Settings};
-use super::repair::{NO_RESULT, clients, is_link};
+use super::repair::{NO_RESULT, clients};
 use super::{Loss, Refused};
 use crate::block::BlockKind;
 use crate::entry::Kind;
@@ -34,6 +34,7 @@ use crate::id::Id;
 use crate::log::Source;
 use crate::session::{Index, Role, Session};
 use crate::time::Time;
+use crate::title;
 use crate::view::check::faults;
 use crate::view::messages;
 use crate::view::profile::Profile;
@@ -273,7 +274,7 @@ impl Join {
         let (mut branches, mut doubled, mut cut) = (0, 0, 0);
         for (at, record) in session.records.iter().enumerate() {
             let at = at as Index;
-            let chain = is_link(&record.kind) || record.uuid.is_some();
+            let chain = record.kind.is_link() || record.uuid.is_some();
             let goes = match &record.kind {
                 Kind::LastPrompt { .. } | Kind::Title { .. } | Kind::Progress => true,
                 _ if !chain || record.thread != 0 && !spoken.contains(&at) => false,
@@ -386,7 +387,7 @@ impl Join {
             if record.is_conversation() {
                 self.spoken.push(identity.line(&id));
             }
-            if named.contains(&at) || !is_link(&record.kind) {
+            if named.contains(&at) || !record.kind.is_link() {
                 continue;
             }
             let planned = plan
@@ -423,7 +424,7 @@ impl Join {
         if first {
             let own = session.records.iter().enumerate();
             let own = own.filter(|(at, record)| {
-                is_link(&record.kind) && !record.sidechain && !plan.is_dropped(*at as Index)
+                record.kind.is_link() && !record.sidechain && !plan.is_dropped(*at as Index)
             });
             self.newest = own.filter_map(|(_, record)| record.at).max();
         }
@@ -497,14 +498,14 @@ impl Join {
         let end = part.session.records.len() as Index;
         let own = part.session.records.iter().enumerate().rev();
         let mut own = own.filter(|(at, record)| {
-            is_link(&record.kind) && !record.sidechain && !plan.is_dropped(*at as Index)
+            record.kind.is_link() && !record.sidechain && !plan.is_dropped(*at as Index)
         });
         let last = own.next().and_then(|(_, record)| record.uuid.as_ref());
         let last = last.map(|id| identity.line(id));
         if let Some(leaf) = self.leaf.clone().filter(|leaf| Some(leaf) != last.as_ref()) {
             plan.insert(end, lines::last_prompt(session, &leaf, false));
         }
-        plan.insert(end, lines::custom_title(session, title));
+        plan.insert(end, title::line(session, title));
     }
 }
 

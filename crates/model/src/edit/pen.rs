@@ -4,7 +4,7 @@
 //! than its longest line.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 
 use super::compress;
 use super::identity::Identity;
@@ -32,6 +32,17 @@ pub struct Written {
     pub before: u64,
     /// Bytes that were written.
     pub after: u64,
+}
+
+impl AddAssign for Written {
+    fn add_assign(&mut self, other: Written) {
+        self.kept += other.kept;
+        self.changed += other.changed;
+        self.dropped += other.dropped;
+        self.added += other.added;
+        self.before += other.before;
+        self.after += other.after;
+    }
 }
 
 /// Writes lines as a plan wants them.

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use foldhash::{HashMap, HashMapExt};
 
 use super::cutter::Cutter;
+use super::identity::Identity;
 use super::lost::{Losses, tokens};
 use super::{Loss, Lost};
+use super::{lines, links};
 use crate::id::Id;
 use crate::session::{Index, Session};
 use crate::time::Time;
+use crate::title;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -201,6 +204,19 @@ impl Plan {
     /// Puts a line in front of a record; behind all of them if there is no such record.
     pub fn insert(&mut self, before: Index, line: String) {
         self.inserted.entry(before).or_default().push(line);
+    }
+
+    /// Puts in a title for old clients in front, and one for new clients at the end, where it
+    /// counts. The plan must be settled.
+    pub fn entitle(&mut self, session: &Session, identity: &Identity, title: &str) {
+        let links = crate::graph::links(session);
+        let leaf = links::leaf(self, session, &links);
+        let leaf = leaf.and_then(|at| session.records[at as usize].uuid.as_ref());
+        if let Some(leaf) = leaf {
+            self.insert(0, lines::summary(title, &identity.line(leaf).to_string()));
+        }
+        let end = session.records.len() as Index;
+        self.insert(end, title::line(&identity.session, title));
     }
 
     /// Notes what the model will no longer see. What it would not have seen is no loss.

@@ -33,7 +33,6 @@ use crate::view::messages::{self, Outcome};
 use crate::view::profile::Profile;
 pub use chain::NO_RESULT;
 pub(super) use chain::preserved;
-pub(super) use line::is_link;
 pub use mend::plan;
 
 use line::{FaultKindOrPair, Part, Shape};
@@ -227,7 +226,7 @@ impl Reading {
         entry: &Entry,
         kept: bool,
     ) {
-        let nameless = entry.uuid.is_none() && line::is_link(&entry.kind);
+        let nameless = entry.uuid.is_none() && entry.kind.is_link();
         if nameless && !matches!(entry.kind, Kind::User | Kind::Assistant) {
             let what = "a note without an id was removed: clients take it for the end";
             self.note(line, "no_uuid", what);

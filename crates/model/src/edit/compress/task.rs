@@ -5,6 +5,7 @@ use foldhash::{HashSet, HashSetExt};
 use super::{Band, MARK, tokens};
 use crate::block::BlockKind;
 use crate::edit::Plan;
+use crate::edit::ages::Ages;
 use crate::entry::Kind;
 use crate::input::Input;
 use crate::json;
@@ -44,30 +45,17 @@ pub fn tasks(
     bands: &[Band],
     include_user: bool,
 ) -> Vec<Task> {
-    let positions = positions(session, plan);
-    let turns = positions.iter().flatten().count();
-    let turn_of = session.turns_by_record();
+    let ages = Ages::new(session, plan);
     let mut seen = HashSet::new();
     let live = messages::live_lines(session, Profile::Strict).into_iter();
     live.filter(|&at| !plan.is_dropped(at) && seen.insert(at))
         .filter_map(|at| {
-            let position = positions[turn_of[at as usize]? as usize]?;
+            let age = ages.of(at).filter(|_| ages.counts(at))?;
+            let (position, turns) = (age.checked_sub(1)? as usize, ages.count as usize);
             let band = bands.iter().find(|band| band.contains(position, turns))?;
             task(session, source, plan, at, band.target, include_user)
         })
         .collect()
-}
-
-/// The place of each turn among those that stay, from 0.
-fn positions(session: &Session, plan: &Plan) -> Vec<Option<usize>> {
-    let mut next = 0;
-    let place = |turn: &crate::session::Turn| {
-        let record = turn.record;
-        let stays = turn.thread == 0 && plan.is_live(record) && !plan.is_dropped(record);
-        next += usize::from(stays);
-        stays.then(|| next - 1)
-    };
-    session.turns.iter().map(place).collect()
 }
 
 fn task(

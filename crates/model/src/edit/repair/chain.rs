@@ -3,7 +3,6 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-use super::line::is_link;
 use super::mend::Mender;
 use crate::block::BlockKind;
 use crate::edit::identity::made;
@@ -43,7 +42,7 @@ impl Chain {
             let Some(id) = record.uuid.clone().filter(|_| stays && !record.duplicate) else {
                 continue;
             };
-            if is_link(&record.kind) {
+            if record.kind.is_link() {
                 links.push(Link {
                     id,
                     record: Some(at),
@@ -204,11 +203,11 @@ impl Chain {
         let Some(said) = self.said(mender) else {
             return;
         };
-        let solid = self.tail(mender, said, is_link);
+        let solid = self.tail(mender, said, Kind::is_link);
         let own: Vec<Index> = self.candidates(mender);
         let ends_well = |progress: bool, attachments: bool| {
             // What does not know a kind of line does not see beyond it; 2.1.100 does.
-            let knows = |kind: &Kind| progress && *kind == Kind::Progress || is_link(kind);
+            let knows = |kind: &Kind| progress && *kind == Kind::Progress || kind.is_link();
             let good = match (progress, attachments) {
                 (_, true) => self.tail(mender, said, |_| true),
                 _ => self.tail(mender, said, knows),
@@ -252,7 +251,7 @@ impl Chain {
         let agent = mender.session.role() == Role::Agent;
         let own = |at: &Index| {
             let record = mender.record(*at);
-            let linked = is_link(&record.kind) || record.kind == Kind::Progress;
+            let linked = record.kind.is_link() || record.kind == Kind::Progress;
             let freed = mender.plan.changes.get(at).is_some_and(|change| change.own);
             linked && (agent || !record.sidechain || freed) && !mender.plan.is_dropped(*at)
         };
@@ -320,7 +319,7 @@ impl Chain {
                 _ => Some(last),
             }
         };
-        let linked = named.filter(|&at| is_link(&mender.record(at).kind));
+        let linked = named.filter(|&at| mender.record(at).kind.is_link());
         let threaded = named.filter(|&at| mender.record(at).thread == 0);
         let fine = |at: Option<Index>| at.is_none_or(|at| good.contains(&at));
         if fine(goes_on(clients, linked, true)) && fine(goes_on(ours, threaded, false)) {
@@ -359,7 +358,7 @@ impl Chain {
     /// Clients find no line of a kind that they do not know behind a compaction.
     fn leads(&self, mender: &Mender<'_>, from: Index, to: Index, client: bool) -> bool {
         let find = |id: &Id| mender.session.find(id);
-        let known = |at: &Index| !client || is_link(&mender.record(*at).kind);
+        let known = |at: &Index| !client || mender.record(*at).kind.is_link();
         let mut next = Some(from);
         for _ in 0..=mender.session.records.len() {
             match next {
@@ -390,10 +389,9 @@ impl Chain {
 /// A compaction that no summary follows has nothing to say instead of what it cuts off.
 fn drop_boundaries(mender: &mut Mender<'_>) {
     let live = mender.live.clone();
-    let is_boundary = |mender: &Mender<'_>, at: Index| matches!(&mender.record(at).kind, Kind::CompactBoundary(boundary) if !boundary.micro);
     let kept = preserved(mender.session, &mender.links, &live);
     for &at in live.iter().skip(1).filter(|at| !kept.contains(at)) {
-        if is_boundary(mender, at) && !mender.plan.is_dropped(at) {
+        if mender.record(at).kind.is_boundary() && !mender.plan.is_dropped(at) {
             mender.plan.drop(at);
             let id = mender.record(at).uuid.clone();
             let above = live.iter().take_while(|&&other| other != at).copied();

@@ -87,25 +87,8 @@ fn is_line(object: &[u8]) -> bool {
         return false;
     };
     let linked = entry.uuid.is_some() && entry.parent != Parent::Absent;
-    let chain = is_link(&entry.kind) || matches!(entry.kind, Kind::Progress | Kind::Unknown);
+    let chain = entry.kind.is_link() || matches!(entry.kind, Kind::Progress | Kind::Unknown);
     linked || (!chain && !entry.untyped)
-}
-
-/// Kinds of line that every client has in its chain.
-pub(in crate::edit) fn is_link(kind: &Kind) -> bool {
-    matches!(
-        kind,
-        Kind::User
-            | Kind::Assistant
-            | Kind::CompactBoundary(_)
-            | Kind::TurnDuration(_)
-            | Kind::StopHookSummary
-            | Kind::LocalCommand
-            | Kind::ApiError
-            | Kind::System
-            | Kind::Attachment
-            | Kind::QueuedCommand { .. }
-    )
 }
 
 /// A text in which clients find nothing to refuse: raw control characters in strings are

@@ -11,9 +11,9 @@ use crate::fault::NULL_LINE;
 use crate::id::Id;
 use crate::session::{Index, Record, Role, Session};
 use crate::time::Time;
+use crate::view::messages::Outcome;
 use crate::view::messages::siblings;
 use crate::view::messages::walk::Walk;
-use crate::view::messages::{Outcome, own};
 use crate::view::profile::{Circle, Leaf, NullLine, Preserved, Rules, Siblings};
 
 pub(super) fn chain(session: &Session, rules: &Rules, leaf: Option<Index>) -> Outcome {
@@ -86,7 +86,10 @@ impl<'a> Lines<'a> {
     }
 
     fn add(&mut self, at: Index, record: &'a Record, bridges: &mut HashMap<&'a Id, &'a Parent>) {
-        let linked = is_link(&record.kind, self.rules);
+        let linked = match record.kind {
+            Kind::Progress => self.rules.progress,
+            _ => record.kind.is_link(),
+        };
         let glued = record.glued && !self.rules.reads_glued;
         if record.refused || record.duplicate || record.untyped || glued {
             return;
@@ -150,7 +153,10 @@ impl<'a> Lines<'a> {
         while let Some(at) = next {
             walk.enter(at);
             chain.push(at);
-            if own::is_boundary(self.session, self.content(at)) {
+            if self.session.records[self.content(at) as usize]
+                .kind
+                .is_boundary()
+            {
                 break;
             }
             if self.rules.circle == Circle::Hangs && walk.closes_circle(at) {
@@ -313,30 +319,4 @@ fn ends_of<'a>(bridges: &HashMap<&'a Id, &'a Parent>) -> HashMap<&'a Id, Option<
         ends.extend(path.into_iter().map(|id| (id, end)));
     }
     ends
-}
-
-/// Whether lines of this kind are links of the client's chain.
-fn is_link(kind: &Kind, rules: &Rules) -> bool {
-    match kind {
-        Kind::User
-        | Kind::Assistant
-        | Kind::CompactBoundary(_)
-        | Kind::TurnDuration(_)
-        | Kind::StopHookSummary
-        | Kind::LocalCommand
-        | Kind::ApiError
-        | Kind::System
-        | Kind::Attachment
-        | Kind::QueuedCommand { .. } => true,
-        Kind::Progress => rules.progress,
-        Kind::Queue { .. }
-        | Kind::Summary { .. }
-        | Kind::Title { .. }
-        | Kind::LastPrompt { .. }
-        | Kind::PermissionMode(_)
-        | Kind::PrLink { .. }
-        | Kind::FileHistory
-        | Kind::Bookkeeping
-        | Kind::Unknown => false,
-    }
 }

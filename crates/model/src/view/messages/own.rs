@@ -25,7 +25,7 @@ pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
         lines.push(at);
         let record = &session.records[at as usize];
         said |= record.is_conversation();
-        let boundary = is_boundary(session, at);
+        let boundary = record.kind.is_boundary();
         if boundary && said {
             break;
         }
@@ -49,11 +49,6 @@ pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
     lines.reverse();
     preserve(session, links, &mut lines);
     Outcome::Lines(with_siblings(session, links, lines))
-}
-
-/// Whether the walk ends here: everything before was summarised.
-pub(super) fn is_boundary(session: &Session, at: Index) -> bool {
-    matches!(&session.records[at as usize].kind, Kind::CompactBoundary(boundary) if !boundary.micro)
 }
 
 /// Puts lines back that the compaction kept, behind the line it names.
