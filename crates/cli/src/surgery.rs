@@ -4,10 +4,11 @@
 //! time; only what passes becomes visible, and what became visible can be undone.
 
 mod answer;
+pub mod bench;
 mod index;
 mod join;
 mod mend;
-mod proof;
+pub mod proof;
 mod veil;
 
 use std::collections::HashSet;
@@ -20,16 +21,17 @@ use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
 use unspool_store::carry::{self, Home};
 use unspool_store::find::SessionFile;
-use unspool_store::journal::{self, Task, Work};
+use unspool_store::journal::{self, Task};
 use unspool_store::lineage;
+use unspool_store::project;
 use unspool_store::rewrite::rewrite;
-use unspool_store::{project, read};
 
 use crate::failure::Failure;
 use crate::wishes::Wishes;
 use crate::world::{Chosen, World};
 
 pub use answer::tell;
+use bench::{Bench, Spot};
 pub use join::merge;
 pub use mend::repair;
 use veil::Veil;
@@ -88,42 +90,31 @@ pub fn copy(
     }
     let mut result = outline(&main.session, &plan, file, order, &home);
     result.title = Some(title);
-    let pen = || Pen::new(&main.session, &plan, Some(&identity));
-    let redactor = wishes.redactor(world)?;
+    let redactor = wishes.redactor(world, order.dry_run)?;
     let mut veil = Veil::new(redactor.as_ref());
-    if order.dry_run {
-        let mut fold = proof::Fold::default();
-        let written = rewrite(main, pen(), &mut |line| veil.line(line), &mut fold)
-            .map_err(|why| Failure::from(unspool_store::Error::io(&file.path, why)))?;
-        fill(&mut result, written);
-        wanted.excuse(&veil.changed);
-        result.redactions = veil.found;
-        proof::prove(&wanted, &fold.session(), &mut result)?;
-        return Ok(result);
-    }
-    let mut work = begin(world, file, order, &home)?;
+    let mut bench = begin(world, file, order, &home)?;
     result.side_files = carry_along(
-        &mut work,
+        &mut bench,
         chosen,
         &identity,
         &home,
         &mut veil,
         &mut HashSet::new(),
     )?;
-    index::enter(world, &mut work, file, &home, &result)?;
-    let mut written = Written::default();
-    let staged = work.create(&home.transcript(), |out| {
-        written = rewrite(main, pen(), &mut |line| veil.line(line), out)?;
-        Ok(())
+    index::enter(world, &mut bench, file, &home, &result)?;
+    let path = home.transcript();
+    let (written, after) = bench.transcript(Spot::New(&path), Role::Main, |out| {
+        let pen = Pen::new(&main.session, &plan, Some(&identity));
+        rewrite(main, pen, &mut |line| veil.line(line), out)
     })?;
     fill(&mut result, written);
     wanted.excuse(&veil.changed);
     result.redactions = veil.found;
-    let after = read::read(&staged.path, Role::Main)?;
     proof::prove(&wanted, &after.session, &mut result)?;
-    note(&mut work, &result, &home);
-    result.undo = Some(work.commit()?);
-    tell_older_cloner(world, &main.session, file, &home, &result);
+    result.undo = bench.commit(|task| note(task, &result))?;
+    if result.undo.is_some() {
+        tell_older_cloner(world, &main.session, file, &home, &result);
+    }
     Ok(result)
 }
 
@@ -269,7 +260,7 @@ fn fill(result: &mut EditResult, written: Written) {
     };
 }
 
-fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Work, Failure> {
+fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Bench, Failure> {
     let mut roots = journal::roots(file);
     roots.push(home.folder.clone());
     let task = Task {
@@ -283,13 +274,13 @@ fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Resul
         roots,
         ..Task::default()
     };
-    world.begin(task)
+    Bench::new(world, task, order.dry_run)
 }
 
 /// Sub-agents, whose lines name their session, and all other files; what another session
 /// brought under the same name stays. Says how many.
 fn carry_along(
-    work: &mut Work,
+    bench: &mut Bench,
     chosen: &Chosen,
     identity: &Identity,
     home: &Home,
@@ -303,7 +294,7 @@ fn carry_along(
         if taken.insert(to.clone()) {
             let session = &agent.loaded.session;
             let plan = Plan::new(session);
-            work.create(&to, |out| {
+            bench.put(Spot::New(&to), |out| {
                 let pen = Pen::new(session, &plan, Some(identity));
                 rewrite(&agent.loaded, pen, &mut |line| veil.line(line), out).map(drop)
             })?;
@@ -312,7 +303,7 @@ fn carry_along(
         let notes = agent.file.with_extension("meta.json");
         let to = to.with_extension("meta.json");
         if notes.is_file() && !notes.starts_with(old.beside()) && taken.insert(to.clone()) {
-            work.copy(&notes, &to)?;
+            bench.copy(&notes, &to)?;
         }
     }
     for one in carry::carried(&old, home) {
@@ -320,25 +311,24 @@ fn carry_along(
             continue;
         }
         match veil.file(&one.from)? {
-            Some(bytes) => drop(work.create(&one.to, |out| out.write_all(&bytes))?),
-            None => drop(work.copy(&one.from, &one.to)?),
+            Some(bytes) => bench.put(Spot::New(&one.to), |out| out.write_all(&bytes))?,
+            None => bench.copy(&one.from, &one.to)?,
         }
     }
     Ok((taken.len() - before) as u64)
 }
 
-fn note(work: &mut Work, result: &EditResult, home: &Home) {
+/// Notes amounts for the log.
+pub fn note(task: &mut Task, result: &EditResult) {
     let change = |amounts: Amounts| journal::Change {
         before: amounts.before,
         after: amounts.after,
     };
     let lines = result.lines;
-    let task = work.task();
     task.bytes = Some(change(result.bytes));
     task.tokens = Some(change(result.tokens));
     task.lines = Some(journal::Change {
         before: lines.kept + lines.changed + lines.dropped,
         after: lines.kept + lines.changed + lines.added,
     });
-    task.path = Some(home.transcript());
 }

@@ -178,9 +178,9 @@ impl Wishes {
     }
 
     /// Who replaces secrets, if that was asked.
-    pub fn redactor(&self, world: &World) -> Result<Option<Redactor>, Failure> {
+    pub fn redactor(&self, world: &World, dry_run: bool) -> Result<Option<Redactor>, Failure> {
         let redactor = || {
-            secrets::redactor(&world.own.config).map_err(|why| {
+            secrets::redactor(&world.own.config, dry_run).map_err(|why| {
                 let path = world.own.config.join("redact.key");
                 Failure::failed(format!("cannot keep `{}`: {why}", path.display()))
             })

@@ -6,10 +6,9 @@ use serde_json::{Value, json};
 use unspool_show::wire::edit::EditResult;
 use unspool_store::carry::Home;
 use unspool_store::find::SessionFile;
-use unspool_store::journal::Work;
 use unspool_store::open::Stamp;
-use unspool_store::write::Times;
 
+use super::bench::Bench;
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -19,7 +18,7 @@ const NAME: &str = "sessions-index.json";
 /// read is left alone.
 pub fn enter(
     world: &World,
-    work: &mut Work,
+    bench: &mut Bench,
     file: &SessionFile,
     home: &Home,
     result: &EditResult,
@@ -44,10 +43,7 @@ pub fn enter(
         entries.push(entry);
     }
     let text = serde_json::to_string_pretty(&index)?;
-    work.replace(&path, Stamp::of(&metadata), Times::Now, |out| {
-        out.write_all(text.as_bytes())
-    })?;
-    Ok(())
+    bench.renew(&path, Stamp::of(&metadata), &text)
 }
 
 fn entry(old: Option<&Value>, home: &Home, result: &EditResult, world: &World) -> Value {

@@ -5,6 +5,7 @@ mod bad_input;
 mod clone;
 mod counting;
 mod demo;
+mod dry;
 mod editing;
 mod finding;
 mod help;

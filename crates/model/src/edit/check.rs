@@ -101,7 +101,8 @@ impl Wanted {
     }
 
     /// Lets these lines say something else: they were changed in a way that no plan knows.
-    pub fn excuse(&mut self, ids: &HashSet<Id>) {
+    pub fn excuse<'a>(&mut self, ids: impl IntoIterator<Item = &'a Id>) {
+        let ids: HashSet<&Id> = ids.into_iter().collect();
         for line in &mut self.lines {
             if line.id.as_ref().is_some_and(|id| ids.contains(id)) {
                 line.blocks.iter_mut().for_each(|print| *print = None);
