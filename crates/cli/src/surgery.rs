@@ -101,7 +101,6 @@ pub fn copy(
         &mut veil,
         &mut HashSet::new(),
     )?;
-    index::enter(world, &mut bench, file, &home, &result)?;
     let path = home.transcript();
     let (written, after) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let pen = Pen::new(&main.session, &plan, Some(&identity));
@@ -111,6 +110,7 @@ pub fn copy(
     wanted.excuse(&veil.changed);
     result.redactions = veil.found;
     proof::prove(&wanted, &after.session, &mut result)?;
+    index::enter(world, &mut bench, file, &home, &after.session)?;
     result.undo = bench.commit(|task| note(task, &result))?;
     if result.undo.is_some() {
         tell_older_cloner(world, &main.session, file, &home, &result);

@@ -22,6 +22,7 @@ pub mod find;
 pub mod follow;
 pub mod journal;
 pub mod lineage;
+pub mod list;
 pub mod live;
 pub mod open;
 mod pieces;

@@ -72,7 +72,6 @@ pub fn merge(
         result.side_files +=
             carry_along(&mut bench, chosen, &one.identity, &home, veil, &mut taken)?;
     }
-    index::enter(world, &mut bench, first, &home, &result)?;
     let path = home.transcript();
     let (written, after) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let mut sum = Written::default();
@@ -85,6 +84,7 @@ pub fn merge(
     })?;
     fill(&mut result, written);
     prove(&merged, &after.session, &mut result)?;
+    index::enter(world, &mut bench, first, &home, &after.session)?;
     result.undo = bench.commit(|task| {
         task.sources.clone_from(&result.sources);
         note(task, &result);

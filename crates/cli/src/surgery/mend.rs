@@ -93,13 +93,13 @@ fn copy(
         &mut Veil::new(None),
         &mut HashSet::new(),
     )?;
-    index::enter(world, &mut bench, file, &home, &result)?;
     let path = home.transcript();
     let ((), after) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let pen = Pen::new(&repair.session, &plan, Some(&identity));
         write(repair, main, Some(pen), out)
     })?;
     prove(repair, main, &after, &mut result)?;
+    index::enter(world, &mut bench, file, &home, &after.session)?;
     result.undo = bench.commit(|task| note(task, &result))?;
     Ok(result)
 }

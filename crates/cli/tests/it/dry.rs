@@ -214,3 +214,11 @@ fn of_rename() {
     let home = machine();
     both(&home, &["rename", ID, "another"]);
 }
+
+#[test]
+fn of_archive() {
+    let home = machine();
+    both(&home, &["archive", ID]);
+    both(&home, &["archive", "--all", "--remove"]);
+    both(&home, &["archive", "--restore", ID]);
+}

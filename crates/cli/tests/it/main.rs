@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod clone;
+mod cloner;
 mod counting;
 mod demo;
 mod dry;

@@ -102,6 +102,8 @@ pub struct ArchiveRow {
     pub packed: u64,
     /// Whether the originals were removed.
     pub removed: bool,
+    /// Whether nothing was written because nobody asked for more.
+    pub dry_run: bool,
     /// The number for `undo`, where something can be undone.
     pub n: Option<u64>,
 }
