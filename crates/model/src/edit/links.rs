@@ -6,7 +6,7 @@ use super::plan::{Plan, Settings};
 use crate::entry::Kind;
 use crate::graph::{self, Links};
 use crate::id::Id;
-use crate::session::{Index, Record, Session};
+use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::view::messages;
 use crate::view::profile::Profile;
@@ -22,11 +22,12 @@ pub(super) fn relink(plan: &mut Plan, session: &Session, settings: Settings) {
         }
     }
     redirect(plan, session, &mut up);
-    if !settings.keep_tree {
-        straighten(plan, session, &links, &mut up);
-    }
+    let trees = match settings.keep_tree {
+        true => Trees::All,
+        false => straighten(plan, session, &links, &mut up),
+    };
     let leaf = leaf(plan, session, &links);
-    let strayed = leaf.is_some_and(|leaf| steer(plan, session, &links, leaf, settings));
+    let strayed = leaf.is_some_and(|leaf| steer(plan, session, &links, leaf, &trees));
     let before = graph::live_leaf(session, &links);
     let lost = before.is_some_and(|before| plan.is_dropped(before));
     // A line that was made the end must be the newest, whatever the clock said.
@@ -50,13 +51,7 @@ fn newest_goes(plan: &Plan, session: &Session, links: &Links) -> bool {
 
 /// Says where to go on if the lines that stay would not say it themselves; whether they would
 /// without help is said too.
-fn steer(
-    plan: &mut Plan,
-    session: &Session,
-    links: &Links,
-    leaf: Index,
-    settings: Settings,
-) -> bool {
+fn steer(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, trees: &Trees) -> bool {
     let wanted = parents(plan, session, links);
     let own = |at: &Index| {
         let record = &session.records[*at as usize];
@@ -87,8 +82,10 @@ fn steer(
     };
     let families = Families::new(session);
     let family = |at: Index| families.of(session, at);
-    // Of calls and results in one order, all but the last would leave some behind.
-    let same = settings.keep_tree && family(found).is_some() && family(found) == family(leaf)
+    // Of calls and results in one order, all but the last would leave some behind; of a tree,
+    // each of them brings the others along, and another one would bring them in another order.
+    let mates = family(found).is_some() && family(found) == family(leaf);
+    let same = mates && family(found).is_some_and(|family| trees.has(family))
         || wanted.ancestors(found).any(|at| at == leaf) && said(found) == said(leaf);
     if found == leaf || same {
         return false;
@@ -252,9 +249,24 @@ impl Plan {
     }
 }
 
+/// Messages whose calls and results were not given one order.
+enum Trees {
+    All,
+    Some(HashSet<Index>),
+}
+
+impl Trees {
+    fn has(&self, family: Index) -> bool {
+        match self {
+            Trees::All => true,
+            Trees::Some(families) => families.contains(&family),
+        }
+    }
+}
+
 /// Gives the lines of parallel calls one order: a chain without branches is the one form
-/// that every client reads whole.
-fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>) {
+/// that every client reads whole. Says which of them stay a tree.
+fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>) -> Trees {
     let live = match plan.end {
         Some(end) => messages::lines_from(session, Profile::Strict, end),
         None => messages::live_lines(session, Profile::Strict),
@@ -281,7 +293,7 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
     for (nth, pair) in live.windows(2).enumerate() {
         let (before, at) = (pair[0], pair[1]);
         let Some(path) = path_to(plan, up, at, &place) else {
-            return;
+            return Trees::All;
         };
         let Some(&found) = path.last().filter(|here| place.contains_key(here)) else {
             continue;
@@ -308,11 +320,13 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
             wishes.push((lowest, before));
         }
     }
-    if is_chain(plan, session, links, &wishes) {
-        for (at, parent) in wishes {
-            plan.set_parent(at, session.records[parent as usize].uuid.clone());
-        }
+    if !is_chain(plan, session, links, &wishes) {
+        return Trees::All;
     }
+    for (at, parent) in wishes {
+        plan.set_parent(at, session.records[parent as usize].uuid.clone());
+    }
+    Trees::Some(kept)
 }
 
 /// A line and the lines above it that stay, up to one that `place` knows.
@@ -410,12 +424,23 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
     let mut tail: Vec<Index> = Vec::new();
     for at in links.ancestors(leaf).filter(kept) {
         tail.push(at);
-        if is_candidate(&session.records[at as usize]) {
+        // Clients differ in whether they go on from what follows it.
+        if session.records[at as usize].is_conversation() {
             break;
         }
     }
     tail.reverse();
-    let inside: HashSet<Index> = tail.iter().copied().collect();
+    let mut inside: HashSet<Index> = tail.iter().copied().collect();
+    // Notes that hang below the end lead to it, however new they are.
+    let wanted = parents(plan, session, links);
+    let mut below: HashSet<Index> = HashSet::from_iter([leaf]);
+    for &at in links.order.iter().filter(|at| kept(at)) {
+        let hangs = wanted.parent[at as usize].is_some_and(|above| below.contains(&above));
+        let spoken = session.records[at as usize].is_conversation();
+        if hangs && !spoken && below.insert(at) && inside.insert(at) {
+            tail.push(at);
+        }
+    }
     let others = links
         .order
         .iter()
@@ -423,15 +448,18 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
     let mut newest = others
         .filter_map(|&at| session.records[at as usize].at)
         .max();
+    let mut moves = made_end;
     for at in tail {
         let Some(time) = session.records[at as usize].at else {
             continue;
         };
         let mut now = time;
-        let late = newest.filter(|newest| *newest == time || made_end && *newest > time);
+        let late = newest.filter(|newest| *newest == time || moves && *newest > time);
         if let Some(newest) = late {
             now = Time(newest.0 + 1);
             plan.set_time(at, now);
+            // What follows it must not become older than it.
+            moves = true;
         }
         newest = newest.max(Some(now));
     }
@@ -460,18 +488,4 @@ pub(super) fn leaf(plan: &Plan, session: &Session, links: &Links) -> Option<Inde
     let members = links.order.iter().rev().copied().filter(below);
     let mut members = members.filter(|&at| wanted.ancestors(at).any(|above| above == leaf));
     Some(members.next().unwrap_or(leaf))
-}
-
-/// Whether old clients may go on from such a line.
-fn is_candidate(record: &Record) -> bool {
-    record.is_conversation()
-        || matches!(
-            record.kind,
-            Kind::System
-                | Kind::TurnDuration(_)
-                | Kind::StopHookSummary
-                | Kind::LocalCommand
-                | Kind::ApiError
-                | Kind::CompactBoundary(_)
-        )
 }

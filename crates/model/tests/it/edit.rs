@@ -176,3 +176,16 @@ fn a_line_that_was_written_twice_keeps_no_line_behind_it_from_being_renamed() {
             .all(|line| line.contains(&identity.session))
     );
 }
+
+/// Sessions of every shape, as a client could have written them. Of those that are named, the
+/// first three have an end that shares its time with what hangs below it, the others a note of
+/// where to go on that names a line amid parallel calls with a fork in them.
+#[test]
+fn a_straightened_copy_of_any_session_resumes_in_every_client() {
+    let known = [395, 2786, 3001, 1727, 3685, 3781];
+    for seed in known.into_iter().chain(0..300) {
+        let log = Log::new(unspool_testkit::graph::healthy(seed).join("\n") + "\n");
+        let (_, _, problems) = edited(&log, None, Settings::default(), |_, _| ());
+        assert_eq!(problems, [], "seed {seed}");
+    }
+}
