@@ -44,6 +44,7 @@ pub mod tally;
 pub mod text;
 pub mod time;
 pub mod title;
+pub mod tokens;
 pub mod tool;
 pub mod usage;
 pub mod view;

@@ -10,6 +10,7 @@ mod dry;
 mod editing;
 mod finding;
 mod help;
+mod mistakes;
 mod moving;
 mod pipe;
 mod prices;

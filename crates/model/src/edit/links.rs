@@ -285,7 +285,7 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
     let place: HashMap<Index, usize> = live.iter().copied().zip(0..).collect();
     let families = Families::new(session);
     // What a compaction kept is named by its first and last line, and must stay between them.
-    let kept = preserved(plan, session).into_iter();
+    let kept = named(plan, session).into_iter();
     let mut kept: HashSet<Index> = kept.filter_map(|at| families.of(session, at)).collect();
     kept.extend(families.forked(plan, session, links, &live));
     let mut used: HashSet<Index> = HashSet::new();
@@ -400,8 +400,9 @@ impl Families {
     }
 }
 
-/// Lines before a compaction that stay live behind it.
-fn preserved(plan: &Plan, session: &Session) -> HashSet<Index> {
+/// Lines that a compaction names as those it kept. Whether they are still sent is another
+/// question, see `repair::preserved`; here their names must stay true.
+fn named(plan: &Plan, session: &Session) -> HashSet<Index> {
     let mut all = HashSet::new();
     let records = session.records.iter().zip(&plan.dropped);
     for (record, _) in records.filter(|(_, dropped)| !**dropped) {

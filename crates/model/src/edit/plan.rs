@@ -6,13 +6,14 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::cutter::Cutter;
 use super::identity::Identity;
-use super::lost::{Losses, tokens};
+use super::lost::Losses;
 use super::{Loss, Lost};
 use super::{lines, links};
 use crate::id::Id;
 use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::title;
+use crate::tokens;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -224,7 +225,7 @@ impl Plan {
         if self.is_sent(record) {
             let sum = blocks
                 .iter()
-                .map(|&at| tokens(&session.blocks[at as usize]))
+                .map(|&at| tokens::of_block(&session.blocks[at as usize]))
                 .sum();
             self.losses.add(loss, 1, sum);
         }

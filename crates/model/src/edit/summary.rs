@@ -7,7 +7,6 @@ use foldhash::HashSet;
 
 use super::identity::made;
 use super::lines::{self, Envelope, Stamp};
-use super::lost::tokens;
 use super::plan::Plan;
 use super::repair::preserved;
 use super::{Loss, Refused};
@@ -17,6 +16,7 @@ use crate::id::Id;
 use crate::log::Source;
 use crate::session::{Index, Session};
 use crate::time::Time;
+use crate::tokens;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -75,7 +75,7 @@ pub fn put(
         .filter(said)
         .flat_map(|&at| session.records[at as usize].blocks.clone());
     let sum: u64 = blocks
-        .map(|block| tokens(&session.blocks[block as usize]))
+        .map(|block| tokens::of_block(&session.blocks[block as usize]))
         .sum();
     let follows = before
         .iter()

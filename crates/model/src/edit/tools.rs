@@ -8,7 +8,6 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::ages::Ages;
 use super::cutter::Cutter;
-use super::lost::tokens;
 use super::{Loss, Plan, thinking};
 use crate::block::{Block, BlockKind};
 use crate::entry::Kind;
@@ -16,6 +15,7 @@ use crate::input::Input;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Session};
+use crate::tokens;
 use crate::view::turns::{CallStatus, Course};
 
 /// How many of the last turns with tools stay, and how many of these are cut short.
@@ -289,7 +289,7 @@ fn remove(session: &Session, plan: &mut Plan, at: Index, number: Index) {
     if plan.is_sent(at) {
         let call = own_id(block).and_then(|id| session.find_call(id));
         let alone = !answers && !is_server_result(block) || answers && call.is_none();
-        plan.lose_tokens(Loss::Calls, u64::from(alone), tokens(block));
+        plan.lose_tokens(Loss::Calls, u64::from(alone), tokens::of_block(block));
     }
 }
 
@@ -316,7 +316,7 @@ fn cut(
             Cutter::Over(_) => Loss::Middles,
         };
         let gone = body.len().saturating_sub(new.len());
-        plan.lose_tokens(loss, 1, gone.div_ceil(4) as u64);
+        plan.lose_tokens(loss, 1, tokens::of_bytes(gone));
     }
     true
 }
@@ -350,7 +350,7 @@ fn shorten(session: &Session, source: &dyn Source, plan: &mut Plan, at: Index) {
             let gone = text.len().saturating_sub(short.len());
             plan.say(at, number, &short);
             if plan.is_sent(at) {
-                plan.lose_tokens(Loss::Cut, 1, gone.div_ceil(4) as u64);
+                plan.lose_tokens(Loss::Cut, 1, tokens::of_bytes(gone));
             }
         }
     }

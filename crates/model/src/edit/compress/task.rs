@@ -2,7 +2,7 @@
 
 use foldhash::{HashSet, HashSetExt};
 
-use super::{Band, MARK, tokens};
+use super::{Band, MARK};
 use crate::block::BlockKind;
 use crate::edit::Plan;
 use crate::edit::ages::Ages;
@@ -11,6 +11,7 @@ use crate::input::Input;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Record, Session};
+use crate::tokens;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -89,7 +90,7 @@ fn task(
     }
     let text = texts.join("\n\n");
     let share = share(mark(&bytes), target)?;
-    let tokens = tokens(&text);
+    let tokens = tokens::of_text(&text);
     (!blocks.is_empty() && tokens >= MINIMUM).then_some(Task {
         record: at,
         blocks,
