@@ -183,8 +183,8 @@ pub struct Rewritten {
     pub thinking: u64,
     /// How many a second look still finds in what was written.
     pub left: u64,
-    /// The ids of the lines that lost one.
-    pub lines: Vec<Id>,
+    /// The ids of the lines that lost one, as far as they have one.
+    pub lines: Vec<Option<Id>>,
 }
 
 /// Writes a file, which is open, without its secrets. Lines that have none keep every byte,
@@ -230,7 +230,7 @@ pub fn rewrite(
                     false => redactor.places_of_text(&redacted.bytes).len() as u64,
                 };
                 let id = json::find(&bytes, &["uuid"]).map(|span| json::string(span.of(&bytes)));
-                done.lines.extend(id.map(|id| Id::new(&id)));
+                done.lines.push(id.map(|id| Id::new(&id)));
             }
             None => done.kept += 1,
         }

@@ -100,11 +100,12 @@ impl Wanted {
         self.lines.splice(..from.unwrap_or(0), instead);
     }
 
-    /// Lets these lines say something else: they were changed in a way that no plan knows.
-    pub fn excuse<'a>(&mut self, ids: impl IntoIterator<Item = &'a Id>) {
-        let ids: HashSet<&Id> = ids.into_iter().collect();
+    /// Lets these lines say something else: they were changed in a way that no plan knows. Of
+    /// lines without an id, one cannot be told from another.
+    pub fn excuse<'a>(&mut self, ids: impl IntoIterator<Item = &'a Option<Id>>) {
+        let ids: HashSet<&Option<Id>> = ids.into_iter().collect();
         for line in &mut self.lines {
-            if line.id.as_ref().is_some_and(|id| ids.contains(id)) {
+            if ids.contains(&line.id) {
                 line.blocks.iter_mut().for_each(|print| *print = None);
             }
         }
