@@ -391,7 +391,7 @@ impl<'a> Shape<'a> {
             result.is_some_and(|result| result.record == line)
         });
         let own = answered.map_or(line, |call| call.record);
-        if let Some(message) = self.session.records[own as usize].message {
+        if let Some(message) = self.session.records[own as usize].message() {
             let message = &self.session.messages[message as usize];
             for &at in &message.records {
                 marked[at as usize] = true;

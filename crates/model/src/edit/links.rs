@@ -44,7 +44,7 @@ fn newest_goes(plan: &Plan, session: &Session, links: &Links) -> bool {
         .iter()
         .map(|&at| (at, &session.records[at as usize]));
     let own = own.filter(|(_, record)| record.thread == 0);
-    let newest = own.max_by_key(|(_, record)| record.at);
+    let newest = own.max_by_key(|(_, record)| record.at());
     newest.is_some_and(|(at, _)| plan.is_dropped(at))
 }
 
@@ -104,7 +104,7 @@ fn steer(
 fn last_note<'a>(plan: &Plan, session: &'a Session) -> Option<(Index, Option<&'a Id>, bool)> {
     let all = session.records.iter().enumerate().rev();
     let mut notes = all.filter_map(|(at, record)| match &record.kind {
-        Kind::LastPrompt { leaf, explicit } => Some((at as Index, leaf.as_ref(), *explicit)),
+        Kind::LastPrompt { leaf, explicit } => Some((at as Index, leaf.as_deref(), *explicit)),
         _ => None,
     });
     notes.find(|(at, leaf, _)| {
@@ -152,8 +152,8 @@ impl<'a> Up<'a> {
     fn beside(&self, plan: &Plan, at: Index, above: Option<Index>) -> Option<Index> {
         let record = |at: Index| &self.session.records[at as usize];
         let parent = self.links.parent[at as usize].filter(|&parent| plan.is_dropped(parent))?;
-        let message = record(parent).message?;
-        let has = |at: Index| record(at).message == Some(message);
+        let message = record(parent).message()?;
+        let has = |at: Index| record(at).message() == Some(message);
         if has(at) || above.is_some_and(has) {
             return None;
         }
@@ -205,7 +205,7 @@ fn adopt(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>, at:
         return;
     };
     // A parent that is not in the file is a fault of the source, and stays one.
-    let named = record.parent.id().and_then(|id| session.find(id));
+    let named = session.parent_of(record).and_then(|id| session.find(id));
     if named == Some(parent) && plan.is_dropped(parent) {
         let above = up.above(plan, at);
         plan.set_parent(at, up.id(above));
@@ -350,14 +350,14 @@ struct Families(HashMap<Index, Index>);
 impl Families {
     fn new(session: &Session) -> Families {
         let answers = session.calls.iter().filter_map(|call| {
-            let message = session.records[call.record as usize].message?;
+            let message = session.records[call.record as usize].message()?;
             Some((call.result.as_ref()?.record, message))
         });
         Families(answers.collect())
     }
 
     fn of(&self, session: &Session, at: Index) -> Option<Index> {
-        let own = session.records[at as usize].message;
+        let own = session.records[at as usize].message();
         own.or_else(|| self.0.get(&at).copied())
     }
 
@@ -421,10 +421,10 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
         .iter()
         .filter(|at| kept(at) && !inside.contains(at));
     let mut newest = others
-        .filter_map(|&at| session.records[at as usize].at)
+        .filter_map(|&at| session.records[at as usize].at())
         .max();
     for at in tail {
-        let Some(time) = session.records[at as usize].at else {
+        let Some(time) = session.records[at as usize].at() else {
             continue;
         };
         let mut now = time;

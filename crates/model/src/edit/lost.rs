@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::block::{Block, BlockKind};
+use crate::block::BlockKind;
+use crate::session::Part;
 
 /// A kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,9 +98,9 @@ impl Losses {
 const IMAGE: u64 = 1_500;
 
 /// About how many tokens a block takes: four bytes each.
-pub(super) fn tokens(block: &Block) -> u64 {
+pub(super) fn tokens(block: &Part) -> u64 {
     match block.kind {
         BlockKind::Image | BlockKind::Document => IMAGE,
-        _ => block.body.len.div_ceil(4) as u64,
+        _ => block.body().len.div_ceil(4) as u64,
     }
 }

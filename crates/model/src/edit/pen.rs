@@ -11,11 +11,11 @@ use super::identity::Identity;
 use super::lines;
 use super::places::{Place, places};
 use super::plan::{BlockChange, Change, Copy, Plan};
-use crate::block::{Block, BlockKind};
+use crate::block::BlockKind;
 use crate::id::Id;
 use crate::json::{self, Cursor, Span};
 use crate::log::Line;
-use crate::session::{Index, Record, Session};
+use crate::session::{Index, Part, Record, Session};
 
 /// What was written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl<'a> Pen<'a> {
             let at = self.order[nth];
             let record = &self.session.records[at as usize];
             let start = (record.offset - line.offset) as usize;
-            let span = Span::new(start, start + record.len);
+            let span = Span::new(start, start + record.len());
             let draft = self.draft(at, record, span.of(line.bytes));
             if self.plan.dropped[at as usize] || draft.orphaned {
                 gone += 1;
@@ -482,15 +482,15 @@ impl<'a> Pen<'a> {
             .iter()
             .filter(|_| !taken.is_empty())
         {
-            let Some(new) = block.id.as_ref().and_then(|id| taken.get(id)) else {
+            let Some(new) = self.session.id_of(block).and_then(|id| taken.get(id)) else {
                 continue;
             };
             let key = match block.kind {
                 BlockKind::ToolResult => "tool_use_id",
                 _ => "id",
             };
-            if let Some(span) = json::find(block.span.of(object), &[key]) {
-                let start = block.span.start + span.start;
+            if let Some(span) = json::find(block.span().of(object), &[key]) {
+                let start = block.span().start + span.start;
                 draft
                     .edits
                     .push((Span::new(start, start + span.len), quoted(new)));
@@ -511,16 +511,16 @@ impl<'a> Pen<'a> {
             let new = match change.blocks.get(&at) {
                 Some(BlockChange::Remove) => continue,
                 Some(BlockChange::Cut(cutter)) => {
-                    let body = block.body.of(object);
-                    cutter.value(body).map(|new| (block.body, new))
+                    let body = block.body().of(object);
+                    cutter.value(body).map(|new| (block.body(), new))
                 }
-                Some(BlockChange::Say(text)) => Some((block.body, quoted(text))),
+                Some(BlockChange::Say(text)) => Some((block.body(), quoted(text))),
                 None => None,
             };
             match (new, removes) {
                 (Some((span, new)), false) => draft.change(span, new),
                 (Some((span, new)), true) => left.push(within(block, object, span, new).into()),
-                (None, true) => left.push(block.span.of(object).into()),
+                (None, true) => left.push(block.span().of(object).into()),
                 (None, false) => {}
             }
         }
@@ -534,13 +534,13 @@ impl<'a> Pen<'a> {
 }
 
 /// A block with something else in one of its places.
-fn within(block: &Block, object: &[u8], span: Span, new: Vec<u8>) -> Vec<u8> {
-    let bytes = block.span.of(object);
+fn within(block: &Part, object: &[u8], span: Span, new: Vec<u8>) -> Vec<u8> {
+    let bytes = block.span().of(object);
     // A plain string among blocks is its own text.
-    if block.kind == BlockKind::Text && block.span == span {
+    if block.kind == BlockKind::Text && block.span() == span {
         return new;
     }
-    let start = span.start - block.span.start;
+    let start = span.start - block.span().start;
     json::splice(bytes, &[(Span::new(start, start + span.len), new)])
 }
 

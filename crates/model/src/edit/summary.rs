@@ -67,7 +67,7 @@ pub fn put(
     let own = record.uuid.clone().unwrap_or_else(|| Id::new(""));
     let (boundary, summary) = (fresh(session, 1, &own), fresh(session, 2, &own));
     let planned = plan.changes.get(&first).and_then(|change| change.time);
-    let time = planned.or(record.at).unwrap_or(Time(2));
+    let time = planned.or(record.at()).unwrap_or(Time(2));
     let at = |earlier: i64| Time((time.0 - earlier).max(0));
     let envelope = Envelope::of(&session.bytes_of(source, record));
     let blocks = before

@@ -208,13 +208,11 @@ fn item_row(session: &Session, source: &dyn Source, item: &Item, share: f64) -> 
     let call_of = |id: &str| {
         session
             .find_call(id)
-            .and_then(|call| session.calls[call as usize].subject.clone())
+            .and_then(|call| session.subject(&session.calls[call as usize]))
     };
     let subject = blocks.iter().find_map(|block| {
-        block
-            .subject
-            .clone()
-            .or_else(|| block.id.as_deref().and_then(call_of))
+        let own = session.subject_of(block);
+        own.or_else(|| session.id_of(block).and_then(call_of))
             .map(String::from)
     });
     let label = subject.unwrap_or_else(|| {

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use crate::block::BlockKind;
-use crate::entry::{self, Kind, Parent};
+use crate::entry::{self, Kind};
 use crate::graph;
 use crate::input::{self, Input};
 use crate::json;
 use crate::log::Source;
-use crate::session::{Call, Index, Message, Record, Session};
+use crate::session::{Call, Index, Link, Message, Record, Session};
 use crate::time::Time;
 use crate::usage::Usage;
 use crate::view::queue;
@@ -176,7 +176,7 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
         round: Round::NewRound,
         live,
         prompt: String::new(),
-        at: opener.at,
+        at: opener.at(),
         ended: None,
         duration_ms: None,
         messages: Vec::new(),
@@ -193,7 +193,7 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
 fn is_synthetic(session: &Session, record: &Record) -> bool {
     record.api_error
         || record
-            .message
+            .message()
             .is_some_and(|at| session.messages[at as usize].synthetic)
 }
 
@@ -220,7 +220,7 @@ fn gather_lines(
             rows[at].round = round(record, last_said, at == 0, options);
         }
         if record.is_conversation() {
-            last_said = record.at.or(last_said);
+            last_said = record.at().or(last_said);
         }
         let Some(at) = of(index as Index) else {
             continue;
@@ -228,7 +228,7 @@ fn gather_lines(
         let row = &mut rows[at];
         match &record.kind {
             Kind::TurnDuration(duration) => {
-                row.duration_ms = *duration;
+                row.duration_ms = duration.map(u64::from);
                 row.closed = true;
             }
             Kind::StopHookSummary => row.closed = true,
@@ -241,16 +241,16 @@ fn gather_lines(
         let counts = record.is_conversation()
             || matches!(record.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
         if counts {
-            row.ended = row.ended.max(record.at);
+            row.ended = row.ended.max(record.at());
         }
     }
 }
 
 fn round(record: &Record, last_said: Option<Time>, first: bool, options: Options) -> Round {
-    if first || record.parent == Parent::Null {
+    if first || record.parent == Link::Null {
         return Round::NewSession;
     }
-    match (record.at, last_said) {
+    match (record.at(), last_said) {
         (Some(at), Some(last)) if at.since(last) > options.gap_ms => Round::Resume,
         _ => Round::NewRound,
     }
@@ -343,11 +343,11 @@ impl Course {
                 }
                 Kind::Assistant => {
                     if let Some((before, message)) = reach.reply
-                        && message != record.message
+                        && message != record.message()
                     {
                         reach.other_reply = Some(before);
                     }
-                    reach.reply = Some((at, record.message));
+                    reach.reply = Some((at, record.message()));
                 }
                 _ => {}
             }
@@ -371,7 +371,7 @@ impl Course {
         let reach = &self.threads[made.thread as usize];
         let after = |at: usize| at > call.record as usize;
         let replied = match reach.reply {
-            Some((at, message)) if message != made.message => after(at),
+            Some((at, message)) if message != made.message() => after(at),
             _ => reach.other_reply.is_some_and(after),
         };
         replied || reach.act.is_some_and(after)
@@ -382,8 +382,8 @@ impl Course {
 pub fn call_duration(session: &Session, call: &Call) -> Option<u64> {
     let result = call.result.as_ref()?;
     let (start, end) = (
-        session.records[call.record as usize].at?,
-        session.records[result.record as usize].at?,
+        session.records[call.record as usize].at()?,
+        session.records[result.record as usize].at()?,
     );
     Some(end.since(start))
 }
@@ -425,7 +425,7 @@ pub fn said(session: &Session, source: &dyn Source, message: &Message) -> String
             out.push('\n');
         }
         let bytes = session.bytes_of(source, record);
-        out.push_str(&json::string(block.body.of(&bytes)));
+        out.push_str(&json::string(block.body().of(&bytes)));
     }
     out
 }

@@ -80,7 +80,7 @@ fn task(
         if block.kind != BlockKind::Text || block.blank || plan.change(at, number).is_some() {
             continue;
         }
-        let text = json::string(block.body.of(&bytes));
+        let text = json::string(block.body().of(&bytes));
         // What programs put into a prompt is marked up, and means something as it stands.
         if is_reply || !text.trim_start().starts_with('<') {
             blocks.push(number);
@@ -102,7 +102,7 @@ fn task(
 
 /// Whether the model said it: neither an error nor the client's own words.
 fn is_reply(session: &Session, record: &Record) -> bool {
-    let message = record.message.map(|at| &session.messages[at as usize]);
+    let message = record.message().map(|at| &session.messages[at as usize]);
     record.kind == Kind::Assistant
         && !record.api_error
         && message.is_none_or(|message| !message.synthetic)

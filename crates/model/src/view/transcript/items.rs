@@ -40,7 +40,7 @@ impl Items {
         }
         self.all.push(Item {
             line: record.line,
-            at: record.at,
+            at: record.at(),
             body,
         });
     }

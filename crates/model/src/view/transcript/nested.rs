@@ -46,7 +46,9 @@ impl<'a> Walk<'a> {
         let named = call.agent.as_deref();
         let by_id = named.and_then(|id| self.agents.get_key_value(id));
         let by_call = || {
-            let starts = |(_, file): &(&String, &AgentFile<'_>)| file.call == Some(&*call.id);
+            let starts = |(_, file): &(&String, &AgentFile<'_>)| {
+                file.call == Some(self.session.call_id(call))
+            };
             self.agents.iter().find(starts)
         };
         let (id, file) = by_id.or_else(by_call)?;

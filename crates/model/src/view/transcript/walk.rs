@@ -12,7 +12,7 @@ use super::says::{
     without_reminders,
 };
 use super::{Agents, Body, Call, Item, Prompt, TurnHead};
-use crate::block::{Block, BlockKind};
+use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{self, Input};
@@ -302,15 +302,16 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn prompt(&self, record: &Record, blocks: &[Block], text: &str) -> Body {
-        let media = |block: &&Block| matches!(block.kind, BlockKind::Image | BlockKind::Document);
+    fn prompt(&self, record: &Record, blocks: &[session::Part], text: &str) -> Body {
+        let media =
+            |block: &&session::Part| matches!(block.kind, BlockKind::Image | BlockKind::Document);
         Body::Prompt(Prompt {
             text: input::readable(text),
             kind: record.input,
             kinds: record.input_kinds,
             images: blocks.iter().filter(media).count(),
             permission_mode: record
-                .permission_mode
+                .permission_mode()
                 .map(|mode| self.session.text(mode).to_owned()),
         })
     }
@@ -321,7 +322,7 @@ impl<'a> Walk<'a> {
         for at in record.blocks.clone() {
             let block = &self.session.blocks[at as usize];
             if block.kind == BlockKind::Text && !block.blank {
-                let text = json::string(block.body.of(&bytes));
+                let text = json::string(block.body().of(&bytes));
                 let interrupt = text.starts_with("[Request interrupted by user");
                 let tool = text.contains("for tool use");
                 items.push(
@@ -334,8 +335,8 @@ impl<'a> Walk<'a> {
                 );
             }
             if self.orphans.contains(&at) {
-                let (text, _) = content(block.body.of(&bytes));
-                let call = block.id.as_deref().unwrap_or_default().to_owned();
+                let (text, _) = content(block.body().of(&bytes));
+                let call = self.session.id_of(block).unwrap_or_default().to_owned();
                 let is_error = block.is_error;
                 items.push(
                     record,
@@ -350,7 +351,10 @@ impl<'a> Walk<'a> {
     }
 
     fn reply(&self, record: &Record, items: &mut Items) {
-        let Some(message) = record.message.map(|at| &self.session.messages[at as usize]) else {
+        let Some(message) = record
+            .message()
+            .map(|at| &self.session.messages[at as usize])
+        else {
             return;
         };
         let bytes = self.bytes(record);
@@ -393,12 +397,12 @@ impl<'a> Walk<'a> {
         match block.kind {
             BlockKind::Text if block.blank => {}
             BlockKind::Text => {
-                let text = json::string(block.body.of(bytes)).trim().to_owned();
+                let text = json::string(block.body().of(bytes)).trim().to_owned();
                 let model = model.map(str::to_owned);
                 items.push(record, Body::Reply { text, model });
             }
             BlockKind::Thinking | BlockKind::RedactedThinking => {
-                let text = json::string(block.body.of(bytes)).trim().to_owned();
+                let text = json::string(block.body().of(bytes)).trim().to_owned();
                 items.think(record, text);
             }
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
@@ -409,16 +413,16 @@ impl<'a> Walk<'a> {
                 }
             }
             BlockKind::ToolResult | BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-                items.note(record, block.name().replace('_', " "), true);
+                items.note(record, self.session.type_of(block).replace('_', " "), true);
             }
         }
     }
 
-    fn call(&self, call: &session::Call, block: &Block, bytes: &[u8]) -> Call {
+    fn call(&self, call: &session::Call, block: &session::Part, bytes: &[u8]) -> Call {
         let name = self.session.text(call.tool).to_owned();
-        let input = match block.body.len {
+        let input = match block.body().len {
             0 => Value::Null,
-            _ => json::value(block.body.of(bytes)),
+            _ => json::value(block.body().of(bytes)),
         };
         let result = self.result(call);
         let is_error = call.result.as_ref().is_some_and(|result| result.is_error);
@@ -431,9 +435,12 @@ impl<'a> Walk<'a> {
         };
         let status = self.status(call, block.kind == BlockKind::ServerToolUse);
         Call {
-            id: call.id.to_string(),
+            id: self.session.call_id(call).to_owned(),
             verb: verb(&name),
-            subject: call.subject.as_deref().map(|subject| self.short(subject)),
+            subject: self
+                .session
+                .subject(call)
+                .map(|subject| self.short(subject)),
             status,
             duration_ms: result.duration_ms,
             images: result.images,
@@ -482,7 +489,7 @@ impl<'a> Walk<'a> {
         let record = self.record(result.record);
         let bytes = self.bytes(record);
         let block = &self.session.blocks[result.block as usize];
-        let (text, images) = content(block.body.of(&bytes));
+        let (text, images) = content(block.body().of(&bytes));
         let meta = json::find(&bytes, &["toolUseResult"]);
         ResultText {
             text: Some(text),
