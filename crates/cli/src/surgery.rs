@@ -58,11 +58,11 @@ pub struct Order {
 /// Makes a new session of an old one.
 pub fn copy(
     world: &World,
-    chosen: &Chosen,
+    mut chosen: Chosen,
     order: &Order,
     wishes: &Wishes,
 ) -> Result<EditResult, Failure> {
-    let file = chosen.session()?;
+    let file = &chosen.session()?.clone();
     let main = &chosen.family.main;
     if !main.session.is_conversation() {
         let what = format!("`{}` holds no conversation", file.path.display());
@@ -104,7 +104,7 @@ pub fn copy(
     let mut work = begin(world, file, order, &home)?;
     result.side_files = carry_along(
         &mut work,
-        chosen,
+        &chosen,
         &identity,
         &home,
         &mut veil,
@@ -119,34 +119,46 @@ pub fn copy(
     fill(&mut result, written);
     wanted.excuse(&veil.changed);
     result.redactions = veil.found;
+    let shares = Shares::of(&main.session, &result);
+    // What is wanted is known; two sessions at once would take twice the memory.
+    drop(plan);
+    chosen.family.main.session = Session::default();
     let after = read::read(&staged.path, Role::Main)?;
     proof::prove(&wanted, &after.session, &mut result)?;
     note(&mut work, &result, &home);
     result.undo = Some(work.commit()?);
-    tell_older_cloner(world, &main.session, file, &home, &result);
+    tell_older_cloner(world, shares, file, &home);
     Ok(result)
 }
 
+/// How much of a session went, in percent.
+#[derive(Clone, Copy)]
+struct Shares {
+    tools: u8,
+    thinking: u8,
+}
+
+impl Shares {
+    fn of(session: &Session, result: &EditResult) -> Shares {
+        let share = |part: u64, all: usize| (part * 100 / all.max(1) as u64).min(100) as u8;
+        let blocks = session.blocks.iter();
+        let thinking = blocks.filter(|block| block.kind.is_thinking());
+        Shares {
+            tools: share(result.calls.removed, session.calls.len()),
+            thinking: share(result.thinking_removed, thinking.count()),
+        }
+    }
+}
+
 /// Adds to the lineage file of an older cloner, if there is one.
-fn tell_older_cloner(
-    world: &World,
-    session: &Session,
-    file: &SessionFile,
-    home: &Home,
-    result: &EditResult,
-) {
-    let share = |part: u64, all: usize| (part * 100 / all.max(1) as u64).min(100) as u8;
-    let thinking = session
-        .blocks
-        .iter()
-        .filter(|block| block.kind.is_thinking());
+fn tell_older_cloner(world: &World, shares: Shares, file: &SessionFile, home: &Home) {
     let path = home.transcript();
     let clone = lineage::Clone {
         at: &world.now().to_string(),
         target: (&home.id, &path),
         source: (&file.id, &file.path),
-        tools: share(result.calls.removed, session.calls.len()),
-        thinking: share(result.thinking_removed, thinking.count()),
+        tools: shares.tools,
+        thinking: shares.thinking,
     };
     if let Err(error) = lineage::add(&home.config, &clone) {
         world.ui.warn(&error.to_string());

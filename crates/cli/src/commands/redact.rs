@@ -103,7 +103,7 @@ fn copy(world: &World, args: &RedactArgs) -> Result<(), Failure> {
         dry_run: args.dry_run,
         ..Order::default()
     };
-    let result = surgery::copy(world, &chosen, &order, &wishes)?;
+    let result = surgery::copy(world, chosen, &order, &wishes)?;
     surgery::tell(world, &result)
 }
 

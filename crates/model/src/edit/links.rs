@@ -68,8 +68,8 @@ fn steer(
     };
     let note = last_note(plan, session);
     let named = note.and_then(|(_, leaf, explicit)| {
-        let leaf = match plan.redirect.get(leaf?) {
-            Some(other) => other.as_ref()?,
+        let leaf = match plan.redirect.get(session, leaf?) {
+            Some(other) => other?,
             None => leaf?,
         };
         Some((session.find(leaf).filter(own)?, explicit))
@@ -109,7 +109,7 @@ fn last_note<'a>(plan: &Plan, session: &'a Session) -> Option<(Index, Option<&'a
     });
     notes.find(|(at, leaf, _)| {
         // A note that names nothing which stays is not written.
-        let gone = leaf.is_some_and(|leaf| plan.redirect.get(leaf) == Some(&None));
+        let gone = leaf.is_some_and(|leaf| plan.redirect.get(session, leaf) == Some(None));
         !plan.is_dropped(*at) && !gone
     })
 }
@@ -220,15 +220,11 @@ fn redirect(plan: &mut Plan, session: &Session, up: &mut Up<'_>) {
     for at in (0..session.records.len()).rev() {
         let turn = turns[at];
         if dropped(plan, at) {
-            let Some(id) = session.records[at].uuid.clone() else {
-                continue;
-            };
             let above = up.above(plan, at as Index);
             let same = above.filter(|&above| turns[above as usize] == turn);
             let same = same.or_else(|| later.get(&turn?).copied());
-            let (above, same) = (up.id(above), up.id(same));
-            plan.redirect.insert(id.clone(), above);
-            plan.history.insert(id, same);
+            plan.redirect.set(at as Index, above);
+            plan.history.set(at as Index, same);
         } else if let (Some(turn), true) = (turn, session.records[at].in_chain()) {
             later.insert(turn, at as Index);
         }

@@ -341,12 +341,10 @@ impl Join {
     /// What names a line that goes names another one; what names a shared line still does.
     fn point(&self, session: &Session, shared: &HashSet<Index>, plan: &mut Plan) {
         links::relink(plan, session, Settings { keep_tree: true });
-        for id in shared
-            .iter()
-            .filter_map(|&at| session.records[at as usize].uuid.as_ref())
-        {
-            plan.redirect.remove(id);
-            plan.history.remove(id);
+        let ids = shared.iter().map(|&at| &session.records[at as usize].uuid);
+        for at in ids.filter_map(|id| session.find(id.as_ref()?)) {
+            plan.redirect.forget(at);
+            plan.history.forget(at);
         }
         // What a compaction kept behind a summary that was left is not kept behind another line.
         for record in &session.records {
@@ -355,7 +353,7 @@ impl Join {
                 && let Some(at) = session.find(anchor).filter(|&at| plan.is_dropped(at))
                 && !shared.contains(&at)
             {
-                plan.redirect.insert(anchor.clone(), None);
+                plan.redirect.set(at, None);
             }
         }
     }

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 use std::ops::{AddAssign, Range};
+use std::sync::Arc;
 
 use super::compress;
+use super::detour::Detours;
 use super::identity::Identity;
 use super::lines;
 use super::places::{Place, places};
@@ -52,7 +54,7 @@ pub struct Pen<'a> {
     identity: Option<&'a Identity>,
     /// The records in the order of the file: one that stands for an earlier one with its id
     /// has that one's number.
-    order: Vec<Index>,
+    order: Arc<[Index]>,
     /// The next of these.
     next: usize,
     written: Written,
@@ -77,9 +79,22 @@ impl<'a> Pen<'a> {
             session,
             plan,
             identity,
-            order,
+            order: order.into(),
             next: 0,
             written: Written::default(),
+        }
+    }
+
+    /// Another pen for the same lines, from the one with this number on. What it writes is what
+    /// one pen for all would write there.
+    #[must_use]
+    pub fn from_line(&self, line: u32) -> Pen<'a> {
+        let before = |at: &Index| self.session.records[*at as usize].line < line;
+        Pen {
+            order: Arc::clone(&self.order),
+            next: self.order.partition_point(before),
+            written: Written::default(),
+            ..*self
         }
     }
 
@@ -208,7 +223,8 @@ impl<'a> Pen<'a> {
         if self.plan.dropped[at as usize] {
             return draft;
         }
-        let change = self.plan.changes.get(&at);
+        let change = self.plan.whole_change(self.session, at);
+        let change = change.as_deref();
         let leaf = self.plan.note.as_ref().filter(|note| note.0 == Some(at));
         if let Some((_, leaf)) = leaf {
             self.explicit(leaf, object, &mut draft);
@@ -407,15 +423,8 @@ impl<'a> Pen<'a> {
     }
 
     /// A place that names another line.
-    fn other(
-        &self,
-        place: Place,
-        span: Span,
-        old: &Id,
-        redirect: &foldhash::HashMap<Id, Option<Id>>,
-        draft: &mut Draft,
-    ) {
-        match redirect.get(old) {
+    fn other(&self, place: Place, span: Span, old: &Id, redirect: &Detours, draft: &mut Draft) {
+        match redirect.get(self.session, old) {
             Some(Some(new)) => {
                 let new = self.renamed(new).unwrap_or_else(|| new.clone());
                 draft.change(span, quoted(&new.to_string()));
@@ -432,7 +441,7 @@ impl<'a> Pen<'a> {
 
     /// Lines that a compaction kept: those that went are no longer among them.
     fn kept(&self, place: Place, span: Span, raw: &[u8], draft: &mut Draft) {
-        let gone = |id: &Id| self.plan.redirect.contains_key(id);
+        let gone = |id: &Id| self.plan.redirect.get(self.session, id).is_some();
         if place == Place::List {
             let mut ids = Vec::new();
             let mut cursor = Cursor::new(raw);

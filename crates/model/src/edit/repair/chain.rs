@@ -347,8 +347,8 @@ impl Chain {
     fn named(&self, mender: &Mender<'_>) -> Option<Index> {
         let (leaf, _) = mender.session.last_prompt.as_ref()?;
         let leaf = leaf.as_ref()?;
-        let leaf = match mender.plan.redirect.get(leaf) {
-            Some(now) => now.as_ref()?,
+        let leaf = match mender.plan.redirect.get(mender.session, leaf) {
+            Some(now) => now?,
             None => leaf,
         };
         mender.session.find(leaf)
@@ -393,13 +393,13 @@ fn drop_boundaries(mender: &mut Mender<'_>) {
     for &at in live.iter().skip(1).filter(|at| !kept.contains(at)) {
         if mender.record(at).kind.is_boundary() && !mender.plan.is_dropped(at) {
             mender.plan.drop(at);
-            let id = mender.record(at).uuid.clone();
+            let named = mender.record(at).uuid.is_some();
             let above = live.iter().take_while(|&&other| other != at).copied();
             let above = above.filter(|&at| !mender.plan.is_dropped(at)).last();
-            let above = above.and_then(|at| mender.record(at).uuid.clone());
-            if let Some(id) = id {
-                mender.plan.redirect.insert(id.clone(), above.clone());
-                mender.plan.history.insert(id, above);
+            let above = above.filter(|&at| mender.record(at).uuid.is_some());
+            if named {
+                mender.plan.redirect.set(at, above);
+                mender.plan.history.set(at, above);
             }
             let what = "a compaction without a summary was removed: it would cut off all before it";
             mender.note(at, "no_summary", what);
@@ -414,9 +414,9 @@ fn adopt(mender: &mut Mender<'_>) {
     for at in order {
         let parent = mender
             .parent(at)
-            .and_then(|id| mender.plan.redirect.get(id));
-        if let (Some(parent), false) = (parent.cloned(), mender.plan.is_dropped(at)) {
-            mender.plan.set_parent(at, parent);
+            .and_then(|id| mender.plan.redirect.get(mender.session, id));
+        if let (Some(parent), false) = (parent, mender.plan.is_dropped(at)) {
+            mender.plan.set_parent(at, parent.cloned());
         }
     }
 }
