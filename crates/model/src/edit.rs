@@ -16,6 +16,7 @@ pub mod check;
 pub mod compress;
 pub mod cut;
 pub mod cutter;
+mod detour;
 pub mod identity;
 pub mod lines;
 mod links;
