@@ -276,6 +276,8 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
     let kept = preserved(plan, session).into_iter();
     let mut kept: HashSet<Index> = kept.filter_map(|at| families.of(session, at)).collect();
     kept.extend(families.forked(plan, session, links, &live));
+    kept.extend(families.broken(session, links));
+    kept.extend(families.newest(session, &live));
     let mut used: HashSet<Index> = HashSet::new();
     let mut wishes: Vec<(Index, Index)> = Vec::new();
     for (nth, pair) in live.windows(2).enumerate() {
@@ -383,6 +385,40 @@ impl Families {
             let inside = last.get(&family).is_some_and(|last| *last != parent);
             (stays && inside && !own && !on_walk.contains(&at)).then_some(family)
         })
+    }
+
+    /// Messages in which a line names a parent that is not there, or none. Clients find such a
+    /// line by other means, each by its own, and an order for the rest would hide it from some.
+    fn broken<'a>(
+        &'a self,
+        session: &'a Session,
+        links: &'a Links,
+    ) -> impl Iterator<Item = Index> + 'a {
+        let mut known: HashSet<Index> = HashSet::new();
+        links.order.iter().filter_map(move |&at| {
+            let family = self.of(session, at)?;
+            let first = known.insert(family);
+            let named = session.records[at as usize].parent.id();
+            let found = named.and_then(|id| session.find(id));
+            let whole = found.is_some() && found == links.parent[at as usize];
+            (!first && !whole).then_some(family)
+        })
+    }
+
+    /// Messages with a line that is newer than the last one. Clients that go on from the newest
+    /// line find the rest of its message beside it, but nothing that follows it.
+    fn newest<'a>(
+        &'a self,
+        session: &'a Session,
+        live: &'a [Index],
+    ) -> impl Iterator<Item = Index> + 'a {
+        let time = |at: &Index| session.records[*at as usize].at;
+        let newest = live.iter().filter_map(time).max();
+        let last = live.iter().rev().find_map(time);
+        let late = live
+            .iter()
+            .filter(move |at| newest > last && time(at) == newest);
+        late.filter_map(|&at| self.of(session, at))
     }
 }
 

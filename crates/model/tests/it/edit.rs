@@ -1,10 +1,13 @@
 //! Editing: nothing is touched that nobody asked for, and the result still resumes.
 
+use std::path::Path;
+
 use unspool_model::edit::check::{Problem, Wanted};
 use unspool_model::edit::identity::Identity;
 use unspool_model::edit::{Pen, Plan, Settings, Written};
 use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
+use unspool_testkit::conformance::cases;
 use unspool_testkit::corpus;
 
 /// The new bytes, what was written, and what is wrong with it.
@@ -95,6 +98,24 @@ fn a_straightened_copy_resumes_in_every_client() {
         changed += written.changed;
     }
     assert!(changed > 10, "{changed}");
+}
+
+#[test]
+fn a_damaged_session_can_be_copied_as_it_is() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/corpus");
+    let identity = Identity::new("00000000-0000-4000-8000-00000000c10e", []);
+    let mut wrong = Vec::new();
+    for version in ["2.0.50", "2.1.325"] {
+        let cases = cases::of(&corpus, version).unwrap();
+        for case in cases.iter().filter(|case| case.name.starts_with("edit/")) {
+            let log = Log::new(case.text.clone().into_bytes());
+            let (_, _, problems) = edited(&log, Some(&identity), Settings::default(), |_, _| ());
+            if !problems.is_empty() {
+                wrong.push(format!("{version} {}: {problems:?}", case.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
