@@ -13,12 +13,14 @@ use unspool_testkit::conformance::{bases, prepared};
 /// Older than anything that counts as being worked on.
 const AGE: Duration = Duration::from_secs(3 * 24 * 3600);
 
+type Others<'a> = Box<dyn Fn(&str) -> Option<PathBuf> + 'a>;
+
 /// The place, the program, and the session in work.
 pub struct Desk<'a> {
     place: &'a Place,
     program: &'a Path,
     /// Finds the session of another scenario.
-    others: Box<dyn Fn(&str) -> Option<PathBuf> + 'a>,
+    others: Others<'a>,
     transcript: Transcript,
     source: String,
     made: String,

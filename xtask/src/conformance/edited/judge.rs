@@ -128,7 +128,7 @@ fn judge(
         return Ok(None);
     };
     let kept = match trial.operation.keeps {
-        Keeps::All => seen.outcome.agrees(&source.outcome) || holds(&seen.outcome, &source.outcome),
+        Keeps::All => holds(version, &seen.outcome, &source.outcome),
         _ => seen.outcome.agrees(&source.outcome),
     };
     if !kept {
@@ -144,21 +144,45 @@ fn explain(options: &Options, version: &str, trial: &Trial, seen: &Outcome, othe
     }
 }
 
-/// Whether all that was sent for the source was sent again, in order, and only calls and
-/// results came on top.
-fn holds(seen: &Outcome, source: &Outcome) -> bool {
+/// Clients that lose calls and results which stand beside each other.
+const LOSING: [&str; 2] = ["2.0.50", "2.1.45"];
+
+/// Whether all that was sent for the source was sent again, in order.
+///
+/// Results of one message may change places, which means nothing to the model. For clients that
+/// lose parallel calls, calls and results may come on top.
+fn holds(version: &str, seen: &Outcome, source: &Outcome) -> bool {
     let (Outcome::Sent(seen), Outcome::Sent(source)) = (seen, source) else {
         return false;
     };
-    let mut source = blocks(source).into_iter().peekable();
-    for block in blocks(seen) {
-        if source.peek() == Some(&block) {
-            source.next();
+    let (seen, source) = (ordered(seen), ordered(source));
+    if reduce::same(&seen, &source) {
+        return true;
+    }
+    let mut left = blocks(&source).into_iter().peekable();
+    for block in blocks(&seen) {
+        if left.peek() == Some(&block) {
+            left.next();
         } else if !block.starts_with("tool_") {
             return false;
         }
     }
-    source.next().is_none()
+    left.next().is_none() && LOSING.contains(&version)
+}
+
+/// The same messages, with the results in each of them in the order of their names.
+fn ordered(history: &[Value]) -> Vec<Value> {
+    let mut history = history.to_vec();
+    for message in &mut history {
+        if let Some(blocks) = message["blocks"].as_array_mut() {
+            let is_result =
+                |block: &Value| block.as_str().is_some_and(|b| b.starts_with("tool_result"));
+            for run in blocks.chunk_by_mut(|one, other| is_result(one) && is_result(other)) {
+                run.sort_by(|one, other| one.as_str().cmp(&other.as_str()));
+            }
+        }
+    }
+    history
 }
 
 fn blocks(history: &[Value]) -> Vec<&str> {
@@ -166,4 +190,35 @@ fn blocks(history: &[Value]) -> Vec<&str> {
         .iter()
         .filter_map(|message| message["blocks"].as_array());
     all.flatten().filter_map(Value::as_str).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn sent(messages: &[&[&str]]) -> Outcome {
+        let message = |blocks: &&[&str]| json!({"role": "user", "blocks": blocks});
+        Outcome::Sent(messages.iter().map(message).collect())
+    }
+
+    #[test]
+    fn results_of_one_message_may_change_places_but_none_may_be_missing() {
+        let source = sent(&[&["text a"], &["tool_result 1 x", "tool_result 2 y"]]);
+        let turned = sent(&[&["text a"], &["tool_result 2 y", "tool_result 1 x"]]);
+        let less = sent(&[&["text a"], &["tool_result 2 y"]]);
+        assert!(holds("2.1.325", &turned, &source));
+        assert!(!holds("2.1.325", &less, &source));
+        assert!(!holds("2.0.50", &less, &source));
+    }
+
+    #[test]
+    fn only_clients_that_lose_calls_may_send_more_of_them() {
+        let source = sent(&[&["text a"], &["tool_result 2 y"]]);
+        let more = sent(&[&["text a"], &["tool_result 1 x", "tool_result 2 y"]]);
+        let other = sent(&[&["text a", "text b"], &["tool_result 2 y"]]);
+        assert!(holds("2.1.45", &more, &source));
+        assert!(!holds("2.1.200", &more, &source));
+        assert!(!holds("2.1.45", &other, &source));
+    }
 }

@@ -22,7 +22,8 @@ pub struct Operation {
 pub enum Keeps {
     /// What was asked for, which only the reader knows.
     Asked,
-    /// All that the client sent for the source; parallel results it lost may come on top.
+    /// All that the client sent for the source: parallel results may change places, and those it
+    /// lost may come on top.
     All,
     /// Exactly what the client sent for the source.
     Same,
@@ -100,6 +101,13 @@ pub const ALL: &[Operation] = &[
     clone!("clone, damaged source", ONE, "torn-last"),
     clone!("clone, damaged source", ONE, "branch-unanswered"),
     clone!("clone, damaged source", ONE, "parent-broken-all"),
+    clone!(
+        "clone, damaged source",
+        ONE,
+        "parent-broken-parallel-result"
+    ),
+    clone!("clone, damaged source", ONE, "drop-parallel-pair"),
+    clone!("clone, damaged source", ONE, "time-parallel-newest"),
     clone!("clone --new-uuids", BESIDE, "", "--new-uuids").keeps(Keeps::All),
     clone!("clone --keep-tree", FEW, "", "--keep-tree").keeps(Keeps::Same),
     clone!("clone --cwd", FEW, "", "--cwd", "{moved}")
