@@ -4,7 +4,7 @@ use std::path::Path;
 
 use unspool_model::edit::check::{Problem, Wanted};
 use unspool_model::edit::identity::Identity;
-use unspool_model::edit::{Pen, Plan, Settings, Written};
+use unspool_model::edit::{Pen, Plan, Settings, Written, slim};
 use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
 use unspool_testkit::conformance::cases;
@@ -101,7 +101,7 @@ fn a_straightened_copy_resumes_in_every_client() {
 }
 
 #[test]
-fn a_damaged_session_can_be_copied_as_it_is() {
+fn a_damaged_session_can_be_copied_as_it_is_and_slim() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/corpus");
     let identity = Identity::new("00000000-0000-4000-8000-00000000c10e", []);
     let mut wrong = Vec::new();
@@ -109,9 +109,11 @@ fn a_damaged_session_can_be_copied_as_it_is() {
         let cases = cases::of(&corpus, version).unwrap();
         for case in cases.iter().filter(|case| case.name.starts_with("edit/")) {
             let log = Log::new(case.text.clone().into_bytes());
-            let (_, _, problems) = edited(&log, Some(&identity), Settings::default(), |_, _| ());
-            if !problems.is_empty() {
-                wrong.push(format!("{version} {}: {problems:?}", case.name));
+            let own = Some(&identity);
+            let (_, _, plain) = edited(&log, own, Settings::default(), |_, _| ());
+            let (_, _, slim) = edited(&log, own, Settings::default(), slim::slim);
+            if !plain.is_empty() || !slim.is_empty() {
+                wrong.push(format!("{version} {}: {plain:?} {slim:?}", case.name));
             }
         }
     }
