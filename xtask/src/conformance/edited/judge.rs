@@ -125,7 +125,7 @@ fn judge(
         return Ok(None);
     }
     let Some(source) = Seen::load(options, version, &source_of(trial)) else {
-        return Ok(None);
+        return Ok(Some("its source was not resumed".to_owned()));
     };
     let kept = match trial.operation.keeps {
         Keeps::All => holds(version, &seen.outcome, &source.outcome),
