@@ -43,6 +43,8 @@ const BESIDE: &[&str] = &["s20_base", "s06_errors", "s08b_agent_two", "s09_compa
 const TURNS: &[&str] = &["s20_base", "s10_resume_fork"];
 const TOOLS: &[&str] = &["s20_base", "s06_errors"];
 const THINKING: &[&str] = &["s20_base", "s04_parallel"];
+/// A command that answers as a model is asked to.
+const SHORTER: &str = r#"printf '{"text":"the same in few words"}'"#;
 const ONE: &[&str] = &["s20_base"];
 
 /// The source itself.
@@ -83,7 +85,7 @@ impl Operation {
 
 /// A clone with some flags.
 macro_rules! clone {
-    ($name:literal, $on:expr, $prepared:literal $(, $word:literal)*) => {
+    ($name:literal, $on:expr, $prepared:literal $(, $word:expr)*) => {
         make($name, $on, $prepared, &[&["clone", "{session}" $(, $word)*]])
     };
 }
@@ -181,7 +183,7 @@ pub const ALL: &[Operation] = &[
         "--compress",
         "0-100:35",
         "--with",
-        "cut -c1-200",
+        SHORTER,
         "--yes"
     ),
     clone!(
@@ -192,7 +194,7 @@ pub const ALL: &[Operation] = &[
         "0-50:10",
         "--include-user",
         "--with",
-        "cut -c1-100",
+        SHORTER,
         "--yes"
     ),
     clone!(
