@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use unspool_model::edit::check::Wanted;
 use unspool_model::edit::identity::Identity;
+use unspool_model::edit::redact::Redactor;
 use unspool_model::edit::{self, Pen, Plan, Settings, Written};
 use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
@@ -79,7 +80,8 @@ pub fn copy(
         },
     );
     let summary = wishes.summarise(world, &main.session, &main.source, &mut plan)?;
-    let title = title(&main.session, order, CLONE);
+    let redactor = wishes.redactor(world)?;
+    let title = title(&main.session, order, CLONE, redactor.as_ref());
     plan.entitle(&main.session, &identity, &title);
     let mut wanted = Wanted::of(&main.session, &plan, Some(&identity));
     if let Some(summary) = summary {
@@ -89,7 +91,6 @@ pub fn copy(
     let mut result = outline(&main.session, &plan, file, order, &home);
     result.title = Some(title);
     let pen = || Pen::new(&main.session, &plan, Some(&identity));
-    let redactor = wishes.redactor(world)?;
     let mut veil = Veil::new(redactor.as_ref());
     if order.dry_run {
         let mut fold = proof::Fold::default();
@@ -209,15 +210,20 @@ const SHOWN: usize = 60;
 
 const CLONE: &str = "Clone: ";
 
-fn title(session: &Session, order: &Order, mark: &str) -> String {
+fn title(session: &Session, order: &Order, mark: &str, redactor: Option<&Redactor>) -> String {
     if let Some(title) = &order.title {
         return title.clone();
     }
     let old = session.given_title().or(session.goal.as_deref());
     let old = old.unwrap_or_default().trim_start_matches(mark);
     let line = old.lines().next().unwrap_or_default();
+    // Before it is cut: of a secret that is cut, no rule knows the rest.
+    let clean = redactor.and_then(|redactor| redactor.text(line));
+    let clean = clean.map(|clean| String::from_utf8_lossy(&clean.bytes).into_owned());
+    let line = clean.as_deref().unwrap_or(line);
     let short: String = line.chars().take(SHOWN).collect();
-    let ends = if short.len() < old.len() { "…" } else { "" };
+    let more = short.len() < line.len() || old.lines().nth(1).is_some();
+    let ends = if more { "…" } else { "" };
     format!("{mark}{short}{ends}")
 }
 

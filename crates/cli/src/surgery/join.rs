@@ -42,7 +42,7 @@ pub fn merge(
     let parts: Vec<Part<'_>> = sequence.iter().map(|&at| parts[at]).collect();
     let home = super::home(files[sequence[0]], order)?;
     let title = order.title.clone().unwrap_or_else(|| {
-        let title = super::title(parts[0].session, order, "Merged: ");
+        let title = super::title(parts[0].session, order, "Merged: ", None);
         format!("{title} (+{})", parts.len() - 1)
     });
     let merged = merge::plan(&parts, &home.id, &title)

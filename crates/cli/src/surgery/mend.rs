@@ -63,7 +63,7 @@ pub fn repair(
     result.session.clone_from(&home.id);
     result.path = home.transcript().display().to_string();
     result.resume = format!("claude --resume {}", home.id);
-    let title = title(&main.session, order, "Repaired: ");
+    let title = title(&main.session, order, "Repaired: ", None);
     result.title = Some(title.clone());
     let mut plan = Plan::new(&repair.session);
     let end = repair.session.records.len() as u32;

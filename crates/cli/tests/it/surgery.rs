@@ -157,3 +157,15 @@ fn a_redacted_copy_has_no_secret_and_the_source_keeps_it() {
             .contains(&token)
     );
 }
+
+#[test]
+fn a_redacted_copy_has_no_part_of_a_secret_in_its_title() {
+    let home = home();
+    let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
+    let script = format!("you: look into it and push the branch with {token}\nclaude: done");
+    home.session(CWD, ID, &script);
+    let result = answer(&home, &["clone", ID, "--redact", "--json"]);
+    let copy = fs::read_to_string(result["path"].as_str().unwrap()).unwrap();
+    assert!(copy.contains("Clone: look into it"), "{copy}");
+    assert!(!copy.contains("ghp_"), "{copy}");
+}
