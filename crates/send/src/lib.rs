@@ -7,6 +7,9 @@
 //! Ids come from what the transcript says ([`id`]), so sending again is the same as sending
 //! once.
 
+pub mod before;
 pub mod id;
+pub mod ledger;
 pub mod otlp;
 pub mod spans;
+pub mod target;
