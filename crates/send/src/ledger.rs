@@ -252,7 +252,9 @@ impl Ledger {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let mut file = private().create(true).truncate(false).open(&self.path)?;
         // What a killed writer left is no line.
-        file.set_len(self.end)?;
+        if file.metadata()?.len() > self.end {
+            file.set_len(self.end)?;
+        }
         file.seek(SeekFrom::End(0))?;
         let written = file.write_all(bytes).and_then(|()| file.sync_data());
         if written.is_err() {

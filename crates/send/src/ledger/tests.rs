@@ -229,13 +229,19 @@ fn files_are_for_nobody_else_to_read() {
     assert_eq!(mode(&new.join("ledger.lock")), 0o600);
 }
 
-/// `/dev/full` takes nothing; a file cannot be put on it, but its error can be had.
+/// `/dev/full` is a disk without room.
+#[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_named() {
+fn a_full_disk_is_said_and_nothing_counts_as_noted() {
+    let dir = folder();
+    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+    ledger.path = "/dev/full".into();
+    let why = ledger.append(b"x").unwrap_err();
     let error = Error {
         doing: "write",
-        path: "ledger".into(),
-        why: io::ErrorKind::StorageFull.into(),
+        path: ledger.path.clone(),
+        why,
     };
-    assert!(error.hint().contains("make room"), "{}", error.hint());
+    assert!(error.hint().contains("make room"), "{error}");
+    assert!(ledger.is_empty());
 }
