@@ -244,9 +244,10 @@ impl<'t, 'a> Build<'t, 'a> {
                 model.unwrap_or("unknown").to_owned(),
             )
         });
-        if added {
-            self.mark_reply(session, said);
+        if !added {
+            return;
         }
+        self.mark_reply(session, said);
         for call in calls {
             self.call(id, talk, call);
         }
@@ -259,6 +260,7 @@ impl<'t, 'a> Build<'t, 'a> {
             "" => self.own_id("call", None),
             id => SpanId::of(id),
         };
+        let id = self.unused(id);
         let made = &session.records[call.record as usize];
         let result = call.result.as_ref();
         let answered = result.and_then(|result| session.records[result.record as usize].at);
@@ -272,7 +274,7 @@ impl<'t, 'a> Build<'t, 'a> {
             metadata.push(("background", json!(true)));
         }
         let file = talk.file;
-        let added = self.add(Span {
+        self.add(Span {
             start: made.at,
             end: answered.or(made.at),
             level: if failed { Level::Error } else { Level::Default },
@@ -285,9 +287,6 @@ impl<'t, 'a> Build<'t, 'a> {
             metadata,
             ..Span::new(id, Some(parent), Kind::Tool, tool.to_owned())
         });
-        if !added {
-            return;
-        }
         self.mark(session.blocks[call.block as usize].print);
         if let Some(result) = result {
             self.mark(session.blocks[result.block as usize].span.len as u64);
@@ -367,7 +366,7 @@ impl<'t, 'a> Build<'t, 'a> {
         let record = &session.records[event.record as usize];
         let (name, level, metadata) = describe(&event.what);
         let uuid = record.uuid.as_ref().map(ToString::to_string);
-        let id = self.own_id(name, uuid);
+        let id = self.unused(self.own_id(name, uuid));
         let place = Place::Event {
             file,
             event: event.clone(),
@@ -396,7 +395,20 @@ impl<'t, 'a> Build<'t, 'a> {
         }
     }
 
-    /// Adds a span, unless it is there already. Its end is never before its start.
+    /// An id that no span has yet: files that were made by hand name two calls alike.
+    fn unused(&self, mut id: SpanId) -> SpanId {
+        let wanted = id;
+        for nth in 2.. {
+            if !self.seen.contains(&id) {
+                break;
+            }
+            id = SpanId::of(&format!("{wanted} {nth}"));
+        }
+        id
+    }
+
+    /// Adds a span, unless it is there already: two files may hold one message, and one agent
+    /// may be named twice. Its end is never before its start.
     fn add(&mut self, mut span: Span) -> bool {
         if !self.seen.insert(span.id) {
             return false;
