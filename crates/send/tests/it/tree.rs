@@ -418,6 +418,9 @@ fn a_turn_that_the_api_failed_is_an_error_and_a_retry_a_warning() {
   event api failure ERROR > "API Error: 529"
 "#
     );
+    let retry = span(&trace, "api error");
+    assert_eq!(key(&retry.metadata, "attempt"), Some(&json!(1)));
+    assert_eq!(key(&retry.metadata, "max_attempts"), Some(&json!(10)));
 }
 
 #[test]
@@ -547,6 +550,41 @@ fn a_sub_agent_nobody_started_stands_in_the_turn_it_began_in() {
     let began = told.agents[0].session.first.unwrap();
     let second = all[1].start.unwrap() <= began;
     assert_eq!((holds(0), holds(1)), (!second, second));
+}
+
+#[test]
+fn a_sub_agent_whose_file_is_gone_is_told_from_the_copies_in_its_session() {
+    let copy = |id: &str, output: u32| {
+        format!(
+            r#"raw: {{"type":"progress","uuid":"p-{id}-{output}","parentToolUseID":"toolu_0001","timestamp":"2026-01-05T10:00:03.000Z","data":{{"type":"agent_progress","agentId":"a1","message":{{"type":"assistant","message":{{"id":"{id}","role":"assistant","model":"claude-haiku-4-5","content":[],"usage":{{"input_tokens":7,"output_tokens":{output}}}}}}}}}}}"#
+        )
+    };
+    let script = format!(
+        "you: find it\nclaude: [Task explore]\n{}\n{}\n{}\nresult: there\nclaude: found",
+        copy("msg_a", 1),
+        copy("msg_a", 9),
+        copy("msg_b", 5),
+    );
+    let trace = Told::script(&script).only();
+    let agent = span(&trace, "general-purpose");
+    assert_eq!(
+        (agent.kind, agent.parent),
+        (Kind::Agent, Some(span(&trace, "Task").id))
+    );
+    let below = trace
+        .spans
+        .iter()
+        .filter(|span| span.parent == Some(agent.id));
+    let outputs: Vec<u64> = below.map(|span| span.usage.unwrap().output).collect();
+    assert_eq!(outputs, [9, 5]);
+    // With its file, that is told instead.
+    let told = Told::script(&script).agent("a1", Some("toolu_0001"), agent_lines("a1").as_slice());
+    assert!(
+        told.only()
+            .spans
+            .iter()
+            .all(|span| span.origin.as_deref() != Some("msg_b"))
+    );
 }
 
 #[test]
