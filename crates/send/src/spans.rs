@@ -21,7 +21,7 @@ use unspool_model::edit::redact::Redactor;
 use unspool_model::log::Source;
 use unspool_model::price::{Prices, Shares};
 use unspool_model::secrets::Secrets;
-use unspool_model::session::Session;
+use unspool_model::session::{Index, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
 use unspool_model::view::agents::{self, AgentFile, AgentRow};
@@ -240,6 +240,8 @@ pub struct Traces<'a> {
     started: HashMap<String, Vec<usize>>,
     /// Sub-agents nobody is known to have started, by the turn in which they began.
     stray: HashMap<usize, Vec<usize>>,
+    /// Copies of messages of sub-agents whose files are gone, by the call that started them.
+    copies: HashMap<&'a str, Vec<Index>>,
 }
 
 impl<'a> Traces<'a> {
@@ -270,6 +272,7 @@ impl<'a> Traces<'a> {
             agents: agent_rows,
             started: HashMap::new(),
             stray: HashMap::new(),
+            copies: copies(session),
         };
         traces.place_agents();
         traces
@@ -327,7 +330,9 @@ impl<'a> Traces<'a> {
             row.parent.is_some() || self.files[0].session.find_call(call).is_some()
         };
         for (at, row) in self.agents.iter().enumerate() {
-            if row.file.is_none() && row.thread.is_none() {
+            let copied = |call: &str| self.copies.contains_key(call);
+            let gone = row.file.is_none() && row.thread.is_none();
+            if gone && !row.call.as_deref().is_some_and(copied) {
                 continue;
             }
             match row.call.as_deref().filter(|call| known(row, call)) {
@@ -361,6 +366,17 @@ impl<'a> Traces<'a> {
         };
         self.rows.iter().rposition(begun).unwrap_or(0)
     }
+}
+
+/// Copies of messages by the call during which they were written.
+fn copies(session: &Session) -> HashMap<&str, Vec<Index>> {
+    let mut all: HashMap<&str, Vec<Index>> = HashMap::new();
+    for (at, call) in (0..).zip(&session.copy_calls) {
+        if let Some(call) = call {
+            all.entry(call).or_default().push(at);
+        }
+    }
+    all
 }
 
 /// The last line of each turn.

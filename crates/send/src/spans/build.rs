@@ -7,7 +7,7 @@ use unspool_model::price::Prices;
 use unspool_model::session::{Call, Index, Message, Session};
 use unspool_model::time::Time;
 use unspool_model::view::agents::AgentRow;
-use unspool_model::view::events::{Event, What};
+use unspool_model::view::events::{self, Event, What};
 use unspool_model::view::turns::{self, TurnRow};
 
 use super::files::{File, Reach};
@@ -244,9 +244,10 @@ impl<'t, 'a> Build<'t, 'a> {
                 model.unwrap_or("unknown").to_owned(),
             )
         });
-        if added {
-            self.mark_reply(session, said);
+        if !added {
+            return;
         }
+        self.mark_reply(session, said);
         for call in calls {
             self.call(id, talk, call);
         }
@@ -259,6 +260,7 @@ impl<'t, 'a> Build<'t, 'a> {
             "" => self.own_id("call", None),
             id => SpanId::of(id),
         };
+        let id = self.unused(id);
         let made = &session.records[call.record as usize];
         let result = call.result.as_ref();
         let answered = result.and_then(|result| session.records[result.record as usize].at);
@@ -272,7 +274,7 @@ impl<'t, 'a> Build<'t, 'a> {
             metadata.push(("background", json!(true)));
         }
         let file = talk.file;
-        let added = self.add(Span {
+        self.add(Span {
             start: made.at,
             end: answered.or(made.at),
             level: if failed { Level::Error } else { Level::Default },
@@ -285,9 +287,6 @@ impl<'t, 'a> Build<'t, 'a> {
             metadata,
             ..Span::new(id, Some(parent), Kind::Tool, tool.to_owned())
         });
-        if !added {
-            return;
-        }
         self.mark(session.blocks[call.block as usize].print);
         if let Some(result) = result {
             self.mark(session.blocks[result.block as usize].span.len as u64);
@@ -304,7 +303,7 @@ impl<'t, 'a> Build<'t, 'a> {
         let (file, thread) = match (row.file, row.thread) {
             (Some(file), _) => (file + 1, 0),
             (None, Some(thread)) => (0, thread),
-            (None, None) => return,
+            (None, None) => return self.copied_agent(parent, row),
         };
         let id = match &*row.agent {
             "" => self.own_id("agent", row.call.clone()),
@@ -327,12 +326,7 @@ impl<'t, 'a> Build<'t, 'a> {
             output: last.map_or(Place::None, |message| Place::Reply { file, message }),
             origin: Some(row.agent.clone()),
             metadata: self.agent_metadata(row),
-            ..Span::new(
-                id,
-                Some(parent),
-                Kind::Agent,
-                row.kind.clone().unwrap_or_else(|| "agent".to_owned()),
-            )
+            ..Span::new(id, Some(parent), Kind::Agent, agent_name(row))
         });
         // Deeper than anybody nests: they name each other in a circle, or nearly so.
         if added && depth <= DEPTH {
@@ -344,6 +338,52 @@ impl<'t, 'a> Build<'t, 'a> {
                 depth,
             };
             self.talk(id, &talk);
+        }
+    }
+
+    /// A sub-agent whose file is gone, of which the session holds copies: no texts, but what
+    /// it took.
+    fn copied_agent(&mut self, parent: SpanId, row: &AgentRow) {
+        let session = self.file(0).session;
+        let call = row.call.as_deref().unwrap_or_default();
+        let copies = self.traces.copies.get(call);
+        let copies: Vec<&Message> = copies
+            .into_iter()
+            .flatten()
+            .map(|&at| &session.copies[at as usize])
+            .filter(|copy| !copy.synthetic && !self.is_said_by_session(copy))
+            .collect();
+        let id = match &*row.agent {
+            "" => self.own_id("agent", Some(format!("agent:{call}"))),
+            id => SpanId::of(id),
+        };
+        let added = self.add(Span {
+            start: copies.iter().filter_map(|copy| copy.first).min(),
+            end: copies.iter().filter_map(|copy| copy.last).max(),
+            origin: Some(row.agent.clone()).filter(|id| !id.is_empty()),
+            metadata: self.agent_metadata(row),
+            ..Span::new(id, Some(parent), Kind::Agent, agent_name(row))
+        });
+        for copy in copies.into_iter().filter(|_| added) {
+            let model = copy.model.map(|model| session.text(model));
+            let copied = match copy.id.as_deref() {
+                Some(id) => SpanId::of(id),
+                None => self.own_id("copy", None),
+            };
+            self.add(Span {
+                start: copy.first,
+                end: copy.last,
+                origin: copy.id.as_deref().map(str::to_owned),
+                usage: copy.has_usage.then_some(copy.usage),
+                cost: shares(self.traces.prices, model, copy),
+                metadata: vec![("copy", json!(true))],
+                ..Span::new(
+                    copied,
+                    Some(id),
+                    Kind::Generation,
+                    model.unwrap_or("unknown").to_owned(),
+                )
+            });
         }
     }
 
@@ -365,9 +405,20 @@ impl<'t, 'a> Build<'t, 'a> {
     fn event(&mut self, parent: SpanId, file: usize, event: &Event) {
         let session = self.file(file).session;
         let record = &session.records[event.record as usize];
-        let (name, level, metadata) = describe(&event.what);
+        let (name, mut level, mut metadata) = describe(&event.what);
+        if matches!(event.what, What::ApiError | What::Hook) {
+            let detail = events::detail(session, self.file(file).source, event);
+            if let Some((attempt, of)) = detail.attempt {
+                metadata.extend([("attempt", json!(attempt)), ("max_attempts", json!(of))]);
+            }
+            metadata.extend(detail.hook.map(|hook| ("hook", json!(hook))));
+            if detail.blocked {
+                metadata.push(("blocked", json!(true)));
+                level = Level::Error;
+            }
+        }
         let uuid = record.uuid.as_ref().map(ToString::to_string);
-        let id = self.own_id(name, uuid);
+        let id = self.unused(self.own_id(name, uuid));
         let place = Place::Event {
             file,
             event: event.clone(),
@@ -396,7 +447,20 @@ impl<'t, 'a> Build<'t, 'a> {
         }
     }
 
-    /// Adds a span, unless it is there already. Its end is never before its start.
+    /// An id that no span has yet: files that were made by hand name two calls alike.
+    fn unused(&self, mut id: SpanId) -> SpanId {
+        let wanted = id;
+        for nth in 2.. {
+            if !self.seen.contains(&id) {
+                break;
+            }
+            id = SpanId::of(&format!("{wanted} {nth}"));
+        }
+        id
+    }
+
+    /// Adds a span, unless it is there already: two files may hold one message, and one agent
+    /// may be named twice. Its end is never before its start.
     fn add(&mut self, mut span: Span) -> bool {
         if !self.seen.insert(span.id) {
             return false;
@@ -471,6 +535,10 @@ impl Span {
             metadata: Vec::new(),
         }
     }
+}
+
+fn agent_name(row: &AgentRow) -> String {
+    row.kind.clone().unwrap_or_else(|| "agent".to_owned())
 }
 
 /// How well a turn went, and why.
