@@ -147,10 +147,9 @@ fn sent_before(session: &Session, head: &Head, before: u32) -> bool {
     let end = records.partition_point(|record| record.line <= head.last_line);
     let said = |at: usize| records[at].is_conversation() && !records[at].meta;
     // Its prompt stands before, or all of it would be new.
-    let opened = session.turns.iter().filter(|turn| turn.thread == 0);
-    let prompt = opened
-        .map(|turn| &records[turn.record as usize])
-        .nth(head.n - 1);
+    let mut opened = session.turns.iter().filter(|turn| turn.thread == 0);
+    let prompt = head.n.checked_sub(1).and_then(|n| opened.nth(n));
+    let prompt = prompt.map(|turn| &records[turn.record as usize]);
     prompt.is_some_and(|prompt| prompt.line <= before) && !(start..end).any(said)
 }
 
