@@ -19,7 +19,7 @@ use prost::Message;
 use unspool_model::time::Time;
 
 use crate::id::{SpanId, TraceId};
-use crate::spans::{Kind, Level, Shape, Span, Trace, Traces};
+use crate::spans::{Kind, Level, Span, Trace, Traces};
 use buffer::{Buffer, field, head, sized};
 
 /// How large things may be, and under which names texts are told.
@@ -143,10 +143,15 @@ impl Sender {
     }
 }
 
+/// A trace with more spans than this may well fill a request.
+const FEW: usize = 16;
+
 /// Fills requests with spans, in order.
 pub struct Packer {
     limits: Limits,
     batch: Batch,
+    /// The attributes of the span at hand; its memory is used again.
+    own: Buffer,
 }
 
 impl Packer {
@@ -164,6 +169,7 @@ impl Packer {
         Packer {
             limits,
             batch: Batch::new(Arc::new(sender)),
+            own: Buffer::default(),
         }
     }
 
@@ -177,14 +183,25 @@ impl Packer {
     ) -> Result<(), E> {
         let common = attributes::common(traces, trace);
         for span in &trace.spans {
-            let made = self.fitting(traces, trace, span, &common);
+            let fields = self.make(traces, trace, span, &common);
+            let len = fields.len() + common.bytes.len() + self.own.bytes.len();
             let batch = &self.batch;
-            let grown = batch.spans.len() + sized(made.len());
+            let grown = batch.spans.len() + sized(len);
             if !batch.ids.is_empty() && batch.sender.bytes(grown) > self.limits.bytes {
                 full(self.take())?;
             }
             let batch = &mut self.batch;
-            field(&mut batch.spans, SECOND, &made);
+            if batch.spans.is_empty() {
+                // Most requests get full; growing to that would copy it all once more.
+                let spare = trace.spans.len() > FEW;
+                batch
+                    .spans
+                    .reserve(if spare { self.limits.bytes } else { len });
+            }
+            head(&mut batch.spans, SECOND, len);
+            for part in [&fields, &common.bytes, &self.own.bytes] {
+                batch.spans.extend_from_slice(part);
+            }
             batch.places.push(batch.spans.len());
             batch.ids.push((trace.id, span.id));
         }
@@ -202,52 +219,47 @@ impl Packer {
         std::mem::replace(&mut self.batch, empty)
     }
 
-    /// The span, with texts as short as it takes to fit into a request.
-    fn fitting(&self, traces: &Traces<'_>, trace: &Trace, span: &Span, common: &Buffer) -> Vec<u8> {
-        let sender = &self.batch.sender;
-        let fits = |made: &Vec<u8>| sender.bytes(sized(made.len())) <= self.limits.bytes;
-        let mut shape = traces.shape();
-        let mut made = self.span(traces, trace, span, common, &shape);
-        let mut chars = self.limits.bytes / 4;
-        while !fits(&made) && chars > 0 {
-            shape.max_chars = Some(shape.max_chars.map_or(chars, |limit| limit.min(chars)));
-            made = self.span(traces, trace, span, common, &shape);
-            chars /= 4;
-        }
-        if !fits(&made) {
-            // Thousands of short texts: none of them is too long, all of them together are.
-            let mut note = Buffer::default();
-            note.text(
-                names::STATUS_MESSAGE,
-                "left out: larger than a request may be",
-            );
-            note.text(names::TYPE, span.kind.name());
-            made = encoded(trace, span, None, common, &note);
-        }
-        made
-    }
-
-    fn span(
-        &self,
+    /// Writes the attributes of a span, with texts as short as it takes to fit into a
+    /// request, and gives its other fields.
+    fn make(
+        &mut self,
         traces: &Traces<'_>,
         trace: &Trace,
         span: &Span,
         common: &Buffer,
-        shape: &Shape<'_>,
     ) -> Vec<u8> {
-        let (own, status) = attributes::of(traces, span, shape, self.limits.texts);
-        encoded(trace, span, status, common, &own)
+        let (limits, own) = (self.limits, &mut self.own);
+        let sender = &self.batch.sender;
+        let fits = |fields: &[u8], own: &Buffer| {
+            let len = fields.len() + common.bytes.len() + own.bytes.len();
+            sender.bytes(sized(len)) <= limits.bytes
+        };
+        let mut shape = traces.shape();
+        let status = attributes::of(traces, span, &shape, limits.texts, own);
+        let mut made = fields(trace, span, status);
+        let mut chars = limits.bytes / 4;
+        while !fits(&made, own) && chars > 0 {
+            shape.max_chars = Some(shape.max_chars.map_or(chars, |limit| limit.min(chars)));
+            let status = attributes::of(traces, span, &shape, limits.texts, own);
+            made = fields(trace, span, status);
+            chars /= 4;
+        }
+        if !fits(&made, own) {
+            // Thousands of short texts: none of them is too long, all of them together are.
+            own.bytes.clear();
+            own.text(names::TYPE, span.kind.name());
+            own.text(
+                names::STATUS_MESSAGE,
+                "left out: larger than a request may be",
+            );
+            made = fields(trace, span, None);
+        }
+        made
     }
 }
 
-/// A span as bytes: its own fields, then its attributes.
-fn encoded(
-    trace: &Trace,
-    span: &Span,
-    status: Option<String>,
-    common: &Buffer,
-    own: &Buffer,
-) -> Vec<u8> {
+/// A span as bytes, without its attributes.
+fn fields(trace: &Trace, span: &Span, status: Option<String>) -> Vec<u8> {
     let fields = wire::Span {
         trace_id: trace.id.0.to_vec(),
         span_id: span.id.0.to_vec(),
@@ -265,11 +277,7 @@ fn encoded(
         }),
         ..wire::Span::default()
     };
-    let mut out = Vec::with_capacity(fields.encoded_len() + common.bytes.len() + own.bytes.len());
-    fields.encode_raw(&mut out);
-    out.extend_from_slice(&common.bytes);
-    out.extend_from_slice(&own.bytes);
-    out
+    fields.encode_to_vec()
 }
 
 /// A time as OTLP has it; 0 where there is none.

@@ -43,18 +43,19 @@ fn metadata(list: &mut Buffer, prefix: &str, key: &str, value: &Value) {
     list.text((prefix, key), &value.to_string());
 }
 
-/// The attributes of one span, and what to say if it failed.
+/// Writes the attributes of one span, and says why it failed if it did.
 pub(super) fn of(
     traces: &Traces<'_>,
     span: &Span,
     shape: &Shape<'_>,
     told: Texts,
-) -> (Buffer, Option<String>) {
-    let mut list = Buffer::default();
+    list: &mut Buffer,
+) -> Option<String> {
+    list.bytes.clear();
     let input = traces.read_as(&span.input, shape);
     let output = traces.read_as(&span.output, shape);
     let status = status(span, &output);
-    kinds(&mut list, span);
+    kinds(list, span);
     if let Some(status) = &status {
         list.text(names::STATUS_MESSAGE, status);
     }
@@ -62,24 +63,24 @@ pub(super) fn of(
         list.text(names::LEVEL, span.level.name());
     }
     for (key, value) in &span.metadata {
-        metadata(&mut list, names::METADATA, key, value);
+        metadata(list, names::METADATA, key, value);
     }
     match span.kind {
-        Kind::Generation => generation(&mut list, span),
-        Kind::Tool => tool(&mut list, span),
-        Kind::Agent => agent(&mut list, span),
+        Kind::Generation => generation(list, span),
+        Kind::Tool => tool(list, span),
+        Kind::Agent => agent(list, span),
         Kind::Event => {}
     }
     if told.langfuse {
-        langfuse_texts(&mut list, span, &input, &output);
+        langfuse_texts(list, span, &input, &output);
     }
     if told.gen_ai {
-        gen_ai_texts(&mut list, span, &input, &output);
+        gen_ai_texts(list, span, &input, &output);
     }
     if told.open_inference {
-        inference_texts(&mut list, &input, &output);
+        inference_texts(list, &input, &output);
     }
-    (list, status)
+    status
 }
 
 /// What a span is, in each vocabulary.
@@ -248,27 +249,24 @@ fn langfuse_texts(list: &mut Buffer, span: &Span, input: &Words, output: &Words)
 }
 
 fn gen_ai_texts(list: &mut Buffer, span: &Span, input: &Words, output: &Words) {
-    let pairs = match span.kind {
+    match span.kind {
         Kind::Tool => {
-            let plain = |words: &Words| words.plain().map(|(plain, _)| plain.into_owned());
-            [
-                (names::TOOL_ARGUMENTS, plain(input)),
-                (names::TOOL_RESULT, plain(output)),
-            ]
+            let pairs = [(names::TOOL_ARGUMENTS, input), (names::TOOL_RESULT, output)];
+            for (key, words) in pairs {
+                if let Some((plain, _)) = words.plain() {
+                    list.text(key, &plain);
+                }
+            }
         }
-        Kind::Agent | Kind::Generation => [
-            (names::INPUT_MESSAGES, input.messages(&[], None)),
-            (
-                names::OUTPUT_MESSAGES,
-                output.messages(&span.calls, span.stop.as_deref()),
-            ),
-        ],
-        Kind::Event => return,
-    };
-    for (key, said) in pairs {
-        if let Some(said) = said {
-            list.text(key, &said);
+        Kind::Agent | Kind::Generation => {
+            if let Some(asked) = input.messages(&[], None) {
+                list.text(names::INPUT_MESSAGES, &asked);
+            }
+            if let Some(said) = output.messages(&span.calls, span.stop.as_deref()) {
+                list.text(names::OUTPUT_MESSAGES, &said);
+            }
         }
+        Kind::Event => {}
     }
 }
 
