@@ -17,6 +17,7 @@ mod index;
 mod peers;
 mod rounds;
 mod run;
+mod send;
 mod table;
 mod trees;
 
@@ -54,6 +55,7 @@ pub fn run(args: &[String]) -> Outcome {
         rows.push(measure(&request, &program, case)?);
     }
     rows.extend(index::rows(&request, &program)?);
+    rows.extend(send::rows(&request)?);
     let grown: Vec<Row> = GROWTHS.iter().filter_map(|it| growth(it, &rows)).collect();
     rows.extend(grown);
     let table = table::table(&rows);

@@ -5,18 +5,22 @@
 //! may be is told with shorter texts.
 
 mod attributes;
+mod buffer;
 mod names;
 
+use std::sync::Arc;
+
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::{InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue};
 use opentelemetry_proto::tonic::resource::v1::Resource as WireResource;
 use opentelemetry_proto::tonic::trace::v1 as wire;
 use prost::Message;
-use prost::encoding::encoded_len_varint;
+use unspool_model::time::Time;
 
 use crate::id::{SpanId, TraceId};
-use crate::spans::{Kind, Level, Shape, Span, Trace, Traces};
-use attributes::Attributes;
+use crate::spans::{Kind, Level, Span, Trace, Traces};
+use buffer::{Buffer, field, head, sized};
 
 /// How large things may be, and under which names texts are told.
 #[derive(Clone, Copy, Debug)]
@@ -91,27 +95,63 @@ impl Resource {
             all.retain(|(other, _)| other != key);
             all.push((key.clone(), value.clone()));
         }
-        let attributes = all.into_iter();
+        let attributes = all.into_iter().map(|(key, value)| KeyValue {
+            key,
+            value: Some(AnyValue {
+                value: Some(Value::StringValue(value)),
+            }),
+            ..KeyValue::default()
+        });
         WireResource {
-            attributes: attributes
-                .map(|(key, value)| attributes::text(key, value))
-                .collect(),
+            attributes: attributes.collect(),
             ..WireResource::default()
         }
     }
 }
 
+/// What stands in every request: who sends, and by which library.
+#[derive(Debug, PartialEq, Eq)]
+struct Sender {
+    resource: Vec<u8>,
+    scope: Vec<u8>,
+}
+
+/// Of a request, its spans of one resource; of those, the resource; of those, the spans of one
+/// library; and so on: the first and second field of messages that say how long they are.
+const FIRST: u8 = 1 << 3 | 2;
+const SECOND: u8 = 2 << 3 | 2;
+
+impl Sender {
+    /// The length of a request whose spans take so many bytes.
+    fn bytes(&self, spans: usize) -> usize {
+        sized(self.list(spans))
+    }
+
+    fn list(&self, spans: usize) -> usize {
+        sized(self.resource.len()) + sized(sized(self.scope.len()) + spans)
+    }
+
+    /// A request with these spans.
+    fn request(&self, spans: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes(spans.len()));
+        head(&mut out, FIRST, self.list(spans.len()));
+        field(&mut out, FIRST, &self.resource);
+        head(&mut out, SECOND, sized(self.scope.len()) + spans.len());
+        field(&mut out, FIRST, &self.scope);
+        out.extend_from_slice(spans);
+        out
+    }
+}
+
+/// A trace with more spans than this may well fill a request.
+const FEW: usize = 16;
+
 /// Fills requests with spans, in order.
 pub struct Packer {
     limits: Limits,
-    resource: WireResource,
-    scope: InstrumentationScope,
-    /// Bytes of a request without spans.
-    frame: usize,
-    spans: Vec<wire::Span>,
-    ids: Vec<(TraceId, SpanId)>,
-    ends: Vec<TraceId>,
-    bytes: usize,
+    batch: Batch,
+    /// The attributes of the span at hand; its memory is used again.
+    own: Buffer,
 }
 
 impl Packer {
@@ -122,24 +162,19 @@ impl Packer {
             version: resource.version.clone(),
             ..InstrumentationScope::default()
         };
-        let mut packer = Packer {
-            limits,
-            resource: resource.wire(),
-            scope,
-            frame: 0,
-            spans: Vec::new(),
-            ids: Vec::new(),
-            ends: Vec::new(),
-            bytes: 0,
+        let sender = Sender {
+            resource: resource.wire().encode_to_vec(),
+            scope: scope.encode_to_vec(),
         };
-        let empty = packer.batch();
-        // The lengths of the two lists around the spans grow with them.
-        packer.frame = empty.bytes() + 16;
-        packer.bytes = packer.frame;
-        packer
+        Packer {
+            limits,
+            batch: Batch::new(Arc::new(sender)),
+            own: Buffer::default(),
+        }
     }
 
     /// Reads the texts of a trace and adds its spans; `full` takes every request that is full.
+    /// If `full` fails, the rest of the trace is not added and the packer is of no more use.
     pub fn add<E>(
         &mut self,
         traces: &Traces<'_>,
@@ -148,134 +183,145 @@ impl Packer {
     ) -> Result<(), E> {
         let common = attributes::common(traces, trace);
         for span in &trace.spans {
-            let made = self.fitting(traces, trace, span, &common);
-            let bytes = framed(made.encoded_len());
-            if !self.spans.is_empty() && self.bytes + bytes > self.limits.bytes {
-                full(self.batch())?;
+            let fields = self.make(traces, trace, span, &common);
+            let len = fields.len() + common.bytes.len() + self.own.bytes.len();
+            let batch = &self.batch;
+            let grown = batch.spans.len() + sized(len);
+            if !batch.ids.is_empty() && batch.sender.bytes(grown) > self.limits.bytes {
+                full(self.take())?;
             }
-            self.bytes += bytes;
-            self.spans.push(made);
-            self.ids.push((trace.id, span.id));
+            let batch = &mut self.batch;
+            if batch.spans.is_empty() {
+                // Most requests get full; growing to that would copy it all once more.
+                let spare = trace.spans.len() > FEW;
+                batch
+                    .spans
+                    .reserve(if spare { self.limits.bytes } else { len });
+            }
+            head(&mut batch.spans, SECOND, len);
+            for part in [&fields, &common.bytes, &self.own.bytes] {
+                batch.spans.extend_from_slice(part);
+            }
+            batch.places.push(batch.spans.len());
+            batch.ids.push((trace.id, span.id));
         }
-        self.ends.push(trace.id);
+        self.batch.ends.push(trace.id);
         Ok(())
     }
 
     /// What has not been sent yet.
     pub fn finish(&mut self) -> Option<Batch> {
-        (!self.spans.is_empty()).then(|| self.batch())
+        (!self.batch.ids.is_empty()).then(|| self.take())
     }
 
-    fn batch(&mut self) -> Batch {
-        self.bytes = self.frame;
-        Batch {
-            request: ExportTraceServiceRequest {
-                resource_spans: vec![wire::ResourceSpans {
-                    resource: Some(self.resource.clone()),
-                    scope_spans: vec![wire::ScopeSpans {
-                        scope: Some(self.scope.clone()),
-                        spans: std::mem::take(&mut self.spans),
-                        schema_url: String::new(),
-                    }],
-                    schema_url: String::new(),
-                }],
-            },
-            ids: std::mem::take(&mut self.ids),
-            ends: std::mem::take(&mut self.ends),
-        }
+    fn take(&mut self) -> Batch {
+        let empty = Batch::new(Arc::clone(&self.batch.sender));
+        std::mem::replace(&mut self.batch, empty)
     }
 
-    /// The span, with texts as short as it takes to fit into a request.
-    fn fitting(
-        &self,
+    /// Writes the attributes of a span, with texts as short as it takes to fit into a
+    /// request, and gives its other fields.
+    fn make(
+        &mut self,
         traces: &Traces<'_>,
         trace: &Trace,
         span: &Span,
-        common: &[KeyValue],
-    ) -> wire::Span {
-        let room = self.limits.bytes.saturating_sub(self.frame);
-        let fits = |made: &wire::Span| framed(made.encoded_len()) <= room;
+        common: &Buffer,
+    ) -> Vec<u8> {
+        let (limits, own) = (self.limits, &mut self.own);
+        let sender = &self.batch.sender;
+        let fits = |fields: &[u8], own: &Buffer| {
+            let len = fields.len() + common.bytes.len() + own.bytes.len();
+            sender.bytes(sized(len)) <= limits.bytes
+        };
         let mut shape = traces.shape();
-        let mut made = self.span(traces, trace, span, common, &shape);
-        let mut chars = room / 4;
-        while !fits(&made) && chars > 0 {
+        let status = attributes::of(traces, span, &shape, limits.texts, own);
+        let mut made = fields(trace, span, status);
+        let mut chars = limits.bytes / 4;
+        while !fits(&made, own) && chars > 0 {
             shape.max_chars = Some(shape.max_chars.map_or(chars, |limit| limit.min(chars)));
-            made = self.span(traces, trace, span, common, &shape);
+            let status = attributes::of(traces, span, &shape, limits.texts, own);
+            made = fields(trace, span, status);
             chars /= 4;
         }
-        if !fits(&made) {
+        if !fits(&made, own) {
             // Thousands of short texts: none of them is too long, all of them together are.
-            made.attributes = common.to_vec();
-            made.attributes.push(attributes::text(
+            own.bytes.clear();
+            own.text(names::TYPE, span.kind.name());
+            own.text(
                 names::STATUS_MESSAGE,
                 "left out: larger than a request may be",
-            ));
+            );
+            made = fields(trace, span, None);
         }
         made
     }
-
-    fn span(
-        &self,
-        traces: &Traces<'_>,
-        trace: &Trace,
-        span: &Span,
-        common: &[KeyValue],
-        shape: &Shape<'_>,
-    ) -> wire::Span {
-        let Attributes { list, status } =
-            attributes::of(traces, span, common, shape, self.limits.texts);
-        let nanos = |time: Option<unspool_model::time::Time>| {
-            let milliseconds = time.and_then(|time| u64::try_from(time.0).ok());
-            milliseconds.map_or(0, |milliseconds| milliseconds.saturating_mul(1_000_000))
-        };
-        wire::Span {
-            trace_id: trace.id.0.to_vec(),
-            span_id: span.id.0.to_vec(),
-            parent_span_id: span.parent.map_or(Vec::new(), |parent| parent.0.to_vec()),
-            name: span.name.clone(),
-            kind: match span.kind {
-                Kind::Generation => wire::span::SpanKind::Client as i32,
-                _ => wire::span::SpanKind::Internal as i32,
-            },
-            start_time_unix_nano: nanos(span.start),
-            end_time_unix_nano: nanos(span.end),
-            attributes: list,
-            status: (span.level == Level::Error).then(|| wire::Status {
-                code: wire::status::StatusCode::Error as i32,
-                message: status.unwrap_or_default(),
-            }),
-            ..wire::Span::default()
-        }
-    }
 }
 
-/// The bytes of a span in its list.
-fn framed(len: usize) -> usize {
-    1 + encoded_len_varint(len as u64) + len
+/// A span as bytes, without its attributes.
+fn fields(trace: &Trace, span: &Span, status: Option<String>) -> Vec<u8> {
+    let fields = wire::Span {
+        trace_id: trace.id.0.to_vec(),
+        span_id: span.id.0.to_vec(),
+        parent_span_id: span.parent.map_or(Vec::new(), |parent| parent.0.to_vec()),
+        name: span.name.clone(),
+        kind: match span.kind {
+            Kind::Generation => wire::span::SpanKind::Client as i32,
+            _ => wire::span::SpanKind::Internal as i32,
+        },
+        start_time_unix_nano: nanos(span.start),
+        end_time_unix_nano: nanos(span.end),
+        status: (span.level == Level::Error).then(|| wire::Status {
+            code: wire::status::StatusCode::Error as i32,
+            message: status.unwrap_or_default(),
+        }),
+        ..wire::Span::default()
+    };
+    fields.encode_to_vec()
+}
+
+/// A time as OTLP has it; 0 where there is none.
+fn nanos(time: Option<Time>) -> u64 {
+    let milliseconds = time.and_then(|time| u64::try_from(time.0).ok());
+    milliseconds.map_or(0, |milliseconds| milliseconds.saturating_mul(1_000_000))
 }
 
 /// One request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    request: ExportTraceServiceRequest,
+    sender: Arc<Sender>,
+    /// The spans, one behind the other.
+    spans: Vec<u8>,
+    /// Where each of them ends.
+    places: Vec<usize>,
     ids: Vec<(TraceId, SpanId)>,
     ends: Vec<TraceId>,
 }
 
 impl Batch {
+    fn new(sender: Arc<Sender>) -> Batch {
+        Batch {
+            sender,
+            spans: Vec::new(),
+            places: Vec::new(),
+            ids: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+
     /// The request as protobuf.
     pub fn encode(&self) -> Vec<u8> {
-        self.request.encode_to_vec()
+        self.sender.request(&self.spans)
     }
 
     /// How many bytes that is.
     pub fn bytes(&self) -> usize {
-        self.request.encoded_len()
+        self.sender.bytes(self.spans.len())
     }
 
-    /// The request.
-    pub fn request(&self) -> &ExportTraceServiceRequest {
-        &self.request
+    /// The request as a receiver reads it.
+    pub fn request(&self) -> ExportTraceServiceRequest {
+        ExportTraceServiceRequest::decode(self.encode().as_slice()).unwrap_or_default()
     }
 
     /// The spans in it.
@@ -295,26 +341,13 @@ impl Batch {
         if half == 0 {
             return Err(Box::new(self));
         }
-        let mut spans = std::mem::take(self.list());
-        let rest = spans.split_off(half);
-        let mut second = self.clone();
-        *self.list() = spans;
-        *second.list() = rest;
+        let cut = self.places[half - 1];
+        let mut second = Batch::new(Arc::clone(&self.sender));
+        second.spans = self.spans.split_off(cut);
+        second.places = self.places.split_off(half);
+        second.places.iter_mut().for_each(|place| *place -= cut);
         second.ids = self.ids.split_off(half);
-        self.ends.clear();
+        second.ends = std::mem::take(&mut self.ends);
         Ok((self, second))
-    }
-
-    /// The spans of the request, which has one list of them.
-    fn list(&mut self) -> &mut Vec<wire::Span> {
-        let lists = &mut self.request.resource_spans;
-        if lists.is_empty() {
-            lists.push(wire::ResourceSpans::default());
-        }
-        let scopes = &mut lists[0].scope_spans;
-        if scopes.is_empty() {
-            scopes.push(wire::ScopeSpans::default());
-        }
-        &mut scopes[0].spans
     }
 }

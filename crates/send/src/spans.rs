@@ -111,7 +111,7 @@ pub enum State {
 pub struct Trace {
     /// Its id.
     pub id: TraceId,
-    /// The number of the turn in its file, from 1.
+    /// The number of the turn in its file, from 1; 0 for what stands before the first.
     pub n: usize,
     /// Whether it may be sent.
     pub state: State,
@@ -253,7 +253,8 @@ impl<'a> Traces<'a> {
             agents,
             prices,
         } = material;
-        let rows = turns::outline(session, turns::Options::default());
+        let mut rows = turns::outline(session, turns::Options::default());
+        rows.splice(0..0, turns::prelude(session));
         let listed: Vec<AgentFile<'_>> = agents.iter().map(|agent| agent.file.clone()).collect();
         let agent_rows = agents::agents(session, source, &listed);
         let mut files = vec![File::new(session, source)];
@@ -263,7 +264,7 @@ impl<'a> Traces<'a> {
                 .map(|agent| File::new(agent.file.session, agent.source)),
         );
         let mut traces = Traces {
-            last_lines: last_lines(session, &files[0], rows.len()),
+            last_lines: last_lines(session, &files[0]),
             files,
             prices,
             facts,
@@ -278,7 +279,7 @@ impl<'a> Traces<'a> {
         traces
     }
 
-    /// How many turns there are.
+    /// How many turns there are, and what stands before the first if a model spoke there.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -288,9 +289,10 @@ impl<'a> Traces<'a> {
         self.rows.is_empty()
     }
 
-    /// The trace of turn `n`, from 1.
+    /// The trace of turn `n`, from 1; 0 is what stands before the first.
     pub fn turn(&self, n: usize) -> Option<Trace> {
-        let row = self.rows.get(n.checked_sub(1)?)?;
+        let first = self.rows.first()?.n;
+        let row = self.rows.get(n.checked_sub(first)?)?;
         Some(build::trace(self, row))
     }
 
@@ -358,13 +360,14 @@ impl<'a> Traces<'a> {
         }
     }
 
-    /// The place of the turn that was going on then; the last one if that is not known.
+    /// The number of the turn that was going on then; the last one if that is not known.
     fn turn_at(&self, at: Option<Time>) -> usize {
-        let begun = |row: &TurnRow| match (row.at, at) {
+        let begun = |row: &&TurnRow| match (row.at, at) {
             (Some(turn), Some(at)) => turn <= at,
             _ => true,
         };
-        self.rows.iter().rposition(begun).unwrap_or(0)
+        let row = self.rows.iter().rev().find(begun);
+        row.or(self.rows.first()).map_or(0, |row| row.n)
     }
 }
 
@@ -379,12 +382,12 @@ fn copies(session: &Session) -> HashMap<&str, Vec<Index>> {
     all
 }
 
-/// The last line of each turn.
-fn last_lines(session: &Session, file: &File<'_>, turns: usize) -> Vec<u32> {
-    let mut last = vec![0; turns];
+/// The last line of each turn, by its number.
+fn last_lines(session: &Session, file: &File<'_>) -> Vec<u32> {
+    let mut last = vec![0; session.turns.len() + 1];
     for (record, place) in session.records.iter().zip(&file.places) {
-        if let Some(place) = place {
-            let line = &mut last[*place as usize];
+        if record.thread == 0 {
+            let line = &mut last[place.map_or(0, |place| place as usize + 1)];
             *line = record.line.max(*line);
         }
     }

@@ -158,6 +158,37 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
     rows
 }
 
+/// What was said before the first turn, as a turn with the number 0: sessions that other
+/// programs speak to hold no act of a person, and a file may begin in the middle of a turn.
+/// `None` if no model said anything there.
+pub fn prelude(session: &Session) -> Option<TurnRow> {
+    let places = places(session);
+    let before = |record: Index| {
+        let at = record as usize;
+        (session.records[at].thread == 0 && places[at].is_none()).then_some(0)
+    };
+    let said = |record: &Record| record.is_conversation() && !record.duplicate;
+    let mut lines = (0..).zip(&session.records);
+    let first = lines.find(|(at, record)| said(record) && before(*at).is_some());
+    let mut rows = [opened(session, first?.0, 0, true)];
+    gather_messages(session, &mut rows, before);
+    if rows[0].messages.is_empty() {
+        return None;
+    }
+    gather_lines(session, &mut rows, before, Options::default());
+    for (index, call) in (0..).zip(&session.calls) {
+        if before(call.record).is_some() {
+            rows[0].calls.push(index);
+        }
+    }
+    finish(session, &mut rows);
+    let [mut row] = rows;
+    // Something follows it.
+    let followed = session.turns.iter().any(|turn| turn.thread == 0);
+    row.over |= followed;
+    Some(row)
+}
+
 /// The place of the turn that each record belongs to, among those of the file's own
 /// conversation; `None` for lines of sub-agents and those before the first turn.
 pub fn places(session: &Session) -> Vec<Option<Index>> {

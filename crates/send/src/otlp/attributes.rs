@@ -1,137 +1,103 @@
 //! The attributes of a span: what it is, in the words of three vocabularies at once.
 
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
 use serde_json::{Map, Value, json};
 use unspool_model::block::one_line;
 use unspool_model::price::Shares;
 use unspool_model::usage::Usage;
 use unspool_model::view::outcome;
 
+use super::buffer::Buffer;
 use super::{Texts, names};
 use crate::spans::{Content, Kind, Level, Shape, Span, Trace, Traces, Words};
 
-/// The attributes of a span, and what to say if it failed.
-pub(super) struct Attributes {
-    pub(super) list: Vec<KeyValue>,
-    pub(super) status: Option<String>,
-}
-
-/// A text under a name.
-pub(super) fn text(key: impl Into<String>, value: impl Into<String>) -> KeyValue {
-    attribute(key, Any::StringValue(value.into()))
-}
-
-fn attribute(key: impl Into<String>, value: Any) -> KeyValue {
-    KeyValue {
-        key: key.into(),
-        value: Some(AnyValue { value: Some(value) }),
-        ..KeyValue::default()
-    }
-}
-
-fn number(key: &str, value: u64) -> KeyValue {
-    let value = i64::try_from(value).unwrap_or(i64::MAX);
-    attribute(key, Any::IntValue(value))
-}
-
-fn texts<'a>(key: &str, values: impl IntoIterator<Item = &'a str>) -> KeyValue {
-    let values = values.into_iter().map(|value| AnyValue {
-        value: Some(Any::StringValue(value.to_owned())),
-    });
-    let values = values.collect();
-    attribute(key, Any::ArrayValue(ArrayValue { values }))
-}
-
 /// What every span of a trace says about the trace.
-pub(super) fn common(traces: &Traces<'_>, trace: &Trace) -> Vec<KeyValue> {
+pub(super) fn common(traces: &Traces<'_>, trace: &Trace) -> Buffer {
     let facts = traces.facts();
-    let mut list = vec![
-        text(names::TRACE_NAME, trace.name()),
-        text(names::SESSION_ID, &*trace.session),
-        text(names::CONVERSATION, &*trace.session),
-    ];
+    let mut list = Buffer::default();
+    list.text(names::TRACE_NAME, &trace.name());
+    list.text(names::SESSION_ID, &trace.session);
+    list.text(names::CONVERSATION, &trace.session);
+    list.text(names::PROVIDER, "anthropic");
     let told = [
         (names::USER_ID, &facts.user),
         (names::ENVIRONMENT, &facts.environment),
         (names::RELEASE, &facts.release),
     ];
     for (key, value) in told {
-        list.extend(value.as_deref().map(|value| text(key, value)));
+        if let Some(value) = value {
+            list.text(key, value);
+        }
     }
     if !facts.tags.is_empty() {
-        list.push(texts(
-            names::TRACE_TAGS,
-            facts.tags.iter().map(|tag| &**tag),
-        ));
+        list.texts(names::TRACE_TAGS, facts.tags.iter().map(String::as_str));
     }
     let session = ("session_id", json!(trace.session));
     for (key, value) in trace.metadata.iter().chain([&session]) {
-        list.push(metadata(names::TRACE_METADATA, key, value));
+        metadata(&mut list, names::TRACE_METADATA, key, value);
     }
     list
 }
 
 /// Langfuse reads every value as JSON, texts too.
-fn metadata(prefix: &str, key: &str, value: &Value) -> KeyValue {
-    text(format!("{prefix}{key}"), value.to_string())
+fn metadata(list: &mut Buffer, prefix: &str, key: &str, value: &Value) {
+    list.text((prefix, key), &value.to_string());
 }
 
-/// The attributes of one span.
+/// Writes the attributes of one span, and says why it failed if it did.
 pub(super) fn of(
     traces: &Traces<'_>,
     span: &Span,
-    common: &[KeyValue],
     shape: &Shape<'_>,
     told: Texts,
-) -> Attributes {
-    let mut list = Vec::with_capacity(common.len() + 24);
-    list.extend_from_slice(common);
+    list: &mut Buffer,
+) -> Option<String> {
+    list.bytes.clear();
     let input = traces.read_as(&span.input, shape);
     let output = traces.read_as(&span.output, shape);
     let status = status(span, &output);
-    kinds(&mut list, span);
+    kinds(list, span);
     if let Some(status) = &status {
-        list.push(text(names::STATUS_MESSAGE, &**status));
+        list.text(names::STATUS_MESSAGE, status);
     }
     if span.level != Level::Default {
-        list.push(text(names::LEVEL, span.level.name()));
+        list.text(names::LEVEL, span.level.name());
     }
     for (key, value) in &span.metadata {
-        list.push(metadata(names::METADATA, key, value));
+        metadata(list, names::METADATA, key, value);
     }
     match span.kind {
-        Kind::Generation => generation(&mut list, span),
-        Kind::Tool => tool(&mut list, span),
-        Kind::Agent => agent(&mut list, span),
+        Kind::Generation => generation(list, span),
+        Kind::Tool => tool(list, span),
+        Kind::Agent => agent(list, span),
         Kind::Event => {}
     }
     if told.langfuse {
-        langfuse_texts(&mut list, span, &input, &output);
+        langfuse_texts(list, span, &input, &output);
     }
     if told.gen_ai {
-        gen_ai_texts(&mut list, span, &input, &output);
+        gen_ai_texts(list, span, &input, &output);
     }
     if told.open_inference {
-        inference_texts(&mut list, &input, &output);
+        inference_texts(list, &input, &output);
     }
-    Attributes { list, status }
+    status
 }
 
 /// What a span is, in each vocabulary.
-fn kinds(list: &mut Vec<KeyValue>, span: &Span) {
+fn kinds(list: &mut Buffer, span: &Span) {
     let (operation, inference) = match span.kind {
         Kind::Agent => (Some("invoke_agent"), "AGENT"),
         Kind::Generation => (Some("chat"), "LLM"),
         Kind::Tool => (Some("execute_tool"), "TOOL"),
         Kind::Event => (None, "CHAIN"),
     };
-    list.push(text(names::TYPE, span.kind.name()));
-    list.push(text(names::SPAN_KIND, inference));
-    list.extend(operation.map(|operation| text(names::OPERATION, operation)));
-    list.push(text(names::PROVIDER, "anthropic"));
+    list.text(names::TYPE, span.kind.name());
+    list.text(names::SPAN_KIND, inference);
+    if let Some(operation) = operation {
+        list.text(names::OPERATION, operation);
+    }
     if span.parent.is_none() {
-        list.push(attribute(names::AS_ROOT, Any::BoolValue(true)));
+        list.truth(names::AS_ROOT, true);
     }
 }
 
@@ -149,49 +115,46 @@ fn status(span: &Span, output: &Words) -> Option<String> {
     }
     let said = match &output.content {
         Content::Text(said) => one_line(outcome::failure(said)),
-        Content::Parts(_) | Content::Json(_) => output.plain()?.0,
+        Content::Parts(_) | Content::Json(_) => output.plain()?.0.into_owned(),
         Content::None | Content::Null => return None,
     };
     Some(said.chars().take(STATUS).collect()).filter(|said: &String| !said.is_empty())
 }
 
-fn generation(list: &mut Vec<KeyValue>, span: &Span) {
-    list.push(text(names::MODEL, &*span.name));
-    list.push(text(names::REQUEST_MODEL, &*span.name));
-    list.push(text(names::RESPONSE_MODEL, &*span.name));
-    list.push(text(names::LLM_MODEL, &*span.name));
-    list.push(text(names::LLM_PROVIDER, "anthropic"));
-    list.extend(
-        span.origin
-            .as_deref()
-            .map(|id| text(names::RESPONSE_ID, id)),
-    );
-    list.extend(
-        span.stop
-            .as_deref()
-            .map(|stop| texts(names::FINISH_REASONS, [stop])),
-    );
+fn generation(list: &mut Buffer, span: &Span) {
+    for key in [
+        names::MODEL,
+        names::REQUEST_MODEL,
+        names::RESPONSE_MODEL,
+        names::LLM_MODEL,
+    ] {
+        list.text(key, &span.name);
+    }
+    list.text(names::LLM_PROVIDER, "anthropic");
+    if let Some(id) = &span.origin {
+        list.text(names::RESPONSE_ID, id);
+    }
+    if let Some(stop) = &span.stop {
+        list.texts(names::FINISH_REASONS, [&**stop].into_iter());
+    }
     if let Some(usage) = span.usage {
         tokens(list, usage);
     }
     if let Some(cost) = &span.cost {
-        list.push(text(names::COST_DETAILS, cost_details(cost)));
-        list.push(attribute(
-            names::COST_TOTAL,
-            Any::DoubleValue(cost.total.usd()),
-        ));
+        list.text(names::COST_DETAILS, &cost_details(cost));
+        list.float(names::COST_TOTAL, cost.total.usd());
     }
 }
 
-fn tokens(list: &mut Vec<KeyValue>, usage: Usage) {
+fn tokens(list: &mut Buffer, usage: Usage) {
     let writes = usage.cache_write_5m.saturating_add(usage.cache_write_1h);
-    list.push(text(names::USAGE_DETAILS, usage_details(usage)));
+    list.text(names::USAGE_DETAILS, &usage_details(usage));
     // Here, unlike in the transcript, what came from the cache is part of the input.
-    list.push(number(names::INPUT_TOKENS, usage.context()));
-    list.push(number(names::OUTPUT_TOKENS, usage.output));
-    list.push(number(names::PROMPT_TOKENS, usage.context()));
-    list.push(number(names::COMPLETION_TOKENS, usage.output));
-    list.push(number(names::TOTAL_TOKENS, usage.total()));
+    list.number(names::INPUT_TOKENS, usage.context());
+    list.number(names::OUTPUT_TOKENS, usage.output);
+    list.number(names::PROMPT_TOKENS, usage.context());
+    list.number(names::COMPLETION_TOKENS, usage.output);
+    list.number(names::TOTAL_TOKENS, usage.total());
     let cached = [
         (
             names::CACHE_READ,
@@ -201,8 +164,8 @@ fn tokens(list: &mut Vec<KeyValue>, usage: Usage) {
         (names::CACHE_CREATION, names::PROMPT_CACHE_WRITE, writes),
     ];
     for (gen_ai, inference, count) in cached.into_iter().filter(|cached| cached.2 > 0) {
-        list.push(number(gen_ai, count));
-        list.push(number(inference, count));
+        list.number(gen_ai, count);
+        list.number(inference, count);
     }
 }
 
@@ -244,30 +207,30 @@ fn cost_details(cost: &Shares) -> String {
     Value::Object(out).to_string()
 }
 
-fn tool(list: &mut Vec<KeyValue>, span: &Span) {
-    list.push(text(names::TOOL_NAME, &*span.name));
-    list.push(text(names::INFERENCE_TOOL, &*span.name));
-    list.push(text(names::TOOL_TYPE, "function"));
-    list.extend(
-        span.origin
-            .as_deref()
-            .map(|id| text(names::TOOL_CALL_ID, id)),
-    );
+fn tool(list: &mut Buffer, span: &Span) {
+    list.text(names::TOOL_NAME, &span.name);
+    list.text(names::INFERENCE_TOOL, &span.name);
+    list.text(names::TOOL_TYPE, "function");
+    if let Some(id) = &span.origin {
+        list.text(names::TOOL_CALL_ID, id);
+    }
     if span.level == Level::Error {
-        list.push(text(names::ERROR_TYPE, "tool_error"));
+        list.text(names::ERROR_TYPE, "tool_error");
     }
 }
 
-fn agent(list: &mut Vec<KeyValue>, span: &Span) {
+fn agent(list: &mut Buffer, span: &Span) {
     let name = match span.parent {
         None => "claude-code",
         Some(_) => &span.name,
     };
-    list.push(text(names::AGENT_NAME, name));
-    list.extend(span.origin.as_deref().map(|id| text(names::AGENT_ID, id)));
+    list.text(names::AGENT_NAME, name);
+    if let Some(id) = &span.origin {
+        list.text(names::AGENT_ID, id);
+    }
 }
 
-fn langfuse_texts(list: &mut Vec<KeyValue>, span: &Span, input: &Words, output: &Words) {
+fn langfuse_texts(list: &mut Buffer, span: &Span, input: &Words, output: &Words) {
     let root = span.parent.is_none();
     let pairs = [
         (names::INPUT, names::TRACE_INPUT, input),
@@ -279,43 +242,47 @@ fn langfuse_texts(list: &mut Vec<KeyValue>, span: &Span, input: &Words, output: 
         };
         // Older servers show what the trace says, not its root.
         if root {
-            list.push(text(trace, &*object));
+            list.text(trace, &object);
         }
-        list.push(text(own, object));
+        list.text(own, &object);
     }
 }
 
-fn gen_ai_texts(list: &mut Vec<KeyValue>, span: &Span, input: &Words, output: &Words) {
+fn gen_ai_texts(list: &mut Buffer, span: &Span, input: &Words, output: &Words) {
     match span.kind {
         Kind::Tool => {
-            let plain = |words: &Words| words.plain().map(|(plain, _)| plain);
-            list.extend(plain(input).map(|said| text(names::TOOL_ARGUMENTS, said)));
-            list.extend(plain(output).map(|said| text(names::TOOL_RESULT, said)));
+            let pairs = [(names::TOOL_ARGUMENTS, input), (names::TOOL_RESULT, output)];
+            for (key, words) in pairs {
+                if let Some((plain, _)) = words.plain() {
+                    list.text(key, &plain);
+                }
+            }
         }
         Kind::Agent | Kind::Generation => {
-            let asked = input.messages(&[], None);
-            let said = output.messages(&span.calls, span.stop.as_deref());
-            list.extend(asked.map(|asked| text(names::INPUT_MESSAGES, asked)));
-            list.extend(said.map(|said| text(names::OUTPUT_MESSAGES, said)));
+            if let Some(asked) = input.messages(&[], None) {
+                list.text(names::INPUT_MESSAGES, &asked);
+            }
+            if let Some(said) = output.messages(&span.calls, span.stop.as_deref()) {
+                list.text(names::OUTPUT_MESSAGES, &said);
+            }
         }
         Kind::Event => {}
     }
 }
 
-fn inference_texts(list: &mut Vec<KeyValue>, input: &Words, output: &Words) {
+fn inference_texts(list: &mut Buffer, input: &Words, output: &Words) {
     let pairs = [
         (names::INPUT_VALUE, names::INPUT_MIME, input),
         (names::OUTPUT_VALUE, names::OUTPUT_MIME, output),
     ];
     for (value, mime, words) in pairs {
         if let Some((plain, is_json)) = words.plain() {
-            let kind = if is_json {
-                "application/json"
-            } else {
-                "text/plain"
+            let kind = match is_json {
+                true => "application/json",
+                false => "text/plain",
             };
-            list.push(text(mime, kind));
-            list.push(text(value, plain));
+            list.text(mime, kind);
+            list.text(value, &plain);
         }
     }
 }

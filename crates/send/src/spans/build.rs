@@ -46,7 +46,7 @@ pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
         prompt: prompt.uuid.as_ref().map(ToString::to_string),
         start: spans.first().and_then(|root| root.start),
         end: spans.first().and_then(|root| root.end),
-        last_line: traces.last_lines[row.n - 1],
+        last_line: traces.last_lines[row.n],
         metadata: metadata(traces, row),
         spans,
     }
@@ -129,8 +129,13 @@ impl<'t, 'a> Build<'t, 'a> {
     fn turn(&mut self, row: &TurnRow) {
         let file = self.file(0);
         let session = file.session;
-        let events = file.events_of_turn(row.n as Index - 1);
-        let (level, status) = how(session, row, events);
+        let mut events = Vec::new();
+        // What stands before the first turn goes with it, unless it is told by itself.
+        if row.n == 1 && self.traces.rows[0].n == 1 {
+            events.extend_from_slice(file.events_of_turn(0));
+        }
+        events.extend_from_slice(file.events_of_turn(row.n as Index));
+        let (level, status) = how(session, row, &events);
         let end = match (row.at, row.duration_ms) {
             (Some(at), Some(took)) => Some(after(at, took)),
             _ => row.ended,
@@ -154,12 +159,12 @@ impl<'t, 'a> Build<'t, 'a> {
             &Talk {
                 file: 0,
                 messages: &row.messages,
-                events,
+                events: &events,
                 prompt: Some(row.record),
                 depth: 0,
             },
         );
-        let stray = self.traces.stray.get(&(row.n - 1));
+        let stray = self.traces.stray.get(&row.n);
         for &agent in stray.into_iter().flatten() {
             self.agent(root, agent, 1);
         }

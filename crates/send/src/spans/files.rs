@@ -18,7 +18,7 @@ pub(super) struct File<'a> {
     pub(super) places: Vec<Option<Index>>,
     /// Messages and their calls, in order.
     calls: Vec<(Index, Index)>,
-    /// Events by thread and turn; those of sub-agents have no turn.
+    /// Events by thread and number of turn; 0 before the first one, and for sub-agents.
     events: HashMap<(Index, Index), Vec<Event>>,
     /// Messages by thread, of sub-agents.
     messages: HashMap<Index, Vec<Index>>,
@@ -64,8 +64,7 @@ impl<'a> File<'a> {
         let mut by_turn: HashMap<(Index, Index), Vec<Event>> = HashMap::new();
         for event in events::events(session) {
             let thread = record(event.record).thread;
-            // What stands before the first turn goes with it.
-            let turn = places[event.record as usize].unwrap_or(0);
+            let turn = places[event.record as usize].map_or(0, |place| place + 1);
             by_turn.entry((thread, turn)).or_default().push(event);
         }
         let mut messages: HashMap<Index, Vec<Index>> = HashMap::new();

@@ -1,5 +1,7 @@
 //! Texts of spans: where they are, and what they say once they are read.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 use unspool_model::entry::decode;
 use unspool_model::input;
@@ -98,32 +100,32 @@ impl Words {
     };
 
     /// As Langfuse shows it: an object with role and content, a text, or JSON.
-    pub fn object(&self) -> Option<String> {
+    pub fn object(&self) -> Option<Cow<'_, str>> {
         let content = match &self.content {
             Content::None => return None,
-            Content::Null => return Some("null".to_owned()),
-            Content::Json(json) => return Some(json.clone()),
+            Content::Null => return Some("null".into()),
+            Content::Json(json) => return Some(json.into()),
             Content::Text(text) => match self.role {
-                None => return Some(text.clone()),
+                None => return Some(text.into()),
                 Some(_) => quoted(text),
             },
             Content::Parts(parts) => Value::from_iter(parts.iter().map(Part::block)).to_string(),
         };
         Some(match self.role {
-            Some(role) => format!(r#"{{"role":"{role}","content":{content}}}"#),
-            None => content,
+            Some(role) => format!(r#"{{"role":"{role}","content":{content}}}"#).into(),
+            None => content.into(),
         })
     }
 
     /// The text alone, and whether it is JSON.
-    pub fn plain(&self) -> Option<(String, bool)> {
+    pub fn plain(&self) -> Option<(Cow<'_, str>, bool)> {
         match &self.content {
             Content::None | Content::Null => None,
-            Content::Text(text) => Some((text.clone(), false)),
-            Content::Json(json) => Some((json.clone(), true)),
+            Content::Text(text) => Some((text.into(), false)),
+            Content::Json(json) => Some((json.into(), true)),
             Content::Parts(parts) => {
                 let blocks = Value::from_iter(parts.iter().map(Part::block));
-                Some((blocks.to_string(), true))
+                Some((blocks.to_string().into(), true))
             }
         }
     }

@@ -99,10 +99,8 @@ fn a_fork_does_not_make_a_second_trace_of_the_turns_it_repeats() {
         let told = Told::bytes(file.bytes());
         let traces = told.traces();
         for trace in traces.iter() {
-            let reply = traces
-                .read(&trace.spans[0].output)
-                .object()
-                .unwrap_or_default();
+            let reply = traces.read(&trace.spans[0].output);
+            let reply = reply.object().unwrap_or_default().into_owned();
             let now = (reply, ids(&trace));
             match known.get(&trace.id) {
                 Some(before) => {

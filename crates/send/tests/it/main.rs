@@ -7,4 +7,5 @@ mod tell;
 mod ids;
 mod seed;
 mod tree;
+mod whole;
 mod wire;

@@ -110,8 +110,9 @@ impl Told {
 
 /// A place as JSON, or as a text.
 pub fn said(traces: &Traces<'_>, place: &Place) -> Option<Value> {
-    let object = traces.read(place).object()?;
-    Some(serde_json::from_str(&object).unwrap_or(Value::String(object)))
+    let words = traces.read(place);
+    let object = words.object()?;
+    Some(serde_json::from_str(&object).unwrap_or_else(|_| Value::from(&*object)))
 }
 
 /// The tree of a trace, a span a line.

@@ -160,6 +160,26 @@ fn commands_interrupts_and_outputs_are_not_told_as_prompts() {
     assert_eq!(asked, ["/fix it now", "more", "again"]);
 }
 
+#[test]
+fn what_was_said_before_the_first_prompt_is_told_too() {
+    // Another program speaks to the model; no person ever does.
+    let notice = r#"raw: {"type":"user","uuid":"t","parentUuid":null,"origin":{"kind":"peer"},"message":{"role":"user","content":"<teammate-message>look at it</teammate-message>"}}"#;
+    let alone = Told::script(&format!("{notice}\nclaude: looked"));
+    let trace = alone.only();
+    assert_eq!(
+        (trace.n, trace.name().as_str(), trace.state),
+        (0, "Turn 0", State::Complete)
+    );
+    assert_eq!(trace.spans.len(), 2);
+    let followed = Told::script(&format!(
+        "{notice}\nclaude: [Bash ls]\nyou: stop\nclaude: ok"
+    ));
+    let all = followed.all();
+    assert_eq!(all.iter().map(|trace| trace.n).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(followed.traces().turn(1).unwrap().id, all[1].id);
+    assert_eq!(all[0].last_line, 2);
+}
+
 // When.
 
 #[test]

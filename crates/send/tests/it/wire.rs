@@ -439,7 +439,8 @@ fn the_resource_says_who_sends() {
         })
         .unwrap();
     let batch = packer.finish().unwrap();
-    let list = &batch.request().resource_spans[0];
+    let request = batch.request();
+    let list = &request.resource_spans[0];
     let names: HashMap<&str, String> = list
         .resource
         .as_ref()
