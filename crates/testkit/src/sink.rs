@@ -53,6 +53,9 @@ pub struct Span {
     pub times: usize,
     /// Its place in the order in which spans came first.
     pub order: usize,
+    /// The request that it is from, by the order in which they arrived. An older one that is
+    /// worked on for longer does not take the place of a newer one.
+    arrival: usize,
 }
 
 impl Span {
@@ -254,6 +257,10 @@ impl Shared {
                 ..span.clone()
             });
             let (times, order) = (kept.times + 1, kept.order);
+            if span.arrival < kept.arrival {
+                kept.times = times;
+                continue;
+            }
             *kept = Span {
                 times,
                 order,
@@ -287,8 +294,12 @@ fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
         if shared.stopped.load(Ordering::Relaxed) {
             break;
         }
-        shared.lock().requests += 1;
-        match respond(shared, &request, &body) {
+        let arrival = {
+            let mut state = shared.lock();
+            state.requests += 1;
+            state.requests
+        };
+        match respond(shared, &request, &body, arrival) {
             Some(response) => writer.write_all(&response)?,
             None => break,
         }
@@ -297,7 +308,7 @@ fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
 }
 
 /// The answer; `None` to hang up.
-fn respond(shared: &Shared, request: &Request, body: &[u8]) -> Option<Vec<u8>> {
+fn respond(shared: &Shared, request: &Request, body: &[u8], arrival: usize) -> Option<Vec<u8>> {
     if let Some(refusal) = rules::door(&shared.door, request) {
         return Some(failure(refusal, &[], "not for you"));
     }
@@ -305,10 +316,11 @@ fn respond(shared: &Shared, request: &Request, body: &[u8]) -> Option<Vec<u8>> {
         shared.lock().bytes += body.len();
         return Some(taken(0, ""));
     }
-    let (spans, bytes) = match read(request, body) {
+    let (mut spans, bytes) = match read(request, body) {
         Ok(read) => read,
         Err(why) => return Some(fault(shared, why)),
     };
+    spans.iter_mut().for_each(|span| span.arrival = arrival);
     if let Some(why) = spans.iter().find_map(rules::span) {
         return Some(fault(shared, why));
     }
@@ -449,6 +461,7 @@ fn span_of(span: &WireSpan, resource: &BTreeMap<String, Value>) -> Result<Span, 
         resource: resource.clone(),
         times: 1,
         order: 0,
+        arrival: 0,
     })
 }
 
