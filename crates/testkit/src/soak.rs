@@ -178,11 +178,14 @@ fn compare(home: &Home, came: &[Span], faults: &[String]) -> Result<(), String> 
         match wanted.get(&key(span)) {
             None => return Err(format!("{} `{}` should not be there", span.id, span.name)),
             Some(whole) if whole.print != span.print => {
+                let took = |span: &Span| (span.end - span.start) / 1_000_000;
                 return Err(format!(
-                    "{} `{}` of `{}` is not as it should be",
-                    span.id,
+                    "`{}` of `{}` is not as it should be: it took {} ms and not {}, came {} times",
                     span.name,
-                    span.text("langfuse.trace.name")
+                    span.text("langfuse.trace.name"),
+                    took(span),
+                    took(whole),
+                    span.times
                 ));
             }
             Some(_) => {}

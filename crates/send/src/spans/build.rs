@@ -30,6 +30,9 @@ pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
         marks: blake3::Hasher::new(),
     };
     build.turn(row);
+    // Told with the trace, and changed by lines that are not the turn's own.
+    let told = [row.live, row.interrupted, row.compacted].map(u8::from);
+    build.marks.update(&told);
     let digest = build.digest();
     let spans = build.spans;
     let prompt = &file.session.records[row.record as usize];
