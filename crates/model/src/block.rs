@@ -276,7 +276,7 @@ fn is_blank(raw: &[u8]) -> bool {
 }
 
 /// What a call is about, from its input.
-fn subject(tool: &str, input: &[u8]) -> Option<Box<str>> {
+pub(crate) fn subject(tool: &str, input: &[u8]) -> Option<Box<str>> {
     let mut best: Option<(usize, Span)> = None;
     let mut cursor = Cursor::new(input);
     let scanned = cursor.object(|c, key| {
