@@ -6,6 +6,7 @@ pub mod check;
 pub mod clone;
 pub mod context;
 pub mod files;
+pub mod hook;
 pub mod index;
 pub mod info;
 pub mod log;
@@ -43,6 +44,12 @@ use crate::world::World;
 
 /// Does what was asked.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    // Before anything that can fail: the client must not feel it.
+    if let Some(Command::Hook(args)) = &arguments.command
+        && args.action.is_none()
+    {
+        return hook::attend(&arguments.global, args);
+    }
     let world = world(&arguments.global)?;
     match arguments.command {
         None => ls::plain(world),
@@ -68,6 +75,10 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Move(args)) => rehome::run(&world, &args),
         Some(Command::Sql(args)) => sql::run(&world, &args),
         Some(Command::Index(args)) => index::run(&world, &args),
+        Some(Command::Hook(args)) => match &args.action {
+            Some(action) => hook::run(&world, action),
+            None => Ok(()),
+        },
         Some(Command::Rename(args)) => rename::run(&world, &args),
         Some(Command::Archive(args)) => archive::run(&world, &args),
         Some(Command::Undo(args)) => undo::run(&world, &args),
@@ -76,8 +87,19 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME")
+        .or_else(|| std::env::var_os("USERPROFILE"))
+        .map(PathBuf::from)
+}
+
+/// Our own folders.
+pub fn own() -> Own {
+    Own::places(|name| std::env::var_os(name), home().as_deref())
+}
+
 /// The only place that reads the environment for all commands.
-fn world(global: &Global) -> Result<World, Failure> {
+pub fn world(global: &Global) -> Result<World, Failure> {
     let profile = match &global.claude_version {
         None => Profile::NEWEST,
         Some(version) => Profile::for_version(version).ok_or_else(|| {
@@ -93,12 +115,10 @@ fn world(global: &Global) -> Result<World, Failure> {
         zone(global)?,
     );
     let config = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
-    let home = std::env::var_os("HOME")
-        .or_else(|| std::env::var_os("USERPROFILE"))
-        .map(PathBuf::from);
+    let home = home();
     let mut world = World {
         ui,
-        own: Own::places(|name| std::env::var_os(name), home.as_deref()),
+        own: own(),
         dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref()),
         named: !global.claude_dir.is_empty() || config.is_some(),
         here: std::env::current_dir().ok(),

@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(direct(&path).unwrap(), [dir.path().join("old.jsonl")]);
         let inside = below.join("new.jsonl");
         fs::write(&inside, line("../up") + &line("..") + &line("/etc/passwd")).unwrap();
-        assert_eq!(direct(&inside).unwrap(), [PathBuf::new(); 0]);
+        assert!(direct(&inside).unwrap().is_empty());
     }
 
     #[test]
@@ -93,6 +93,6 @@ mod tests {
         assert_eq!(chain(&path("c")), [path("a"), path("b")]);
         fs::write(path("a"), line("c") + &line("a")).unwrap();
         assert_eq!(chain(&path("c")), [path("a"), path("b")]);
-        assert_eq!(chain(&path("none")), [PathBuf::new(); 0]);
+        assert!(chain(&path("none")).is_empty());
     }
 }

@@ -8,6 +8,7 @@ mod demo;
 mod editing;
 mod finding;
 mod help;
+mod hook;
 mod moving;
 mod pipe;
 mod prices;

@@ -11,6 +11,7 @@ pub mod edit;
 pub mod file;
 pub mod graph;
 pub mod hit;
+pub mod hook;
 pub mod index;
 pub mod log;
 pub mod price;
@@ -45,6 +46,8 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("secret", || schemars::schema_for!(secret::SecretRow)),
     ("hit", || schemars::schema_for!(hit::HitRow)),
     ("edit", || schemars::schema_for!(edit::EditResult)),
+    ("hook", || schemars::schema_for!(hook::HookRow)),
+    ("hook_edit", || schemars::schema_for!(hook::HookEditRow)),
     ("index", || schemars::schema_for!(index::IndexRow)),
     ("edit", || schemars::schema_for!(edit::EditResult)),
     ("log", || schemars::schema_for!(log::LogRow)),
