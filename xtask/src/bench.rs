@@ -13,6 +13,7 @@
 //! `--no-peers`.
 
 mod cases;
+mod hook;
 mod index;
 mod peers;
 mod rounds;
@@ -54,6 +55,7 @@ pub fn run(args: &[String]) -> Outcome {
         rows.push(measure(&request, &program, case)?);
     }
     rows.extend(index::rows(&request, &program)?);
+    rows.extend(hook::rows(&request, &program)?);
     let grown: Vec<Row> = GROWTHS.iter().filter_map(|it| growth(it, &rows)).collect();
     rows.extend(grown);
     let table = table::table(&rows);

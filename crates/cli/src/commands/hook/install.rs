@@ -323,43 +323,62 @@ fn program() -> Result<PathBuf, Failure> {
 
 /// Takes the hook out.
 pub fn uninstall(world: &World, args: &UninstallArgs) -> Result<(), Failure> {
-    let scopes = Scope::ALL.into_iter();
-    let scopes = scopes.filter(|scope| args.scope.is_none_or(|only| only == *scope));
-    let mut rows = Vec::new();
-    for scope in scopes {
+    let (mut rows, mut failed) = (Vec::new(), None);
+    for scope in Scope::ALL {
+        if args.scope.is_some_and(|only| only != scope) {
+            continue;
+        }
         for path in paths(world, scope) {
-            let file = File::read(scope, path)?;
-            let (text, removed) =
-                settings::uninstall(file.text()).map_err(|why| wrong(&file.path, &why))?;
-            if removed.is_empty() {
-                continue;
+            match take_out(world, scope, path, args.dry_run) {
+                Ok(row) => rows.extend(row),
+                // One file that cannot be read does not keep it in the others.
+                Err(why) => failed = failed.or(Some(why)),
             }
-            let mut row = HookEditRow {
-                n: None,
-                scope: scope.name().to_owned(),
-                path: file.path.display().to_string(),
-                added: Vec::new(),
-                updated: Vec::new(),
-                removed,
-                command: None,
-            };
-            if !args.dry_run {
-                let words = format!("take the hook out of {}", file.path.display());
-                let before = Notes::read(world).before(&file);
-                let text = match &before {
-                    Some(before) => before.as_deref(),
-                    None => Some(text.as_str()),
-                };
-                row.n = Some(write(world, &file, "hook uninstall", &words, text)?);
-            }
-            rows.push(row);
         }
     }
-    if rows.is_empty() {
-        return Err(Failure::nothing("the hook is not installed")
-            .hint("`unspool hook status` shows where it was looked for"));
+    if !rows.is_empty() {
+        print(world, &rows, args.dry_run)?;
     }
-    print(world, &rows, args.dry_run)
+    match failed {
+        Some(why) => Err(why),
+        None if rows.is_empty() => Err(Failure::nothing("the hook is not installed")
+            .hint("`unspool hook status` shows where it was looked for")),
+        None => Ok(()),
+    }
+}
+
+/// Takes it out of one file; nothing if it is not in there.
+fn take_out(
+    world: &World,
+    scope: Scope,
+    path: PathBuf,
+    dry_run: bool,
+) -> Result<Option<HookEditRow>, Failure> {
+    let file = File::read(scope, path)?;
+    let done = settings::uninstall(file.text());
+    let (text, removed) = done.map_err(|why| wrong(&file.path, &why))?;
+    if removed.is_empty() {
+        return Ok(None);
+    }
+    let mut row = HookEditRow {
+        n: None,
+        scope: scope.name().to_owned(),
+        path: file.path.display().to_string(),
+        added: Vec::new(),
+        updated: Vec::new(),
+        removed,
+        command: None,
+    };
+    if !dry_run {
+        let words = format!("take the hook out of {}", file.path.display());
+        let before = Notes::read(world).before(&file);
+        let text = match &before {
+            Some(before) => before.as_deref(),
+            None => Some(text.as_str()),
+        };
+        row.n = Some(write(world, &file, "hook uninstall", &words, text)?);
+    }
+    Ok(Some(row))
 }
 
 /// Writes settings so that it can be undone; no text: the file goes.
