@@ -5,6 +5,7 @@
 //! print and fail; it knows no rules about sessions.
 
 mod bench;
+mod collector;
 mod conformance;
 mod differential;
 mod fuzz;
@@ -71,6 +72,11 @@ const TASKS: &[Task] = &[
         name: "differential",
         about: "compare our reader with the Python SDK's",
         run: differential::run,
+    },
+    Task {
+        name: "collector",
+        about: "send traces through a real collector of OTLP",
+        run: collector::run,
     },
     Task {
         name: "truth",

@@ -30,6 +30,11 @@ const STEPS: &[Step] = &[
         needs: &[&needs::PYTHON, &needs::SDK],
         command: &["cargo", "xtask", "differential"],
     },
+    Step {
+        name: "collector",
+        needs: &[&needs::PYTHON, &needs::ROTEL],
+        command: &["cargo", "xtask", "collector"],
+    },
 ];
 
 /// How a step ended.

@@ -22,6 +22,7 @@ pub mod restore;
 pub mod scan;
 pub mod schema;
 pub mod search;
+pub mod send;
 pub mod show;
 pub mod sql;
 pub mod tree;
@@ -69,6 +70,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Repair(args)) => repair::run(&world, &args),
         Some(Command::Merge(args)) => merge::run(&world, &args),
         Some(Command::Redact(args)) => redact::run(&world, &args),
+        Some(Command::Send(args)) => send::run(&world, &args),
         Some(Command::Search(args)) => search::run(&world, &args),
         Some(Command::Usage(args)) => usage::run(&world, &args),
         Some(Command::Prices(args)) => prices::run(&world, &args),

@@ -321,7 +321,7 @@ fn list_subject(raw: &[u8]) -> String {
 }
 
 /// Text on one line: runs of white space become one space.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {

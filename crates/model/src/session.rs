@@ -249,6 +249,8 @@ pub struct Session {
     pub turns: Vec<Turn>,
     /// Copies of sub-agents' messages in progress lines.
     pub copies: Vec<Message>,
+    /// The call during which each of them was written.
+    pub copy_calls: Vec<Option<Box<str>>>,
     /// Kinds of line met, and how many of each.
     pub labels: Tally,
     /// Lines that were blank.

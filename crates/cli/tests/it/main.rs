@@ -16,6 +16,7 @@ mod ranked;
 mod rows;
 mod search;
 mod secrets;
+mod sending;
 mod sql;
 mod surgery;
 mod terminal;

@@ -167,7 +167,7 @@ impl Session {
         }
         self.pair(index, entry);
         if let Some(copy) = &entry.copy {
-            self.copy(copy, entry.at);
+            self.copy(copy, entry.source_call.take(), entry.at);
         }
         self.describe(index, entry.head.take());
     }
@@ -382,13 +382,14 @@ impl Session {
     }
 
     /// Keeps a message that a progress line repeats from a sub-agent's file.
-    fn copy(&mut self, head: &MessageHead, at: Option<Time>) {
+    fn copy(&mut self, head: &MessageHead, call: Option<Box<str>>, at: Option<Time>) {
         let known = head
             .id
             .as_ref()
             .and_then(|id| self.copy_ids.get(id).copied());
         let index = known.unwrap_or_else(|| {
             self.copies.push(Message::new(head.id.clone(), 0));
+            self.copy_calls.push(call);
             let index = self.copies.len() as Index - 1;
             if let Some(id) = &head.id {
                 self.copy_ids.insert(id.clone(), index);

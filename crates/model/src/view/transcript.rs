@@ -7,7 +7,7 @@
 mod items;
 mod nested;
 mod progress;
-mod says;
+pub(crate) mod says;
 mod walk;
 
 use std::collections::HashMap;

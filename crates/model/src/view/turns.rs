@@ -95,7 +95,12 @@ pub struct TurnRow {
     pub queued: Vec<String>,
     /// Tokens of its replies.
     pub usage: Usage,
+    /// Nothing more is to be expected. A command that the model may still answer is not over
+    /// even though nothing of it runs.
+    pub over: bool,
     closed: bool,
+    /// A command printed what it did: it ran in the client.
+    printed: bool,
 }
 
 /// What the caller may choose.
@@ -126,15 +131,8 @@ pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<Tu
 /// The turns without their texts, which need no look into the file.
 pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
     let live = graph::live(session, &graph::links(session));
-    let mut place = vec![usize::MAX; session.turns.len()];
     let mut rows: Vec<TurnRow> = Vec::new();
-    for (index, turn) in session
-        .turns
-        .iter()
-        .enumerate()
-        .filter(|(_, turn)| turn.thread == 0)
-    {
-        place[index] = rows.len();
+    for turn in session.turns.iter().filter(|turn| turn.thread == 0) {
         rows.push(opened(
             session,
             turn.record,
@@ -142,15 +140,8 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
             live[turn.record as usize],
         ));
     }
-    let turn_of = session.turns_by_record();
-    let of = |record: Index| {
-        let turn =
-            turn_of[record as usize].filter(|_| session.records[record as usize].thread == 0)?;
-        place
-            .get(turn as usize)
-            .copied()
-            .filter(|&at| at != usize::MAX)
-    };
+    let places = places(session);
+    let of = |record: Index| places[record as usize].map(|at| at as usize);
     gather_lines(session, &mut rows, of, options);
     gather_messages(session, &mut rows, of);
     for (index, call) in session.calls.iter().enumerate() {
@@ -165,6 +156,28 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
     }
     finish(session, &mut rows);
     rows
+}
+
+/// The place of the turn that each record belongs to, among those of the file's own
+/// conversation; `None` for lines of sub-agents and those before the first turn.
+pub fn places(session: &Session) -> Vec<Option<Index>> {
+    let mut next = 0;
+    let own: Vec<Option<Index>> = session
+        .turns
+        .iter()
+        .map(|turn| {
+            let place = (turn.thread == 0).then_some(next);
+            next += Index::from(turn.thread == 0);
+            place
+        })
+        .collect();
+    let mut places = session.turns_by_record();
+    for (place, record) in places.iter_mut().zip(&session.records) {
+        *place = place
+            .filter(|_| record.thread == 0)
+            .and_then(|turn| own[turn as usize]);
+    }
+    places
 }
 
 fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
@@ -186,7 +199,9 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
         compacted: false,
         queued: Vec::new(),
         usage: Usage::default(),
+        over: false,
         closed: false,
+        printed: false,
     }
 }
 
@@ -233,7 +248,11 @@ fn gather_lines(
             }
             Kind::StopHookSummary => row.closed = true,
             Kind::CompactBoundary(boundary) => row.compacted |= !boundary.micro,
-            Kind::User => row.interrupted |= record.input == Input::Interrupt,
+            Kind::User => {
+                row.interrupted |= record.input == Input::Interrupt;
+                row.printed |= record.input == Input::Machine;
+            }
+            Kind::LocalCommand => row.printed = true,
             // The client's own last word: an API error, or that nothing was asked.
             Kind::Assistant => row.closed = is_synthetic(session, record),
             _ => {}
@@ -281,6 +300,11 @@ fn finish(session: &Session, rows: &mut [TurnRow]) {
             && !row.interrupted
             && !row.closed
             && !is_answered(session, row);
+        let waits = at == last
+            && row.messages.is_empty()
+            && row.duration_ms.is_none()
+            && !(row.interrupted || row.closed || row.printed);
+        row.over = !open && !waits;
         if open {
             row.ended = None;
         }
@@ -402,11 +426,25 @@ pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String
 
 /// The last thing the model said in these messages.
 fn reply(session: &Session, source: &dyn Source, messages: &[Index]) -> Option<String> {
-    let said = messages
-        .iter()
-        .rev()
-        .map(|&at| said(session, source, &session.messages[at as usize]));
-    said.into_iter().find(|text| !text.trim().is_empty())
+    let last = last_said(session, messages)?;
+    Some(said(session, source, &session.messages[last as usize]))
+}
+
+/// The last of these messages that says something.
+pub fn last_said(session: &Session, messages: &[Index]) -> Option<Index> {
+    let speaks = |record: Index| {
+        let record = &session.records[record as usize];
+        let blocks = session.blocks_of(record);
+        !record.api_error
+            && blocks
+                .iter()
+                .any(|block| block.kind == BlockKind::Text && !block.blank)
+    };
+    let mut latest = messages.iter().rev().copied();
+    latest.find(|&at| {
+        let message = &session.messages[at as usize];
+        !message.synthetic && message.records.iter().any(|&record| speaks(record))
+    })
 }
 
 /// The visible text of a message.

@@ -16,6 +16,7 @@ pub mod index;
 pub mod log;
 pub mod price;
 pub mod secret;
+pub mod send;
 pub mod session;
 pub mod turn;
 pub mod usage;
@@ -56,6 +57,8 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("archive", || schemars::schema_for!(log::ArchiveRow)),
     ("purged", || schemars::schema_for!(log::PurgedRow)),
     ("move", || schemars::schema_for!(edit::MoveRow)),
+    ("sent", || schemars::schema_for!(send::SentRow)),
+    ("span", || schemars::schema_for!(send::SpanRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

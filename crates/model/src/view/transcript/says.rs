@@ -11,7 +11,7 @@ use crate::session::{Index, Session};
 use crate::tool;
 
 /// The text of a user line.
-pub(super) fn text_of(session: &Session, source: &dyn Source, at: Index) -> String {
+pub(crate) fn text_of(session: &Session, source: &dyn Source, at: Index) -> String {
     let record = &session.records[at as usize];
     let bytes = session.bytes_of(source, record);
     crate::entry::text_of(session.blocks_of(record), &bytes)
@@ -78,7 +78,7 @@ pub(super) fn compaction(boundary: &Boundary) -> Body {
     }
 }
 
-pub(super) fn api_error(bytes: &[u8]) -> Body {
+pub(crate) fn api_error(bytes: &[u8]) -> Body {
     let text = |path: &[&str]| json::find(bytes, path).map(|span| json::string(span.of(bytes)));
     let number =
         |path: &[&str]| json::find(bytes, path).and_then(|span| json::count(span.of(bytes)));
@@ -91,7 +91,7 @@ pub(super) fn api_error(bytes: &[u8]) -> Body {
     }
 }
 
-pub(super) fn attached_hook(bytes: &[u8]) -> Hook {
+pub(crate) fn attached_hook(bytes: &[u8]) -> Hook {
     let value =
         json::find(bytes, &["attachment"]).map_or(Value::Null, |span| json::value(span.of(bytes)));
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -111,7 +111,7 @@ pub(super) fn attached_hook(bytes: &[u8]) -> Hook {
     }
 }
 
-pub(super) fn stop_hook(bytes: &[u8]) -> Hook {
+pub(crate) fn stop_hook(bytes: &[u8]) -> Hook {
     let value = json::value(bytes);
     let errors = value["hookErrors"]
         .as_array()
