@@ -28,7 +28,6 @@ use crate::world::World;
 
 pub use near::oldest_first;
 pub use place::{To, environment, target};
-#[allow(unused_imports, reason = "for hooks")]
 pub use place::{debug, wanted};
 pub use run::{Sample, sample};
 
@@ -93,7 +92,6 @@ pub fn deliver(
 }
 
 /// Sessions of earlier calls that still have something to send.
-#[allow(dead_code, reason = "for hooks")]
 pub fn due(world: &World, target: &Target) -> Result<Vec<SessionFile>, Failure> {
     let ledger = open(world, target)?;
     let now = world.now().0;

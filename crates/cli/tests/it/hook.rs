@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unspool_testkit::home::Home;
+use unspool_testkit::sink::{PUBLIC, SECRET, Sink};
 
 use crate::{ID, home, home_with_session};
 
@@ -286,8 +287,176 @@ fn sending_home() -> Home {
         .set("LANGFUSE_PUBLIC_KEY", "pk-lf-1")
         .set("LANGFUSE_SECRET_KEY", "sk-lf-1")
         .set("LANGFUSE_BASE_URL", "http://127.0.0.1:9")
+        .set("UNSPOOL_RETRY_SECONDS", "1")
         .set("CC_LANGFUSE_DEBUG", "TRUE");
     home
+}
+
+/// A machine that sends to this receiver.
+fn connected_home(sink: &Sink) -> Home {
+    let mut home = sending_home();
+    home.set("CC_LANGFUSE_PUBLIC_KEY", PUBLIC)
+        .set("CC_LANGFUSE_SECRET_KEY", SECRET)
+        .set("LANGFUSE_BASE_URL", &sink.url());
+    home
+}
+
+fn is_done(home: &Home) -> bool {
+    let jobs = fs::read_dir(home.unspool_dir().join("hook/jobs"));
+    jobs.is_ok_and(|mut files| files.next().is_none())
+}
+
+#[test]
+fn what_was_said_is_sent_after_the_hook_returned_and_only_once() {
+    let sink = Sink::langfuse();
+    let home = connected_home(&sink);
+    let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
+    assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
+    until("it is sent", || is_done(&home));
+    assert_eq!(sink.faults(), [""; 0]);
+    assert_eq!(sink.roots().len(), 2, "{}", log(&home));
+    assert!(
+        log(&home).contains(&format!("[INFO] Stop of {ID}: 2 turns and ")),
+        "{}",
+        log(&home)
+    );
+    // The end of the session has nothing new.
+    let requests = sink.requests();
+    assert_silent(&tell(
+        &home,
+        &["hook"],
+        event(&home, "SessionEnd", json!({})).as_bytes(),
+    ));
+    until("it is looked at", || {
+        log(&home).contains("SessionEnd of 5e551000-0000-4000-8000-000000000001: 0 turns")
+    });
+    assert_eq!(sink.requests(), requests);
+}
+
+#[test]
+fn a_turn_that_is_written_after_the_hook_was_told_is_sent_whole() {
+    let sink = Sink::langfuse();
+    let home = connected_home(&sink);
+    let whole = fs::read(transcript(&home)).unwrap();
+    let cut = whole[..whole.len() - 1]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .unwrap()
+        + 1;
+    fs::write(transcript(&home), &whole[..cut]).unwrap();
+    let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
+    assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(sink.requests(), 0, "{}", log(&home));
+    fs::write(transcript(&home), &whole).unwrap();
+    until("it is sent", || is_done(&home));
+    let roots = sink.roots();
+    assert_eq!(roots.len(), 2, "{}", log(&home));
+    assert!(
+        roots[1]
+            .text("langfuse.observation.output")
+            .contains("welcome")
+    );
+    assert!(roots.iter().all(|root| root.times == 1));
+}
+
+#[test]
+fn the_session_before_a_plan_is_sent_with_the_one_after_it() {
+    let sink = Sink::langfuse();
+    let home = connected_home(&sink);
+    let new = "5e551000-0000-4000-8000-000000000002";
+    let path = home.session("/home/dev/x", new, "you: go on\nclaude: gone on");
+    let mut text = fs::read_to_string(&path).unwrap();
+    let plan = json!({
+        "type": "user", "uuid": "9a000000-0000-4000-8000-000000000001", "parentUuid": null, "sessionId": new,
+        "timestamp": "2026-01-05T11:00:00.000Z", "planContent": "1. x",
+        "message": {"role": "user", "content": format!("Implement the following plan:\n\n1. x\n\nread the full transcript at: {}", transcript(&home).display())},
+    });
+    text.push_str(&format!("{plan}\n"));
+    fs::write(&path, text).unwrap();
+    let stop = json!({"session_id": new, "transcript_path": path, "hook_event_name": "Stop"});
+    assert_silent(&tell(&home, &["hook"], stop.to_string().as_bytes()));
+    until("it is sent", || is_done(&home));
+    let prompts: Vec<String> = sink
+        .roots()
+        .iter()
+        .map(|root| root.text("langfuse.observation.input").to_owned())
+        .collect();
+    assert!(
+        prompts.iter().any(|text| text.contains("fix it")),
+        "{prompts:?} {}",
+        log(&home)
+    );
+    assert!(
+        prompts.iter().any(|text| text.contains("go on")),
+        "{prompts:?}"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_killed_worker_did_not_send_is_sent_by_the_next() {
+    let sink = Sink::langfuse();
+    let home = connected_home(&sink);
+    let stop = event(
+        &home,
+        "Stop",
+        json!({"last_assistant_message": "never written"}),
+    );
+    assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
+    end(&workers(&home));
+    assert_eq!(sink.requests(), 0);
+    assert_silent(&tell(
+        &home,
+        &["hook"],
+        event(&home, "SessionEnd", json!({})).as_bytes(),
+    ));
+    until("it is sent", || is_done(&home));
+    assert_eq!(sink.roots().len(), 2, "{}", log(&home));
+}
+
+#[test]
+fn two_hooks_at_once_send_each_turn_once() {
+    let sink = Sink::langfuse();
+    let home = connected_home(&sink);
+    let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
+    let children: Vec<Child> = (0..4)
+        .map(|_| {
+            let mut child = start(&home, &["hook"]);
+            child
+                .stdin
+                .take()
+                .unwrap()
+                .write_all(stop.as_bytes())
+                .unwrap();
+            child
+        })
+        .collect();
+    for child in children {
+        assert_silent(&child.wait_with_output().unwrap());
+    }
+    until("it is sent", || is_done(&home));
+    let roots = sink.roots();
+    assert_eq!(roots.len(), 2, "{}", log(&home));
+    assert!(roots.iter().all(|root| root.times == 1));
+}
+
+#[test]
+fn a_receiver_that_is_down_is_one_line_and_nothing_is_lost() {
+    let home = sending_home();
+    let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
+    assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
+    until("it gives up", || log(&home).contains("[ERROR]"));
+    let errors = log(&home).matches("[ERROR]").count();
+    assert_eq!(errors, 1, "{}", log(&home));
+    let sink = Sink::langfuse();
+    let mut home = home;
+    home.set("LANGFUSE_PUBLIC_KEY", PUBLIC)
+        .set("LANGFUSE_SECRET_KEY", SECRET)
+        .set("LANGFUSE_BASE_URL", &sink.url());
+    assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
+    until("it is sent", || is_done(&home));
+    assert_eq!(sink.roots().len(), 2, "{}", log(&home));
 }
 
 /// The processes that work for this home.

@@ -5,6 +5,7 @@ use unspool_show::clean;
 use unspool_store::trail::Trail;
 
 use crate::own::Own;
+use crate::sending;
 
 /// So large a log is put aside.
 const MOST: u64 = 1 << 20;
@@ -18,10 +19,9 @@ pub struct Log {
 impl Log {
     /// The log in our data folder; `CC_LANGFUSE_DEBUG=true` makes it say more.
     pub fn new(own: &Own) -> Log {
-        let debug = std::env::var("CC_LANGFUSE_DEBUG");
         Log {
             trail: Trail::new(own.data.join("hook.log"), MOST),
-            debug: debug.is_ok_and(|value| value.trim().eq_ignore_ascii_case("true")),
+            debug: sending::debug(&sending::environment),
         }
     }
 

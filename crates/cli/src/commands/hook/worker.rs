@@ -16,16 +16,21 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use unspool_model::hook::Event;
+use unspool_send::target::Target;
 use unspool_show::amount;
 use unspool_show::wire::hook::HookSendingRow;
 use unspool_store::find::{self, SessionFile};
-use unspool_store::resolve::Target;
+use unspool_store::resolve;
 use unspool_store::settle::{self, Patience, Settled};
 use unspool_store::{before, open, trail};
 
 use super::desk::{Desk, Job};
 use super::log::Log;
 use crate::args::Global;
+use crate::commands;
+use crate::failure::Failure;
+use crate::sending::{self, Summary, To, Wishes};
+use crate::world::World;
 
 /// Who sends sessions.
 pub trait Sender {
@@ -39,64 +44,101 @@ pub trait Sender {
 
 /// Whether sessions are to be sent, and can be. What is missing is said in the log.
 pub fn is_wanted(log: &Log) -> bool {
-    let set = |names: [&str; 2]| {
-        let value = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        names.iter().find_map(value)
-    };
-    let wanted = std::env::var("TRACE_TO_LANGFUSE").is_ok_and(|it| it.eq_ignore_ascii_case("true"));
-    if !wanted {
-        log.debug("TRACE_TO_LANGFUSE is not `true`: nothing is sent");
-        return false;
+    let outlook = outlook(&sending::environment);
+    match (outlook.wanted, outlook.ready) {
+        (false, _) => log.debug(&outlook.why),
+        (true, false) => log.error(&format!("nothing can be sent: {}", outlook.why)),
+        (true, true) => {}
     }
-    let keys = [
-        ["CC_LANGFUSE_PUBLIC_KEY", "LANGFUSE_PUBLIC_KEY"],
-        ["CC_LANGFUSE_SECRET_KEY", "LANGFUSE_SECRET_KEY"],
-    ];
-    let missing: Vec<&str> = keys
-        .iter()
-        .filter(|names| set(**names).is_none())
-        .map(|names| names[1])
-        .collect();
-    if !missing.is_empty() {
-        log.error(&format!(
-            "nothing can be sent: {} is not set",
-            missing.join(" and ")
-        ));
-    }
-    missing.is_empty()
+    outlook.ready
 }
 
 /// Whether sessions would be sent, given these variables.
 pub fn outlook(variable: &dyn Fn(&str) -> Option<String>) -> HookSendingRow {
-    let wanted = variable("TRACE_TO_LANGFUSE").is_some_and(|it| it.eq_ignore_ascii_case("true"));
+    let wanted = sending::wanted(variable);
+    let target = sending::target(To::Langfuse, variable);
     HookSendingRow {
-        ready: false,
         wanted,
-        why: "not yet".to_owned(),
+        ready: wanted && target.is_ok(),
+        why: match target {
+            _ if !wanted => "TRACE_TO_LANGFUSE is not `true`".to_owned(),
+            Ok(target) => format!("to {}", target.address),
+            Err(why) => told(why),
+        },
     }
 }
 
-fn sender(_: &Desk, _: &Global) -> Result<Box<dyn Sender>, String> {
-    Ok(Box::new(Later))
+/// Sends to where the environment says.
+struct Langfuse<'a> {
+    world: World,
+    target: Target,
+    log: &'a Log,
 }
 
-/// Stands in until there is somebody who sends.
-struct Later;
+impl<'a> Langfuse<'a> {
+    fn new(desk: &'a Desk, global: &Global) -> Result<Langfuse<'a>, String> {
+        Ok(Langfuse {
+            world: commands::world(global).map_err(told)?,
+            target: sending::target(To::Langfuse, &sending::environment).map_err(told)?,
+            log: &desk.log,
+        })
+    }
+}
 
-impl Sender for Later {
-    fn send(&self, _: &[SessionFile], _: bool) -> Result<(String, u64), String> {
-        Err("nothing here can send yet".to_owned())
+impl Sender for Langfuse<'_> {
+    fn send(&self, sessions: &[SessionFile], ended: bool) -> Result<(String, u64), String> {
+        let wishes = Wishes {
+            ended,
+            patient: true,
+            ..Wishes::default()
+        };
+        let summary = sending::deliver(&self.world, &self.target, sessions, &wishes);
+        let summary = summary.map_err(told)?;
+        for why in summary.rejected.iter().chain(&summary.warnings) {
+            self.log.warn(why);
+        }
+        Ok((words(&summary), summary.waiting))
     }
 
     fn due(&self) -> Vec<SessionFile> {
-        Vec::new()
+        sending::due(&self.world, &self.target).unwrap_or_else(|why| {
+            self.log.warn(&told(why));
+            Vec::new()
+        })
+    }
+}
+
+fn words(summary: &Summary) -> String {
+    let turns = amount::count(summary.turns, "turn");
+    let spans = amount::count(summary.spans, "span");
+    let mut words = format!("{turns} and {spans} sent");
+    for (count, what) in [
+        (summary.already, "sent before"),
+        (summary.elsewhere, "belong to an older session"),
+        (summary.waiting, "not over yet"),
+    ] {
+        if count > 0 {
+            words += &format!(", {} {what}", amount::grouped(count));
+        }
+    }
+    words
+}
+
+/// A failure on one line.
+fn told(failure: Failure) -> String {
+    match failure {
+        Failure::Nothing(told) | Failure::Failed(told) => match told.hint {
+            Some(hint) => format!("{}; {hint}", told.message),
+            None => told.message,
+        },
+        Failure::Found | Failure::Closed => "it ended early".to_owned(),
     }
 }
 
 /// Does the job in this file, with all others of its session.
 pub fn run(desk: &Desk, global: &Global, file: &Path) -> Result<(), String> {
-    let sender = sender(desk, global)?;
-    work(desk, file, &Patience::default(), &*sender)
+    let sender = Langfuse::new(desk, global)?;
+    work(desk, file, &Patience::default(), &sender)
 }
 
 fn work(desk: &Desk, file: &Path, patience: &Patience, sender: &dyn Sender) -> Result<(), String> {
@@ -291,7 +333,7 @@ fn left_without_a_word(desk: &Desk, job: &Job) -> Vec<SessionFile> {
 
 fn session(path: &Path) -> Option<SessionFile> {
     match find::single(path) {
-        Ok(Target::Session(file)) => Some(file),
+        Ok(resolve::Target::Session(file)) => Some(file),
         _ => None,
     }
 }
