@@ -365,15 +365,23 @@ fn the_session_before_a_plan_is_sent_with_the_one_after_it() {
     let sink = Sink::langfuse();
     let home = connected_home(&sink);
     let new = "5e551000-0000-4000-8000-000000000002";
-    let path = home.session("/home/dev/x", new, "you: go on\nclaude: gone on");
-    let mut text = fs::read_to_string(&path).unwrap();
+    let old = transcript(&home);
+    let text = format!(
+        "Implement the following plan:\n\n1. x\n\nread the full transcript at: {}",
+        old.display()
+    );
     let plan = json!({
-        "type": "user", "uuid": "9a000000-0000-4000-8000-000000000001", "parentUuid": null, "sessionId": new,
-        "timestamp": "2026-01-05T11:00:00.000Z", "planContent": "1. x",
-        "message": {"role": "user", "content": format!("Implement the following plan:\n\n1. x\n\nread the full transcript at: {}", transcript(&home).display())},
+        "type": "user", "uuid": "9a000000-0000-4000-8000-000000000001", "parentUuid": null,
+        "sessionId": new, "timestamp": "2026-01-05T11:00:00.000Z", "planContent": "1. x",
+        "message": {"role": "user", "content": text},
     });
-    text.push_str(&format!("{plan}\n"));
-    fs::write(&path, text).unwrap();
+    let reply = json!({
+        "type": "assistant", "uuid": "9a000000-0000-4000-8000-000000000002",
+        "parentUuid": plan["uuid"], "sessionId": new, "timestamp": "2026-01-05T11:00:01.000Z",
+        "message": {"id": "msg_new", "role": "assistant", "model": "claude-opus-4-5", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": "did it"}]},
+    });
+    let path = home.transcript("/home/dev/x", new, format!("{plan}\n{reply}\n"));
     let stop = json!({"session_id": new, "transcript_path": path, "hook_event_name": "Stop"});
     assert_silent(&tell(&home, &["hook"], stop.to_string().as_bytes()));
     until("it is sent", || is_done(&home));
@@ -388,7 +396,7 @@ fn the_session_before_a_plan_is_sent_with_the_one_after_it() {
         log(&home)
     );
     assert!(
-        prompts.iter().any(|text| text.contains("go on")),
+        prompts.iter().any(|text| text.contains("1. x")),
         "{prompts:?}"
     );
 }
