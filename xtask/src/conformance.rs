@@ -3,6 +3,7 @@
 //! Resumes recorded sessions and edited copies of them with the real client,
 //! in a network namespace that holds nothing but our scripted API, and
 //! compares the first request with what a reader prints for the same file.
+//! `conformance phoenix` asks a real receiver of traces instead.
 
 mod cases;
 mod client;
@@ -20,6 +21,9 @@ type Problem = Box<dyn std::error::Error>;
 
 /// Runs the task and turns its outcome into an exit code.
 pub fn run(arguments: &[String]) -> crate::Outcome {
+    if arguments.first().is_some_and(|first| first == "phoenix") {
+        return crate::phoenix::run();
+    }
     match Options::parse(arguments).and_then(|options| perform(&options)) {
         Ok(true) => Ok(()),
         Ok(false) => Err("less than 99 of 100 are equal".to_owned()),

@@ -12,6 +12,7 @@ mod fuzz;
 mod generate;
 mod measure;
 mod needs;
+mod phoenix;
 mod prices;
 mod secrets;
 mod soak;

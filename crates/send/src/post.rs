@@ -165,7 +165,7 @@ impl Http {
             );
         }
         Answer::Later {
-            why: format!("{place} cannot be reached: {why}"),
+            why: format!("{place} ({}) cannot be reached: {why}", names.address),
             after: None,
         }
     }

@@ -277,7 +277,11 @@ fn line(world: &World, span: &Span, depth: usize) -> String {
     };
     let mut words = vec![format!("{mark}{}", clean::line(&span.name))];
     let zone = world.ui.zone();
-    words.extend(span.start.map(|at| amount::clock(at, zone)));
+    let when = |at| match span.parent {
+        None => amount::moment(at, zone),
+        Some(_) => amount::clock(at, zone),
+    };
+    words.extend(span.start.map(when));
     if let (Some(start), Some(end)) = (span.start, span.end)
         && end > start
     {

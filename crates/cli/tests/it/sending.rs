@@ -88,7 +88,9 @@ fn what_was_taken_is_not_sent_again_and_what_is_new_is() {
     let path = home
         .claude_dir()
         .join(format!("projects/-home-dev-x/{ID}.jsonl"));
-    let more = format!("(cwd={CWD}, session={ID})\nyou: more\n(id=msg_new) claude: yes\n");
+    let more = format!(
+        "(cwd={CWD}, session={ID})\n(at=2026-01-05T11:00:00.000Z) you: more\n(id=msg_new) claude: yes\n"
+    );
     let more = String::from_utf8(script::jsonl(&more)).unwrap();
     let more = more.replace("00000000-0000-4000-8000", "11111111-0000-4000-8000");
     fs::write(&path, fs::read_to_string(&path).unwrap() + &more).unwrap();
@@ -206,7 +208,8 @@ fn an_answer_that_never_arrives_makes_no_second_trace() {
         1 => Answer::HangUp,
         _ => Answer::Late(Duration::from_millis(50), Box::new(Answer::Take)),
     });
-    let home = ready(&sink);
+    let mut home = ready(&sink);
+    home.set("UNSPOOL_RETRY_SECONDS", "20");
     send(&home, &SEND);
     assert_eq!(names(&sink.roots()), ["Turn 1", "Turn 2"]);
     assert!(sink.spans().iter().all(|span| span.times == 2));
@@ -361,9 +364,11 @@ fn a_copy_that_is_sent_alone_leaves_its_old_turns_to_the_older_session() {
     let roots = sink.roots();
     let sessions: Vec<&str> = roots.iter().map(|root| root.text("session.id")).collect();
     assert_eq!(sessions, [ID, ID, forked]);
-    // The older one has nothing left to say.
+    // The older one has the sub-agent too, which the copy does not: the same traces grow.
     let told = send(&home, &["send", ID, "--to", "langfuse"]);
-    assert!(told.contains("nothing new"), "{told}");
+    assert!(told.contains("1 turn with"), "{told}");
+    assert_eq!(sink.roots().len(), 3);
+    assert!(send(&home, &SEND).contains("nothing new"));
 }
 
 #[test]
