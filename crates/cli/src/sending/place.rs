@@ -28,18 +28,15 @@ pub fn environment(name: &str) -> Option<String> {
 }
 
 /// Whether a hook is to send: `TRACE_TO_LANGFUSE` says `true`.
-#[allow(dead_code, reason = "for hooks")]
 pub fn wanted(variable: Variable<'_>) -> bool {
     is_true(variable, "TRACE_TO_LANGFUSE")
 }
 
 /// Whether a hook is to tell more: `CC_LANGFUSE_DEBUG` says `true`.
-#[allow(dead_code, reason = "for hooks")]
 pub fn debug(variable: Variable<'_>) -> bool {
     is_true(variable, "CC_LANGFUSE_DEBUG")
 }
 
-#[allow(dead_code, reason = "for hooks")]
 fn is_true(variable: Variable<'_>, name: &'static str) -> bool {
     set(variable, &[name]).is_some_and(|(_, value)| value.eq_ignore_ascii_case("true"))
 }
