@@ -95,19 +95,22 @@ impl Desk {
             moment.as_nanos(),
             std::process::id()
         );
-        let path = folder.join(name);
+        // Whoever works at this moment must not find half of it.
+        let half = folder.join(format!(".{:x}-{}", moment.as_nanos(), std::process::id()));
         let mut options = fs::File::options();
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = match options.open(&path) {
+        let mut file = match options.open(&half) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 trail::folder(&folder)?;
-                options.open(&path)?
+                options.open(&half)?
             }
             other => other?,
         };
         file.write_all(&serde_json::to_vec(job)?)?;
+        let path = folder.join(name);
+        fs::rename(half, &path)?;
         Ok(path)
     }
 
