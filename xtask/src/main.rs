@@ -4,6 +4,7 @@
 //! the machine, starts other programs, and says what came of it. A task may
 //! print and fail; it knows no rules about sessions.
 
+mod backfill;
 mod bench;
 mod collector;
 mod conformance;
@@ -78,6 +79,11 @@ const TASKS: &[Task] = &[
         name: "collector",
         about: "send traces through a real collector of OTLP",
         run: collector::run,
+    },
+    Task {
+        name: "backfill",
+        about: "say what it costs to send everything in a config folder",
+        run: backfill::run,
     },
     Task {
         name: "truth",

@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use unspool_model::price::Prices;
@@ -74,19 +74,28 @@ pub(super) fn run(
         all: files.iter().map(|file| file.bytes).sum(),
         next: AtomicUsize::new(0),
         shared: Mutex::new(Shared {
+            summary: Summary {
+                warnings: damage(&ledger),
+                ..Summary::default()
+            },
             ledger,
             owners: Owners::default(),
             turn: 0,
             claims: HashMap::new(),
-            summary: Summary::default(),
             later: Vec::new(),
             left: vec![true; files.len()],
             failure: None,
-            done: 0,
         }),
+        done: AtomicU64::new(0),
         turned: Condvar::new(),
     };
     run.all()
+}
+
+fn damage(ledger: &Ledger) -> Vec<String> {
+    let lines = ledger.damaged();
+    let told = format!("{lines} damaged lines of the ledger were passed over");
+    (lines > 0).then_some(told).into_iter().collect()
 }
 
 fn limits(target: &Target) -> Limits {
@@ -178,6 +187,8 @@ struct Run<'a> {
     courier: &'a Courier<'a>,
     bar: Option<Mutex<Bar>>,
     all: u64,
+    /// Bytes of transcripts that are done, of all.
+    done: AtomicU64,
     next: AtomicUsize,
     shared: Mutex<Shared>,
     turned: Condvar,
@@ -196,7 +207,6 @@ struct Shared {
     /// Sessions that are not done.
     left: Vec<bool>,
     failure: Option<Failure>,
-    done: u64,
 }
 
 /// Nothing more is to be done; why is known.
@@ -363,7 +373,7 @@ impl Run<'_> {
         if let Some(order) = order {
             self.pass(order);
         }
-        self.pack(&traces, &heads, &choice, hold)?;
+        self.pack(&traces, &heads, &choice, file.bytes, hold)?;
         hold.sessions.push((at, slot, choice.owed));
         if hold.sessions.len() >= HELD || order.is_none() {
             self.flush(hold)?;
@@ -424,8 +434,10 @@ impl Run<'_> {
         traces: &Traces<'_>,
         heads: &[choice::Head],
         choice: &Choice,
+        bytes: u64,
         hold: &mut Hold,
     ) -> Result<(), Over> {
+        let share = bytes / (choice.turns.len() as u64 + 1);
         for (at, session) in &choice.turns {
             let head = &heads[*at];
             let Some(mut trace) = traces.turn(head.n) else {
@@ -443,7 +455,9 @@ impl Run<'_> {
                 packer, pending, ..
             } = hold;
             packer.add(traces, &trace, &mut |batch| self.post(batch, pending))?;
+            self.progress(share);
         }
+        self.progress(bytes - share * choice.turns.len() as u64);
         Ok(())
     }
 
@@ -497,19 +511,22 @@ impl Run<'_> {
             }
             Self::release(&mut shared, slot);
             shared.left[at] = false;
-            shared.done += self.files[at].bytes;
         }
         let noted = shared.ledger.note(&notes);
-        let done = shared.done;
         drop(shared);
-        if let Err(error) = noted {
-            return self.fail(unusable(error));
+        match noted {
+            Ok(()) => Ok(()),
+            Err(error) => self.fail(unusable(error)),
         }
-        if let Some(bar) = &self.bar {
-            let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+
+    /// So many bytes more are done.
+    fn progress(&self, bytes: u64) {
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Who finds somebody else drawing need not draw.
+        if let Some(Ok(mut bar)) = self.bar.as_ref().map(Mutex::try_lock) {
             bar.show(done, self.all);
         }
-        Ok(())
     }
 
     /// Waits until all before have said what is theirs.

@@ -7,7 +7,7 @@ use crate::home;
 const COMMANDS: &[&str] = &[
     "ls", "show", "turns", "info", "messages", "tree", "agents", "files", "restore", "context",
     "check", "clone", "repair", "merge", "redact", "scan", "move", "rename", "archive", "undo",
-    "log", "hook", "search", "usage", "prices", "sql", "index", "schema",
+    "log", "send", "hook", "search", "usage", "prices", "sql", "index", "schema",
 ];
 
 #[test]
