@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, TryLockError};
 use std::hash::{Hash, Hasher};
@@ -237,7 +238,12 @@ fn wait(desk: &Desk, jobs: &[&Job], patience: &Patience) -> Settled {
     let began = Instant::now();
     let mut worst = Settled::Said;
     // The newest is the last to be written, so the others are there by then.
+    let mut seen = HashSet::new();
     for job in jobs.iter().rev().filter(|job| !job.is_begin()) {
+        // A file that is quiet is quiet for all who only ask for that.
+        if !seen.insert((&job.spoken_in, &job.said)) {
+            continue;
+        }
         let left = patience.limit.saturating_sub(began.elapsed());
         let patience = Patience {
             limit: left,
