@@ -35,3 +35,13 @@ fn leave(command: &mut Command) {
 
 #[cfg(not(any(unix, windows)))]
 fn leave(_: &mut Command) {}
+
+/// Lets everybody else go first: nobody waits for us.
+#[cfg(unix)]
+pub fn be_polite() {
+    let _ = rustix::process::nice(10);
+}
+
+/// Lets everybody else go first, where that can be said.
+#[cfg(not(unix))]
+pub fn be_polite() {}

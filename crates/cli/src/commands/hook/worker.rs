@@ -26,6 +26,7 @@ use unspool_store::settle::{self, Patience, Settled};
 use unspool_store::{before, open, trail};
 
 use super::desk::{Desk, Job};
+use super::detach;
 use super::log::Log;
 use crate::args::Global;
 use crate::commands;
@@ -138,6 +139,7 @@ fn told(failure: Failure) -> String {
 
 /// Does the job in this file, with all others of its session.
 pub fn run(desk: &Desk, global: &Global, file: &Path) -> Result<(), String> {
+    detach::be_polite();
     let sender = Langfuse::new(desk, global)?;
     work(desk, file, &Patience::default(), &sender)
 }
