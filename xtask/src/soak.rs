@@ -69,7 +69,6 @@ fn send(args: &[String]) -> Outcome {
         kills: 1_000,
         lines: 100_000,
         sessions: 20,
-        life: Duration::from_millis(250),
         seed: 1,
     };
     for pair in args.chunks(2) {

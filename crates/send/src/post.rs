@@ -79,7 +79,7 @@ impl Http {
     pub fn new(target: Target) -> Result<Http, Stopped> {
         if !is_address(&target.address) {
             return Err(Stopped {
-                why: format!("`{}` is no address", target.address),
+                why: format!("`{}` is no address", plain(&target.address)),
                 hint: format!(
                     "set {} to one such as `https://host`, or leave it out",
                     target.names.address
@@ -199,12 +199,8 @@ impl Http {
         body: &[u8],
         after: Option<Duration>,
     ) -> Answer {
-        let Target {
-            name,
-            address,
-            names,
-            ..
-        } = &self.target;
+        let Target { name, names, .. } = &self.target;
+        let address = &plain(&self.target.address);
         let stop = |why: String, hint: String| Answer::Stop(Stopped { why, hint });
         let no_receiver = || {
             stop(
@@ -279,6 +275,17 @@ fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(room, Compression::fast());
     encoder.write_all(body)?;
     encoder.finish()
+}
+
+/// An address for people: without the name and the password that may stand in it.
+fn plain(address: &str) -> String {
+    let Ok(mut url) = reqwest::Url::parse(address) else {
+        return address.to_owned();
+    };
+    // Fails only where there can be none.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.to_string()
 }
 
 /// The host of an address, for people.
@@ -419,6 +426,15 @@ mod tests {
         assert_eq!(hint, "set KEYS to those of the project at h:1");
         assert!(told(404).1.contains("ADDRESS"));
         assert!(told(308).0.contains("http://new"));
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_not_told() {
+        assert_eq!(
+            plain("https://me:secret@h:1/v1/traces"),
+            "https://h:1/v1/traces"
+        );
+        assert_eq!(plain("no address"), "no address");
     }
 
     #[test]

@@ -25,8 +25,6 @@ pub struct Plan {
     pub lines: usize,
     /// Into how many sessions.
     pub sessions: usize,
-    /// The longest that a sender lives before it is killed.
-    pub life: Duration,
     /// What chance is drawn from.
     pub seed: u64,
 }
@@ -50,6 +48,9 @@ pub struct Report {
     pub requests: usize,
 }
 
+/// One in so many senders may come to its end.
+const SPARED: usize = 8;
+
 /// Does it; says what was wrong in the end.
 pub fn run(program: &Path, plan: Plan) -> Result<Report, String> {
     let mut random = Random::new(plan.seed);
@@ -64,6 +65,8 @@ pub fn run(program: &Path, plan: Plan) -> Result<Report, String> {
         .set("UNSPOOL_RETRY_SECONDS", "2");
     let mut writer = Writer::new(&home, plan, random.fork());
     let (mut kills, mut ended) = (0, 0);
+    // As long as a sender takes that nobody kills, so that every moment of it is hit.
+    let mut life = Duration::from_millis(100);
     let each = plan.lines.div_ceil(plan.kills.max(1));
     while kills < plan.kills {
         let mut sender = home
@@ -73,9 +76,16 @@ pub fn run(program: &Path, plan: Plan) -> Result<Report, String> {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| format!("the sender: {error}"))?;
-        let life = Duration::from_micros(chance.below(plan.life.as_micros() as u64 + 1));
-        let until = Instant::now() + life;
+        let start = Instant::now();
+        let until = start + life.mul_f64(chance.unit());
         writer.write(each)?;
+        if (kills + ended) % SPARED == 0 {
+            let output = sender.wait_with_output().map_err(|it| it.to_string())?;
+            judge(output.status.code(), &output.stderr)?;
+            life = start.elapsed();
+            ended += 1;
+            continue;
+        }
         if let Some(left) = until.checked_duration_since(Instant::now()) {
             std::thread::sleep(left);
         }
