@@ -278,7 +278,7 @@ fn gzip(body: &[u8]) -> std::io::Result<Vec<u8>> {
 }
 
 /// An address for people: without the name and the password that may stand in it.
-fn plain(address: &str) -> String {
+pub fn plain(address: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(address) else {
         return address.to_owned();
     };

@@ -789,7 +789,7 @@ fn the_status_says_what_is_there_and_what_happened() {
     // The settings of the client may hold what is missing.
     home.write(
         ".claude/settings.json",
-        r#"{"env":{"CC_LANGFUSE_PUBLIC_KEY":"pk-lf-x","LANGFUSE_SECRET_KEY":"sk-lf-secret"}}"#,
+        r#"{"env":{"CC_LANGFUSE_PUBLIC_KEY":"pk-lf-x","LANGFUSE_SECRET_KEY":"sk-lf-secret","LANGFUSE_HOST":"https://me:word@lf.example"}}"#,
     );
     home.run(&["hook", "install", "--live"]);
     let status = home.run(&["hook", "status"]);
@@ -798,6 +798,7 @@ fn the_status_says_what_is_there_and_what_happened() {
         "{status}"
     );
     assert!(status.contains("sending     on:"), "{status}");
+    assert!(status.contains("to https://lf.example/"), "{status}");
     assert!(!status.contains("sk-lf-secret"), "{status}");
 }
 

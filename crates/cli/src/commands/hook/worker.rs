@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use unspool_model::hook::Event;
+use unspool_send::post;
 use unspool_send::target::Target;
 use unspool_show::amount;
 use unspool_show::wire::hook::HookSendingRow;
@@ -64,7 +65,7 @@ pub fn outlook(variable: &dyn Fn(&str) -> Option<String>) -> HookSendingRow {
         ready: wanted && target.is_ok(),
         why: match target {
             _ if !wanted => "TRACE_TO_LANGFUSE is not `true`".to_owned(),
-            Ok(target) => format!("to {}", target.address),
+            Ok(target) => format!("to {}", post::plain(&target.address)),
             Err(why) => told(why),
         },
     }
