@@ -124,6 +124,8 @@ pub enum Command {
     Merge(commands::merge::MergeArgs),
     /// Take keys, tokens and passwords out of a session
     Redact(commands::redact::RedactArgs),
+    /// Write sessions as pages, Markdown, text or JSON
+    Export(commands::export::ExportArgs),
     /// Find text in everything that was said and done
     Search(commands::search::SearchArgs),
     /// Count tokens and cost

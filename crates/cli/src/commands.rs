@@ -5,6 +5,7 @@ pub mod archive;
 pub mod check;
 pub mod clone;
 pub mod context;
+pub mod export;
 pub mod files;
 pub mod index;
 pub mod info;
@@ -57,6 +58,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Restore(args)) => restore::run(&world, &args),
         Some(Command::Context(args)) => context::run(&world, &args),
         Some(Command::Check(args)) => check::run(&world, &args),
+        Some(Command::Export(args)) => export::run(world, &args),
         Some(Command::Clone(args)) => clone::run(&world, &args),
         Some(Command::Scan(args)) => scan::run(&world, &args),
         Some(Command::Repair(args)) => repair::run(&world, &args),

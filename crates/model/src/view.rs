@@ -5,6 +5,7 @@
 
 pub mod agents;
 pub mod check;
+pub mod commits;
 pub mod context;
 pub mod cost;
 pub mod files;

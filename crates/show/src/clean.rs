@@ -59,7 +59,7 @@ fn is_harmless(c: char) -> bool {
 }
 
 /// Takes no space, or changes the order in which text is read.
-fn is_deceptive(c: char) -> bool {
+pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -85,7 +85,7 @@ fn one(c: char, behind: &str, out: &mut String) {
 }
 
 /// Joiners make one character of several in emoji and in some scripts; never in ASCII.
-fn joins(before: &str, behind: &str) -> bool {
+pub(crate) fn joins(before: &str, behind: &str) -> bool {
     let foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_deceptive(c));
     foreign(before.chars().next_back()) && foreign(behind.chars().next())
 }

@@ -52,6 +52,24 @@ pub struct BlockRow {
 impl BlockRow {
     /// The blocks of a session in file order; `thread` names its own conversation.
     pub fn all(session: &Session, source: &dyn Source, thread: &str, pick: &Pick) -> Vec<BlockRow> {
+        let mut rows = Vec::new();
+        let each = BlockRow::each(session, source, thread, pick, |row| {
+            rows.push(row);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        match each {
+            Ok(()) => rows,
+        }
+    }
+
+    /// The same, one after the other: for sessions too large to hold all of them.
+    pub fn each<E>(
+        session: &Session,
+        source: &dyn Source,
+        thread: &str,
+        pick: &Pick,
+        mut take: impl FnMut(BlockRow) -> Result<(), E>,
+    ) -> Result<(), E> {
         let turn_of = session.turns_by_record();
         let mut number = vec![None; session.turns.len()];
         let own = session
@@ -63,7 +81,6 @@ impl BlockRow {
             number[at] = Some(n as u32 + 1);
         }
         let count = number.iter().flatten().count() as u32;
-        let mut rows = Vec::new();
         for (at, record) in session.records.iter().enumerate() {
             let Some(role) = record.role().filter(|_| !record.duplicate) else {
                 continue;
@@ -79,15 +96,17 @@ impl BlockRow {
             let row = BlockRow::of_line(record, role, turn, thread);
             let blocks = session.blocks_of(record);
             if blocks.is_empty() {
-                rows.push(BlockRow {
+                take(BlockRow {
                     r#type: "empty".to_owned(),
                     ..row
-                });
+                })?;
                 continue;
             }
-            rows.extend(blocks.iter().map(|block| row.clone().with(block, &bytes)));
+            for block in blocks {
+                take(row.clone().with(block, &bytes))?;
+            }
         }
-        rows
+        Ok(())
     }
 
     fn of_line(record: &Record, role: &str, turn: Option<u32>, thread: &str) -> BlockRow {

@@ -8,6 +8,7 @@ pub mod block;
 pub mod call;
 pub mod check;
 pub mod edit;
+pub mod export;
 pub mod file;
 pub mod graph;
 pub mod hit;
@@ -32,6 +33,7 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("turn", || schemars::schema_for!(turn::TurnRow)),
     ("tree", || schemars::schema_for!(graph::TreeRow)),
     ("agent", || schemars::schema_for!(graph::AgentRow)),
+    ("export", || schemars::schema_for!(export::ExportRow)),
     ("file", || schemars::schema_for!(file::FileRow)),
     ("context", || schemars::schema_for!(file::ContextRow)),
     ("fault", || schemars::schema_for!(check::FaultRow)),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Body, Hook, Note};
+use super::{Body, Hook, Media, Note};
 use crate::entry::Boundary;
 use crate::input;
 use crate::json;
@@ -19,8 +19,14 @@ pub(super) fn text_of(session: &Session, source: &dyn Source, at: Index) -> Stri
 
 /// The text of a result and the number of its images: a string, or a list of blocks.
 pub(crate) fn content(raw: &[u8]) -> (String, usize) {
+    let (text, images) = content_with(raw, |_| ());
+    (text, images.len())
+}
+
+/// The same, with what `take` makes of each image.
+pub(super) fn content_with<T>(raw: &[u8], take: impl Fn(&Value) -> T) -> (String, Vec<T>) {
     if raw.first() == Some(&b'"') {
-        return (json::string(raw).into_owned(), 0);
+        return (json::string(raw).into_owned(), Vec::new());
     }
     let value = match raw {
         [] => Value::Null,
@@ -28,11 +34,11 @@ pub(crate) fn content(raw: &[u8]) -> (String, usize) {
     };
     let blocks = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let mut texts = Vec::new();
-    let mut images = 0;
+    let mut images = Vec::new();
     for block in blocks {
         match block["type"].as_str() {
             Some("text") => texts.push(block["text"].as_str().unwrap_or_default().to_owned()),
-            Some("image" | "document") => images += 1,
+            Some("image" | "document") => images.push(take(block)),
             _ => texts.push(
                 block
                     .as_str()
@@ -41,6 +47,37 @@ pub(crate) fn content(raw: &[u8]) -> (String, usize) {
         }
     }
     (texts.join("\n"), images)
+}
+
+/// An image or a document.
+pub(super) fn media(block: &Value) -> Media {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let source = &block["source"];
+    // A document may be plain text.
+    let plain = source["type"] == "text";
+    let data = text(&source["data"]).filter(|_| !plain);
+    Media {
+        kind: text(&block["type"]).unwrap_or_default(),
+        media_type: text(&source["media_type"]).unwrap_or_default(),
+        place: text(&source["url"])
+            .or_else(|| text(&source["file_id"]))
+            .or_else(|| text(&source["data"]).filter(|_| plain)),
+        data: data.unwrap_or_default(),
+    }
+}
+
+/// What [`without_reminders`] leaves out.
+pub(super) fn reminders(text: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once("<system-reminder>") {
+        let Some((said, after)) = behind.split_once("</system-reminder>") else {
+            break;
+        };
+        out.push(said.trim());
+        rest = after;
+    }
+    out.join("\n\n")
 }
 
 /// What the client tells the model beside a result is not part of the result.
@@ -186,6 +223,7 @@ pub(super) fn machine(text: &str) -> Body {
             label: "empty line".to_owned(),
             count: 1,
             matters: false,
+            text: String::new(),
         }]);
     }
     Body::Notice {

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::items::Items;
 use super::progress::Progress;
 use super::says::{
-    api_error, attached_hook, compaction, content, machine, meta_label, stop_hook, verb,
-    without_reminders,
+    api_error, attached_hook, compaction, content, content_with, machine, media, meta_label,
+    reminders, stop_hook, verb, without_reminders,
 };
-use super::{Agents, Body, Call, Item, Prompt, TurnHead};
+use super::{Agents, Body, Call, Item, Media, Prompt, TurnHead};
 use crate::block::{Block, BlockKind};
 use crate::entry::Kind;
 use crate::fault::{Fault, FaultKind};
@@ -39,6 +39,8 @@ pub(super) struct Walk<'a> {
     pub(super) agents: &'a Agents<'a>,
     pub(super) open_agents: bool,
     pub(super) depth: usize,
+    /// With data of images and texts of notes.
+    pub(super) whole: bool,
     thread: Index,
     course: Course,
     typed: HashMap<Index, String>,
@@ -76,6 +78,7 @@ impl<'a> Walk<'a> {
             agents,
             open_agents,
             depth: 0,
+            whole: false,
             thread: 0,
             course: Course::of(session),
             typed: queue::typed_meanwhile(session).into_iter().collect(),
@@ -93,6 +96,21 @@ impl<'a> Walk<'a> {
         };
         walk.sort();
         walk
+    }
+
+    pub(super) fn whole(mut self) -> Walk<'a> {
+        self.whole = true;
+        self
+    }
+
+    /// A text for those who want everything.
+    fn if_whole(&self, text: impl FnOnce() -> String) -> String {
+        if self.whole { text() } else { String::new() }
+    }
+
+    /// The whole line, for those who want everything.
+    fn raw(&self, record: &Record) -> String {
+        self.if_whole(|| pretty(&self.bytes(record)))
     }
 
     pub(super) fn below(mut self, depth: usize) -> Walk<'a> {
@@ -239,20 +257,21 @@ impl<'a> Walk<'a> {
             Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
             Kind::LocalCommand => self.local_command(record, items),
             Kind::ApiError => items.push(record, api_error(&self.bytes(record))),
-            Kind::QueuedCommand { text, .. } => items.push(record, machine(text)),
+            Kind::QueuedCommand { text, .. } => self.machine(record, text, items),
             Kind::StopHookSummary | Kind::Attachment | Kind::System if record.trouble => {
                 self.hook(record, items);
             }
             Kind::System => self.system(record, items),
-            Kind::Unknown => items.push(
-                record,
-                Body::Unknown {
-                    label: self.session.label_of(record).to_owned(),
-                },
-            ),
+            Kind::Unknown => {
+                let label = self.session.label_of(record).to_owned();
+                items.push(record, Body::Unknown { label });
+                if self.whole {
+                    items.note(record, "line as it is".to_owned(), true, self.raw(record));
+                }
+            }
             Kind::TurnDuration(_) => {}
             Kind::Attachment | Kind::StopHookSummary => {
-                items.note(record, self.label(record), true);
+                items.note(record, self.label(record), true, self.attached(record));
             }
             Kind::Progress
             | Kind::Queue { .. }
@@ -262,7 +281,28 @@ impl<'a> Walk<'a> {
             | Kind::PermissionMode(_)
             | Kind::PrLink { .. }
             | Kind::FileHistory
-            | Kind::Bookkeeping => items.note(record, self.label(record), false),
+            | Kind::Bookkeeping => {
+                items.note(record, self.label(record), false, String::new());
+            }
+        }
+    }
+
+    /// What an attachment holds, for those who want everything.
+    fn attached(&self, record: &Record) -> String {
+        self.if_whole(|| {
+            let bytes = self.bytes(record);
+            let span = json::find(&bytes, &["attachment"]);
+            span.map_or_else(String::new, |span| pretty(span.of(&bytes)))
+        })
+    }
+
+    /// What a program wrote into a user line; where that is said in fewer words, also all of it.
+    fn machine(&self, record: &Record, text: &str, items: &mut Items) {
+        let body = machine(text);
+        let short = matches!(&body, Body::Notice { text: said } if said != text.trim());
+        items.push(record, body);
+        if short && self.whole {
+            items.note(record, "as it was sent".to_owned(), true, text.to_owned());
         }
     }
 
@@ -287,7 +327,11 @@ impl<'a> Walk<'a> {
         let text = crate::entry::text_of(blocks, &bytes);
         match record.input {
             Input::Prompt | Input::Command | Input::Shell | Input::Memory | Input::Plan => {
-                items.push(record, self.prompt(record, blocks, &text));
+                items.push(record, self.prompt(record, blocks, &text, &bytes));
+                // Editors and the client add to what was typed.
+                if self.whole && text.contains('<') && input::readable(&text) != text.trim_end() {
+                    items.note(record, "as it was sent".to_owned(), true, text);
+                }
             }
             Input::Interrupt => {
                 let tool = text.contains("for tool use");
@@ -296,19 +340,25 @@ impl<'a> Walk<'a> {
             Input::Summary => items.push(record, Body::Summary { text }),
             Input::Meta => {
                 let (label, matters) = meta_label(&text);
-                items.note(record, label.to_owned(), matters);
+                items.note(record, label.to_owned(), matters, self.if_whole(|| text));
             }
-            Input::Machine | Input::Results => items.push(record, machine(&text)),
+            Input::Machine | Input::Results => self.machine(record, &text, items),
         }
     }
 
-    fn prompt(&self, record: &Record, blocks: &[Block], text: &str) -> Body {
-        let media = |block: &&Block| matches!(block.kind, BlockKind::Image | BlockKind::Document);
+    fn prompt(&self, record: &Record, blocks: &[Block], text: &str, bytes: &[u8]) -> Body {
+        let is_media =
+            |block: &&Block| matches!(block.kind, BlockKind::Image | BlockKind::Document);
+        let shown = blocks.iter().filter(is_media);
+        let whole = shown.clone().filter(|_| self.whole);
         Body::Prompt(Prompt {
             text: input::readable(text),
             kind: record.input,
             kinds: record.input_kinds,
-            images: blocks.iter().filter(media).count(),
+            images: shown.count(),
+            media: whole
+                .map(|block| media(&json::value(block.span.of(bytes))))
+                .collect(),
             permission_mode: record
                 .permission_mode
                 .map(|mode| self.session.text(mode).to_owned()),
@@ -324,14 +374,11 @@ impl<'a> Walk<'a> {
                 let text = json::string(block.body.of(&bytes));
                 let interrupt = text.starts_with("[Request interrupted by user");
                 let tool = text.contains("for tool use");
-                items.push(
-                    record,
-                    if interrupt {
-                        Body::Interrupt { tool }
-                    } else {
-                        machine(&text)
-                    },
-                );
+                if interrupt {
+                    items.push(record, Body::Interrupt { tool });
+                } else {
+                    self.machine(record, &text, items);
+                }
             }
             if self.orphans.contains(&at) {
                 let (text, _) = content(block.body.of(&bytes));
@@ -365,7 +412,12 @@ impl<'a> Walk<'a> {
                     },
                 );
             } else {
-                items.note(record, "synthetic reply".to_owned(), false);
+                items.note(
+                    record,
+                    "synthetic reply".to_owned(),
+                    false,
+                    self.if_whole(|| text),
+                );
             }
             return;
         }
@@ -404,17 +456,22 @@ impl<'a> Walk<'a> {
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
                 if let Some(&call) = self.calls.get(&at) {
                     let call = &self.session.calls[call as usize];
-                    let body = self.call(call, block, bytes);
+                    let (body, reminders) = self.call(call, block, bytes);
                     items.push(record, Body::Call(Box::new(body)));
+                    if !reminders.is_empty() {
+                        items.note(record, "reminder".to_owned(), true, reminders);
+                    }
                 }
             }
             BlockKind::ToolResult | BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-                items.note(record, block.name().replace('_', " "), true);
+                let text = self.if_whole(|| pretty(block.span.of(bytes)));
+                items.note(record, block.name().replace('_', " "), true, text);
             }
         }
     }
 
-    fn call(&self, call: &session::Call, block: &Block, bytes: &[u8]) -> Call {
+    /// A call with its result, and what the client told the model beside that.
+    fn call(&self, call: &session::Call, block: &Block, bytes: &[u8]) -> (Call, String) {
         let name = self.session.text(call.tool).to_owned();
         let input = match block.body.len {
             0 => Value::Null,
@@ -430,13 +487,18 @@ impl<'a> Walk<'a> {
             is_error,
         };
         let status = self.status(call, block.kind == BlockKind::ServerToolUse);
-        Call {
+        let beside = match &result.text {
+            Some(text) if self.whole => reminders(text),
+            _ => String::new(),
+        };
+        let call = Call {
             id: call.id.to_string(),
             verb: verb(&name),
             subject: call.subject.as_deref().map(|subject| self.short(subject)),
             status,
             duration_ms: result.duration_ms,
             images: result.images,
+            media: result.media,
             outcome: outcome::outcome(&facts),
             change: outcome::change(&facts),
             agent: if tool::is_agent(&name) {
@@ -454,7 +516,8 @@ impl<'a> Walk<'a> {
             meta: result.meta,
             input,
             name,
-        }
+        };
+        (call, beside)
     }
 
     /// A path below the working directory, from there.
@@ -482,11 +545,19 @@ impl<'a> Walk<'a> {
         let record = self.record(result.record);
         let bytes = self.bytes(record);
         let block = &self.session.blocks[result.block as usize];
-        let (text, images) = content(block.body.of(&bytes));
+        let body = block.body.of(&bytes);
+        let (text, images, media) = if self.whole {
+            let (text, media) = content_with(body, media);
+            (text, media.len(), media)
+        } else {
+            let (text, images) = content(body);
+            (text, images, Vec::new())
+        };
         let meta = json::find(&bytes, &["toolUseResult"]);
         ResultText {
             text: Some(text),
             images,
+            media,
             meta: meta.map_or(Value::Null, |span| json::value(span.of(&bytes))),
             duration_ms: turns::call_duration(self.session, call),
         }
@@ -506,7 +577,7 @@ impl<'a> Walk<'a> {
                 },
             );
         } else {
-            items.push(record, machine(&text));
+            self.machine(record, &text, items);
         }
     }
 
@@ -522,7 +593,10 @@ impl<'a> Walk<'a> {
                     text: text.trim().to_owned(),
                 },
             ),
-            _ => items.note(record, self.label(record), true),
+            text => {
+                let text = self.if_whole(|| text.unwrap_or_default().into_owned());
+                items.note(record, self.label(record), true, text);
+            }
         }
     }
 
@@ -538,7 +612,7 @@ impl<'a> Walk<'a> {
             _ => false,
         };
         if items.all.iter().any(said) {
-            items.note(record, self.label(record), true);
+            items.note(record, self.label(record), true, String::new());
         } else {
             items.push(record, Body::Hook(hook));
         }
@@ -549,6 +623,12 @@ impl<'a> Walk<'a> {
 struct ResultText {
     text: Option<String>,
     images: usize,
+    media: Vec<Media>,
     meta: Value,
     duration_ms: Option<u64>,
+}
+
+/// JSON for people.
+fn pretty(raw: &[u8]) -> String {
+    serde_json::to_string_pretty(&json::value(raw)).unwrap_or_default()
 }
