@@ -11,6 +11,7 @@ mod fuzz;
 mod generate;
 mod measure;
 mod needs;
+mod page;
 mod prices;
 mod secrets;
 mod soak;
@@ -71,6 +72,11 @@ const TASKS: &[Task] = &[
         name: "differential",
         about: "compare our reader with the Python SDK's",
         run: differential::run,
+    },
+    Task {
+        name: "page",
+        about: "open exported pages in a browser",
+        run: page::run,
     },
     Task {
         name: "truth",

@@ -56,11 +56,11 @@ pub const NODE: Need = Need {
     name: "node",
     find: || version_of("node"),
     install: Install::System(&[
-        ("apt-get", &["nodejs"]),
-        ("dnf", &["nodejs"]),
-        ("pacman", &["nodejs"]),
-        ("zypper", &["nodejs"]),
-        ("apk", &["nodejs"]),
+        ("apt-get", &["nodejs", "npm"]),
+        ("dnf", &["nodejs", "npm"]),
+        ("pacman", &["nodejs", "npm"]),
+        ("zypper", &["nodejs", "npm"]),
+        ("apk", &["nodejs", "npm"]),
         ("brew", &["node"]),
     ]),
 };
@@ -79,10 +79,20 @@ pub const CHROMIUM: Need = Need {
     ]),
 };
 
+/// Drives the browser, in a private folder.
+pub const PLAYWRIGHT: Need = Need {
+    name: "playwright-core",
+    find: find_playwright,
+    install: Install::Private(install_playwright),
+};
+
+/// The release that drives the browser. Pinned: it must fit what systems have.
+const PLAYWRIGHT_VERSION: &str = "1.65.0";
+
 const CHROMIUM_NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
 
 /// Everything, in the order in which it is installed: the SDK needs Python.
-pub const ALL: &[&Need] = &[&PYTHON, &SDK, &NODE, &CHROMIUM];
+pub const ALL: &[&Need] = &[&PYTHON, &SDK, &NODE, &CHROMIUM, &PLAYWRIGHT];
 
 impl Need {
     /// The version found here, if any.
@@ -190,6 +200,50 @@ fn install_sdk() -> Outcome {
                 "--no-input",
             ])
             .arg(format!("claude-agent-sdk=={SDK_VERSION}")),
+    )
+}
+
+/// Where Chromium is.
+pub fn chromium() -> Option<PathBuf> {
+    let name = CHROMIUM_NAMES
+        .iter()
+        .find(|name| version_of(name).is_some())?;
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
+    places.find(|place| place.is_file())
+}
+
+/// The package that drives the browser.
+pub fn playwright() -> PathBuf {
+    playwright_folder().join("node_modules/playwright-core")
+}
+
+fn playwright_folder() -> PathBuf {
+    cache_dir().join(format!("playwright-{PLAYWRIGHT_VERSION}"))
+}
+
+fn find_playwright() -> Option<String> {
+    let script = "console.log(require(process.argv[1] + '/package.json').version)";
+    let folder = playwright();
+    output("node", &["-e", script, folder.to_str()?])
+}
+
+/// Without its browsers: the one of the system is used.
+fn install_playwright() -> Outcome {
+    let folder = playwright_folder();
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    succeed(
+        Command::new("npm")
+            .args([
+                "install",
+                "--no-save",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+            ])
+            .arg("--prefix")
+            .arg(&folder)
+            .arg(format!("playwright-core@{PLAYWRIGHT_VERSION}")),
     )
 }
 

@@ -30,6 +30,11 @@ const STEPS: &[Step] = &[
         needs: &[&needs::PYTHON, &needs::SDK],
         command: &["cargo", "xtask", "differential"],
     },
+    Step {
+        name: "page",
+        needs: &[&needs::NODE, &needs::CHROMIUM, &needs::PLAYWRIGHT],
+        command: &["cargo", "xtask", "page"],
+    },
 ];
 
 /// How a step ended.

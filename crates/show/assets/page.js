@@ -41,7 +41,9 @@
       if (!turn) return;
       mark(turn);
       turn.scrollIntoView({ block: "start" });
-      if (turn.id) history.replaceState(null, "", "#" + turn.id);
+      try {
+        if (turn.id) history.replaceState(null, "", "#" + turn.id);
+      } catch { /* A page in a frame may have no history. */ }
     };
     const step = (by) => {
       const list = shown();

@@ -17,6 +17,7 @@
 //!   from the world: chance and time.
 
 pub mod api;
+pub mod attacks;
 pub mod conformance;
 pub mod corpus;
 pub mod graph;

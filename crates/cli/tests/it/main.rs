@@ -6,6 +6,7 @@ mod clone;
 mod counting;
 mod demo;
 mod editing;
+mod export;
 mod finding;
 mod help;
 mod moving;

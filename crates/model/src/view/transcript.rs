@@ -208,7 +208,7 @@ pub struct Call {
     pub images: usize,
     /// These images; empty unless [`whole`] was asked for.
     pub media: Vec<Media>,
-    /// The structured result, or null.
+    /// The structured result, or null; without copies of files where [`whole`] was asked for.
     pub meta: Value,
     /// What came of it.
     pub outcome: Outcome,

@@ -558,7 +558,11 @@ impl<'a> Walk<'a> {
             text: Some(text),
             images,
             media,
-            meta: meta.map_or(Value::Null, |span| json::value(span.of(&bytes))),
+            meta: match meta {
+                Some(span) if self.whole => outcome::lean(span.of(&bytes)),
+                Some(span) => json::value(span.of(&bytes)),
+                None => Value::Null,
+            },
             duration_ms: turns::call_duration(self.session, call),
         }
     }

@@ -216,6 +216,6 @@ mod tests {
         );
         assert_eq!(html("\u{1b}["), "");
         assert_eq!(html("\u{1b}[31"), "");
-        assert_eq!(html("\u{1b}[31\"><script>m"), "&quot;&gt;&lt;script&gt;m");
+        assert_eq!(html("\u{1b}[31\"><script>m"), "&gt;&lt;script&gt;m");
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use serde_json::Value;
+use unspool_model::tool;
 use unspool_model::view::outcome::{Change, Outcome, Question, Sign, Todo, TodoState};
 use unspool_model::view::transcript::{Call, Media};
 use unspool_model::view::turns::CallStatus as Status;
@@ -24,9 +25,11 @@ impl Page<'_> {
             return self.html.raw("</div>\n");
         }
         let failed = matches!(call.status, Status::Error | Status::Missing);
-        let rows = call.change.as_ref().map(diff::rows);
+        let rows = match &call.change {
+            Some(Change::Written(_)) | None => None,
+            Some(change) => Some(diff::rows(change)),
+        };
         let few = rows.as_ref().is_some_and(|rows| rows.len() <= OPEN);
-        let new = matches!(call.change, Some(Change::Written(_)));
         let told = call::is_told(&call.outcome);
         self.html.raw("<details class=\"call")?;
         if failed {
@@ -38,7 +41,7 @@ impl Page<'_> {
         self.html.raw("\" id=\"c-")?;
         self.html.text(&call.id)?;
         self.html.raw("\"")?;
-        if told || failed || (few && !new) {
+        if told || failed || few {
             self.html.raw(" open")?;
         }
         self.html.raw("><summary>")?;
@@ -55,7 +58,13 @@ impl Page<'_> {
         let subject = call.subject.as_deref().unwrap_or_default();
         let told = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
         if !subject.is_empty() && !told {
-            self.html.raw("<span class=\"about\">")?;
+            self.html.raw("<span class=\"about\"")?;
+            if let Some(whole) = whole_subject(call) {
+                self.html.raw(" title=\"")?;
+                self.html.text(whole)?;
+                self.html.raw("\"")?;
+            }
+            self.html.raw(">")?;
             if let Outcome::Agent(agent) = &call.outcome
                 && let Some(kind) = agent.kind.as_deref().filter(|kind| *kind != subject)
             {
@@ -132,10 +141,11 @@ impl Page<'_> {
         };
         let shown = call::shown_fields(call);
         let mut open = false;
-        for (name, value) in fields
-            .iter()
-            .filter(|(name, _)| !shown.contains(&name.as_str()))
-        {
+        let whole = whole_subject(call);
+        for (name, value) in fields {
+            if shown.contains(&name.as_str()) || (whole.is_some() && value.as_str() == whole) {
+                continue;
+            }
             if name == "command" && value.is_string() {
                 if std::mem::take(&mut open) {
                     self.html.raw("</dl>")?;
@@ -352,4 +362,20 @@ fn image_type(name: &str) -> Option<&'static str> {
     ["image/png", "image/jpeg", "image/gif", "image/webp"]
         .into_iter()
         .find(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The field of the input that the line of the call shows as its subject.
+fn whole_subject(call: &Call) -> Option<&str> {
+    let subject = call.subject.as_deref()?;
+    let told = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+    let fields = call.input.as_object().filter(|_| !told)?;
+    let same = |(name, value): (&String, &'_ Value)| {
+        let text = value.as_str()?;
+        let is_path = tool::is_path(name) && text.ends_with(subject);
+        (text == subject || is_path).then_some(())
+    };
+    let found = fields
+        .iter()
+        .find(|(name, value)| same((name, value)).is_some());
+    found.and_then(|(_, value)| value.as_str())
 }

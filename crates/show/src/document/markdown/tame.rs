@@ -15,100 +15,102 @@ const RUN: &[&str] = &[
     "meta-bind",
 ];
 
+/// What one change can bring to light is changed in the next round; nobody writes more by chance.
+const ROUNDS: usize = 6;
+
 /// The text without what would break out of its place in a document.
 pub(super) fn tame(text: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| !matches!(byte, b'<' | b'#' | b'=' | b'-' | b'`' | b'~' | b'!' | b'%');
+    let plain = |byte: u8| {
+        !matches!(
+            byte,
+            b'<' | b'#' | b'=' | b'-' | b'`' | b'~' | b'!' | b'%' | b':'
+        )
+    };
     if text.bytes().all(plain) {
         return Cow::Borrowed(text);
     }
+    let mut tamed = Cow::Borrowed(text);
+    for round in 0..ROUNDS {
+        match changed(&tamed, round == 0) {
+            None => return tamed,
+            Some(new) => tamed = Cow::Owned(new),
+        }
+    }
+    // A riddle: shown as it is.
+    let fence = "`".repeat(super::longest(text, '`').max(2) + 1);
+    Cow::Owned(format!("{fence}text\n{text}\n{fence}"))
+}
+
+/// The text after one round; `None` if there is nothing to change.
+fn changed(text: &str, first: bool) -> Option<String> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
-    let mut out = Taming::new(text);
-    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+    let mut edits = Edits {
+        text,
+        all: Vec::new(),
+        close: None,
+    };
+    let events = Parser::new_ext(text, options).into_offset_iter();
+    // An address that is given at one place would count at all others.
+    for (_, definition) in events.reference_definitions().iter() {
+        edits.put(definition.span.start, 0, "\\");
+    }
+    for (event, range) in events {
         match event {
-            Event::Html(_) | Event::InlineHtml(_) => out.escape(range),
-            Event::Start(Tag::Heading { level, .. }) => out.lower(range, level),
-            Event::Start(Tag::Image { .. }) => out.unshow(range),
+            Event::Html(_) | Event::InlineHtml(_) => edits.escape(range),
+            Event::Start(Tag::Heading { level, .. }) if first => edits.lower(range, level),
+            Event::Start(Tag::Image { .. }) => edits.unshow(range),
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
-                out.fence(range, &info);
+                edits.fence(range, &info);
             }
             _ => {}
         }
     }
-    out.done()
+    edits.done()
 }
 
-/// A text and what to put where. Places only grow.
-struct Taming<'a> {
+/// What to put where: a place, how many bytes go, and what comes.
+struct Edits<'a> {
     text: &'a str,
-    out: String,
-    from: usize,
-    /// The line below a heading, which is to go.
-    under: Option<Range<usize>>,
+    all: Vec<(usize, usize, String)>,
     /// What closes the last block of code.
     close: Option<String>,
 }
 
-impl<'a> Taming<'a> {
-    fn new(text: &'a str) -> Taming<'a> {
-        Taming {
-            text,
-            out: String::new(),
-            from: 0,
-            under: None,
-            close: None,
-        }
-    }
-
-    fn put(&mut self, range: Range<usize>, instead: &str) {
-        if let Some(under) = self.under.take_if(|under| under.start < range.start) {
-            self.out.push_str(&self.text[self.from..under.start]);
-            self.from = under.end;
-        }
-        if range.start < self.from {
-            return;
-        }
-        self.out.push_str(&self.text[self.from..range.start]);
-        self.out.push_str(instead);
-        self.from = range.end;
+impl Edits<'_> {
+    fn put(&mut self, at: usize, gone: usize, instead: &str) {
+        self.all.push((at, gone, instead.to_owned()));
     }
 
     /// Raw HTML becomes text.
     fn escape(&mut self, range: Range<usize>) {
-        let at = range.start;
-        for (place, _) in self.text[range].match_indices('<') {
-            self.put(at + place..at + place + 1, "&lt;");
+        for (place, _) in self.text[range.clone()].match_indices('<') {
+            self.put(range.start + place, 1, "&lt;");
         }
     }
 
     /// Turns are headings of the second level; what stands in them goes below.
     fn lower(&mut self, range: Range<usize>, level: HeadingLevel) {
-        let marks = self.text[range.start..]
-            .bytes()
-            .take_while(|byte| *byte == b'#')
-            .count();
+        let heading = &self.text[range.clone()];
+        let marks = heading.bytes().take_while(|byte| *byte == b'#').count();
+        let wanted = "#".repeat((level as usize + 2).min(6));
         if marks > 0 {
-            let wanted = (level as usize + 2).min(6);
-            self.put(range.start..range.start + marks, &"#".repeat(wanted));
-            return;
+            return self.put(range.start, marks, &wanted);
         }
         // Underlined: the line below goes, and marks come before.
-        let heading = self.text[range.clone()].trim_end();
+        let heading = heading.trim_end();
         let Some(line) = heading.rfind('\n') else {
             return;
         };
-        let start = range.start;
-        let wanted = "#".repeat(level as usize + 2);
-        let one_line = !heading[..line].contains('\n');
-        if one_line {
-            self.put(start..start, &format!("{wanted} "));
-            self.under = Some(start + line..start + heading.len());
+        if !heading[..line].contains('\n') {
+            self.put(range.start, 0, &format!("{wanted} "));
+            self.put(range.start + line, heading.len() - line, "");
         }
     }
 
     /// An image becomes a link to it: nothing is loaded by looking.
     fn unshow(&mut self, range: Range<usize>) {
         if self.text[range.clone()].starts_with('!') {
-            self.put(range.start..range.start + 1, "");
+            self.put(range.start, 1, "");
         }
     }
 
@@ -119,8 +121,7 @@ impl<'a> Taming<'a> {
         let ticks = block.chars().take_while(|c| *c == mark).count();
         let word = info.split_whitespace().next().unwrap_or_default();
         if RUN.iter().any(|run| word.eq_ignore_ascii_case(run)) {
-            let at = range.start + ticks;
-            self.put(at..at, "text ");
+            self.put(range.start + ticks, 0, "text ");
         }
         let last = block.trim_end().rsplit('\n').next().unwrap_or_default();
         let last = last.trim_matches([' ', '>', '\t']);
@@ -132,19 +133,28 @@ impl<'a> Taming<'a> {
         }
     }
 
-    fn done(mut self) -> Cow<'a, str> {
-        let end = self.text.len();
-        self.put(end..end, "");
-        if self.out == self.text && self.close.is_none() {
-            return Cow::Borrowed(self.text);
+    fn done(mut self) -> Option<String> {
+        if self.all.is_empty() && self.close.is_none() {
+            return None;
         }
-        if let Some(close) = self.close {
-            if !self.out.ends_with('\n') {
-                self.out.push('\n');
+        self.all.sort_by_key(|(at, ..)| *at);
+        let mut out = String::with_capacity(self.text.len() + 64);
+        let mut from = 0;
+        for (at, gone, instead) in &self.all {
+            if *at >= from {
+                out.push_str(&self.text[from..*at]);
+                out.push_str(instead);
+                from = at + gone;
             }
-            self.out.push_str(&close);
         }
-        Cow::Owned(self.out)
+        out.push_str(&self.text[from..]);
+        if let Some(close) = self.close {
+            if !out.ends_with('\n') {
+                out.push('\n');
+            }
+            out.push_str(&close);
+        }
+        Some(out)
     }
 }
 
@@ -179,6 +189,15 @@ mod tests {
         assert_eq!(
             tame("![a](https://a.example/x.png)!"),
             "[a](https://a.example/x.png)!"
+        );
+    }
+
+    #[test]
+    fn what_is_within_other_things_is_changed_too() {
+        assert_eq!(tame("[![a](b)](c)"), "[[a](b)](c)");
+        assert_eq!(
+            tame("[x]: https://a.example\n\n![x]"),
+            "\\[x]: https://a.example\n\n[x]"
         );
     }
 
