@@ -114,6 +114,22 @@ pub(crate) fn shown_fields(call: &Call) -> &'static [&'static str] {
     }
 }
 
+/// The field of the input that the line of a call shows as its subject, as it was written.
+pub(crate) fn whole_subject(call: &Call) -> Option<&str> {
+    let subject = call.subject.as_deref()?;
+    let below = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+    let fields = call.input.as_object().filter(|_| !below)?;
+    let same = |name: &str, text: &str| {
+        text == subject || (tool::is_path(name) && text.ends_with(subject))
+    };
+    let mut texts = fields
+        .iter()
+        .filter_map(|(name, value)| Some((name, value.as_str()?)));
+    texts
+        .find(|(name, text)| same(name, text))
+        .map(|(_, text)| text)
+}
+
 /// What came of a call, in a few words.
 pub(crate) fn result(call: &Call) -> (Paint, String) {
     match (call.status, &call.outcome) {

@@ -397,29 +397,22 @@ impl Sheet<'_> {
             };
         };
         let shown = call::shown_fields(call);
-        let rest: Vec<_> = fields
-            .iter()
-            .filter(|(name, _)| !shown.contains(&name.as_str()))
-            .collect();
-        if let [(name, Value::String(text))] = rest[..]
-            && !text.contains('\n')
-            && call.subject.as_deref() == Some(text)
-            && name != "command"
-        {
-            // The line says it.
-            return Ok(());
-        }
+        let whole = call::whole_subject(call);
+        let rest = fields.iter().filter(|(name, value)| {
+            let said = whole.is_some() && value.as_str() == whole;
+            !said && !shown.contains(&name.as_str())
+        });
         let mut short = Vec::new();
         for (name, value) in rest {
             match value {
                 Value::String(text) if name == "command" => self.fenced("sh", text)?,
                 Value::String(text) if text.contains('\n') || text.len() > 200 => {
-                    self.paragraph(&format!("{}:", inline(name)))?;
+                    self.paragraph(&format!("{}:", code(name)))?;
                     self.fenced("text", text)?;
                 }
                 Value::String(text) => short.push((name, code(text))),
                 Value::Object(_) | Value::Array(_) => {
-                    self.paragraph(&format!("{}:", inline(name)))?;
+                    self.paragraph(&format!("{}:", code(name)))?;
                     self.fenced("json", &serde_json::to_string_pretty(value)?)?;
                 }
                 other => short.push((name, code(&other.to_string()))),
@@ -429,7 +422,7 @@ impl Sheet<'_> {
             self.line("")?;
         }
         for (name, value) in short {
-            self.line(&format!("- {}: {value}", inline(name)))?;
+            self.line(&format!("- {}: {value}", code(name)))?;
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use std::io;
 
 use serde_json::Value;
-use unspool_model::tool;
 use unspool_model::view::outcome::{Change, Outcome, Question, Sign, Todo, TodoState};
 use unspool_model::view::transcript::{Call, Media};
 use unspool_model::view::turns::CallStatus as Status;
@@ -59,7 +58,7 @@ impl Page<'_> {
         let told = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
         if !subject.is_empty() && !told {
             self.html.raw("<span class=\"about\"")?;
-            if let Some(whole) = whole_subject(call) {
+            if let Some(whole) = call::whole_subject(call) {
                 self.html.raw(" title=\"")?;
                 self.html.text(whole)?;
                 self.html.raw("\"")?;
@@ -141,7 +140,7 @@ impl Page<'_> {
         };
         let shown = call::shown_fields(call);
         let mut open = false;
-        let whole = whole_subject(call);
+        let whole = call::whole_subject(call);
         for (name, value) in fields {
             if shown.contains(&name.as_str()) || (whole.is_some() && value.as_str() == whole) {
                 continue;
@@ -362,20 +361,4 @@ fn image_type(name: &str) -> Option<&'static str> {
     ["image/png", "image/jpeg", "image/gif", "image/webp"]
         .into_iter()
         .find(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// The field of the input that the line of the call shows as its subject.
-fn whole_subject(call: &Call) -> Option<&str> {
-    let subject = call.subject.as_deref()?;
-    let told = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
-    let fields = call.input.as_object().filter(|_| !told)?;
-    let same = |(name, value): (&String, &'_ Value)| {
-        let text = value.as_str()?;
-        let is_path = tool::is_path(name) && text.ends_with(subject);
-        (text == subject || is_path).then_some(())
-    };
-    let found = fields
-        .iter()
-        .find(|(name, value)| same((name, value)).is_some());
-    found.and_then(|(_, value)| value.as_str())
 }
