@@ -10,6 +10,7 @@ mod progress;
 mod says;
 mod walk;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
@@ -311,10 +312,12 @@ pub fn loose<'a>(
     });
     let threads = (1..session.threads.len() as u32)
         .filter(|thread| !shown.contains(&nested::thread_key(session, *thread)));
+    let own = OnceCell::new();
     let threads = threads.map(move |thread| {
-        let walk = walk::Walk::new(session, source, agents, true).whole();
+        let new = || walk::Walk::new(session, source, agents, true).whole();
+        let walk: &walk::Walk<'a> = own.get_or_init(new);
         let name = crate::view::agents::thread_name(session, thread);
-        (name, walk.below(1).in_thread(thread).all())
+        (name, walk.in_thread(thread).below(1).all())
     });
     files.chain(threads)
 }

@@ -169,12 +169,18 @@ impl Sheet<'_> {
 
     /// A line within the quotations that are open.
     fn line(&mut self, text: &str) -> io::Result<()> {
+        if self.prefix.is_empty() {
+            self.out.write_all(text.as_bytes())?;
+            return self.out.write_all(b"\n");
+        }
         for line in text.split('\n') {
-            if line.is_empty() {
-                writeln!(self.out, "{}", self.prefix.trim_end())?;
-            } else {
-                writeln!(self.out, "{}{line}", self.prefix)?;
-            }
+            let prefix = match line {
+                "" => self.prefix.trim_end(),
+                _ => &self.prefix,
+            };
+            self.out.write_all(prefix.as_bytes())?;
+            self.out.write_all(line.as_bytes())?;
+            self.out.write_all(b"\n")?;
         }
         Ok(())
     }

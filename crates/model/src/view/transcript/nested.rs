@@ -38,7 +38,7 @@ impl<'a> Walk<'a> {
         }
         let thread = self.inline_thread(call, input)?;
         let own = |call: &&Call| self.session.records[call.record as usize].thread == thread;
-        let inner = || Walk::new(self.session, self.source, self.agents, true).in_thread(thread);
+        let inner = || self.in_thread(thread);
         Some(Agent {
             id: call.agent.as_deref().map(str::to_owned),
             key: thread_key(self.session, thread),

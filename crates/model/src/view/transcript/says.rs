@@ -82,6 +82,9 @@ pub(super) fn reminders(text: &str) -> String {
 
 /// What the client tells the model beside a result is not part of the result.
 pub(super) fn without_reminders(text: &str) -> String {
+    if !text.contains("<system-reminder>") {
+        return text.trim_end().to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("<system-reminder>") {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -42,6 +43,11 @@ pub(super) struct Walk<'a> {
     /// With data of images and texts of notes.
     pub(super) whole: bool,
     thread: Index,
+    known: Rc<Known>,
+}
+
+/// What is known of a session once, for all its threads.
+struct Known {
     course: Course,
     typed: HashMap<Index, String>,
     rows: Vec<TurnRow>,
@@ -49,9 +55,68 @@ pub(super) struct Walk<'a> {
     orphans: HashSet<Index>,
     /// Blocks of replies that were said, not only written again.
     said: Vec<bool>,
+    threads: Vec<Lines>,
+    progress: Progress,
+}
+
+/// The lines of a thread.
+#[derive(Clone, Default)]
+struct Lines {
     before: Vec<Index>,
     turns: Vec<(Index, Vec<Index>)>,
-    progress: Progress,
+}
+
+impl Known {
+    fn of(session: &Session) -> Known {
+        let calls = session.calls.iter().enumerate();
+        Known {
+            course: Course::of(session),
+            typed: queue::typed_meanwhile(session).into_iter().collect(),
+            rows: turns::outline(session, turns::Options::default()),
+            calls: calls.map(|(at, call)| (call.block, at as Index)).collect(),
+            orphans: session
+                .orphan_results()
+                .into_iter()
+                .map(|(_, block)| block)
+                .collect(),
+            said: said(session),
+            threads: sorted(session),
+            progress: Progress::default(),
+        }
+    }
+}
+
+/// Puts every line into its turn, in each thread.
+fn sorted(session: &Session) -> Vec<Lines> {
+    let mut threads = vec![Lines::default(); session.threads.len()];
+    let mut place = Vec::with_capacity(session.turns.len());
+    for turn in &session.turns {
+        let turns = &mut threads[turn.thread as usize].turns;
+        place.push(turns.len());
+        turns.push((turn.record, Vec::new()));
+    }
+    let turn_of = session.turns_by_record();
+    let mut last = vec![None; session.threads.len()];
+    for (at, record) in session.records.iter().enumerate() {
+        if record.duplicate {
+            continue;
+        }
+        let thread = record.thread as usize;
+        let own = turn_of[at].filter(|&turn| session.turns[turn as usize].thread == record.thread);
+        let turn = own.map(|turn| place[turn as usize]).or(last[thread]);
+        let lines = match turn {
+            Some(turn) => &mut threads[thread].turns[turn].1,
+            None => &mut threads[thread].before,
+        };
+        lines.push(at as Index);
+        last[thread] = turn;
+    }
+    for (opening, lines) in threads.iter_mut().flat_map(|lines| &mut lines.turns) {
+        // 2.1.45 writes replies before their prompt.
+        let at = lines.iter().position(|line| line == opening);
+        lines[..at.map_or(0, |at| at + 1)].rotate_right(usize::from(at.is_some()));
+    }
+    threads
 }
 
 fn said(session: &Session) -> Vec<bool> {
@@ -71,8 +136,7 @@ impl<'a> Walk<'a> {
         agents: &'a Agents<'a>,
         open_agents: bool,
     ) -> Walk<'a> {
-        let calls = session.calls.iter().enumerate();
-        let mut walk = Walk {
+        Walk {
             session,
             source,
             agents,
@@ -80,22 +144,12 @@ impl<'a> Walk<'a> {
             depth: 0,
             whole: false,
             thread: 0,
-            course: Course::of(session),
-            typed: queue::typed_meanwhile(session).into_iter().collect(),
-            rows: turns::outline(session, turns::Options::default()),
-            calls: calls.map(|(at, call)| (call.block, at as Index)).collect(),
-            orphans: session
-                .orphan_results()
-                .into_iter()
-                .map(|(_, block)| block)
-                .collect(),
-            said: said(session),
-            before: Vec::new(),
-            turns: Vec::new(),
-            progress: Progress::default(),
-        };
-        walk.sort();
-        walk
+            known: Rc::new(Known::of(session)),
+        }
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.known.threads[self.thread as usize]
     }
 
     pub(super) fn whole(mut self) -> Walk<'a> {
@@ -118,50 +172,25 @@ impl<'a> Walk<'a> {
         self
     }
 
-    pub(super) fn in_thread(mut self, thread: Index) -> Walk<'a> {
-        self.thread = thread;
-        self.sort();
-        self
-    }
-
-    /// Puts every line of the thread into its turn.
-    fn sort(&mut self) {
-        (self.before, self.turns) = (Vec::new(), Vec::new());
-        let session = self.session;
-        let mut place: HashMap<Index, usize> = HashMap::new();
-        for (at, turn) in session.turns.iter().enumerate() {
-            if turn.thread == self.thread {
-                place.insert(at as Index, self.turns.len());
-                self.turns.push((turn.record, Vec::new()));
-            }
-        }
-        let turn_of = session.turns_by_record();
-        let mut last = None;
-        for (at, record) in session.records.iter().enumerate() {
-            let mine = record.thread == self.thread && !record.duplicate;
-            if !mine {
-                continue;
-            }
-            let turn = turn_of[at].and_then(|turn| place.get(&turn).copied());
-            let lines = match turn.or(last) {
-                Some(turn) => &mut self.turns[turn].1,
-                None => &mut self.before,
-            };
-            lines.push(at as Index);
-            last = turn.or(last);
-        }
-        for (opening, lines) in &mut self.turns {
-            // 2.1.45 writes replies before their prompt.
-            let at = lines.iter().position(|line| line == opening);
-            lines[..at.map_or(0, |at| at + 1)].rotate_right(usize::from(at.is_some()));
+    /// Another thread of the same file.
+    pub(super) fn in_thread(&self, thread: Index) -> Walk<'a> {
+        Walk {
+            session: self.session,
+            source: self.source,
+            agents: self.agents,
+            open_agents: self.open_agents,
+            depth: self.depth,
+            whole: self.whole,
+            thread,
+            known: Rc::clone(&self.known),
         }
     }
 
     pub(super) fn picked(&self, pick: &Pick) -> Vec<Part> {
-        let count = self.turns.len();
+        let count = self.lines().turns.len();
         let turns = (0..count).filter(|&at| pick.takes(at as u32 + 1, count as u32));
         let lost = || !self.faults(Part::Before).is_empty();
-        let before = pick.takes_rest() && (!self.before.is_empty() || lost());
+        let before = pick.takes_rest() && (!self.lines().before.is_empty() || lost());
         let before = before.then_some(Part::Before).into_iter();
         before.chain(turns.map(Part::Turn)).collect()
     }
@@ -178,9 +207,9 @@ impl<'a> Walk<'a> {
     pub(super) fn turn(&self, part: Part) -> Vec<Item> {
         let mut items = Items::default();
         let lines = match part {
-            Part::Before => &self.before,
+            Part::Before => &self.lines().before,
             Part::Turn(at) => {
-                let (opening, lines) = &self.turns[at];
+                let (opening, lines) = &self.lines().turns[at];
                 let record = self.record(*opening);
                 items.push(record, Body::Turn(self.head(at)));
                 lines
@@ -199,10 +228,10 @@ impl<'a> Walk<'a> {
     }
 
     fn head(&self, at: usize) -> TurnHead {
-        let row = self.rows.get(at).filter(|_| self.thread == 0);
+        let row = self.known.rows.get(at).filter(|_| self.thread == 0);
         TurnHead {
             n: at as i64 + 1,
-            kind: self.record(self.turns[at].0).input,
+            kind: self.record(self.lines().turns[at].0).input,
             duration_ms: row.and_then(|row| row.duration_ms),
             live: row.is_none_or(|row| row.live),
         }
@@ -219,7 +248,7 @@ impl<'a> Walk<'a> {
     /// Lines that could not be read, for the turn whose lines stand around them.
     fn faults(&self, part: Part) -> Vec<Item> {
         let start = |at: usize| {
-            let turn = self.turns.get(at);
+            let turn = self.lines().turns.get(at);
             turn.map_or(u32::MAX, |turn| self.record(turn.0).line)
         };
         let range = match part {
@@ -248,7 +277,7 @@ impl<'a> Walk<'a> {
 
     fn line(&self, at: Index, items: &mut Items) {
         let record = self.record(at);
-        if let Some(text) = self.typed.get(&at) {
+        if let Some(text) = self.known.typed.get(&at) {
             return items.push(record, Body::Queued { text: text.clone() });
         }
         match &record.kind {
@@ -380,7 +409,7 @@ impl<'a> Walk<'a> {
                     self.machine(record, &text, items);
                 }
             }
-            if self.orphans.contains(&at) {
+            if self.known.orphans.contains(&at) {
                 let (text, _) = content(block.body.of(&bytes));
                 let call = block.id.as_deref().unwrap_or_default().to_owned();
                 let is_error = block.is_error;
@@ -427,7 +456,7 @@ impl<'a> Walk<'a> {
         for block in record
             .blocks
             .clone()
-            .filter(|&block| self.said[block as usize])
+            .filter(|&block| self.known.said[block as usize])
         {
             self.block(record, block, &bytes, model.as_deref(), items);
         }
@@ -454,7 +483,7 @@ impl<'a> Walk<'a> {
                 items.think(record, text);
             }
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
-                if let Some(&call) = self.calls.get(&at) {
+                if let Some(&call) = self.known.calls.get(&at) {
                     let call = &self.session.calls[call as usize];
                     let (body, reminders) = self.call(call, block, bytes);
                     items.push(record, Body::Call(Box::new(body)));
@@ -509,7 +538,7 @@ impl<'a> Walk<'a> {
             text: match result.text {
                 Some(text) => without_reminders(&text),
                 None if status == CallStatus::Running => {
-                    self.progress.of(self.session, self.source, call)
+                    self.known.progress.of(self.session, self.source, call)
                 }
                 None => String::new(),
             },
@@ -532,7 +561,7 @@ impl<'a> Walk<'a> {
 
     fn status(&self, call: &session::Call, server: bool) -> CallStatus {
         // The API answers its own tools within the same message.
-        match self.course.status(self.session, call) {
+        match self.known.course.status(self.session, call) {
             CallStatus::Missing | CallStatus::Running if server => CallStatus::Ok,
             status => status,
         }
