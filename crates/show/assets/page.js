@@ -74,7 +74,7 @@
       return known;
     };
     const lights = window.CSS && CSS.highlights;
-    let words = "", hits = [], ranges = [], hit = -1, match = -1;
+    let words = "", hits = [], ranges = [], hit = -1, match = -1, fresh = false;
     const inside = (turn) => {
       const found = [];
       const walk = document.createTreeWalker(turn, NodeFilter.SHOW_TEXT);
@@ -122,7 +122,7 @@
     };
     const next = (by) => {
       if (!hits.length) return;
-      if (hit < 0) enter(0, false);
+      if (fresh) fresh = false;
       else if (ranges[match + by]) match += by;
       else enter((hit + by + hits.length) % hits.length, by < 0);
       reveal();
@@ -139,12 +139,9 @@
         if (item) item.classList.toggle("out", !fits);
         if (words && fits) hits.push(turn);
       }
-      if (hits.length) {
-        enter(0, false);
-        hit = 0;
-        light();
-      } else light();
-      hit = hits.length ? 0 : -1;
+      fresh = hits.length > 0;
+      if (fresh) enter(0, false);
+      light();
       tell();
     };
     let timer = 0;
@@ -159,10 +156,8 @@
           event.preventDefault();
           clearTimeout(timer);
           const now = field.value.trim().toLowerCase();
-          if (now !== words) {
-            search();
-            reveal();
-          } else next(event.shiftKey ? -1 : 1);
+          if (now !== words) search();
+          next(event.shiftKey ? -1 : 1);
         }
         if (event.key === "Escape") {
           field.value = "";
