@@ -314,10 +314,14 @@ impl<'a> Export<'a> {
     /// Refuses what would be lost, and what would become a session.
     fn free(&self, path: &Path) -> Result<(), Failure> {
         let name = path.display();
-        let parent = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let real = std::fs::canonicalize(parent.unwrap_or(Path::new("."))).unwrap_or_default();
+        // The folder may not be there yet; what it will be in is.
+        let folders = path.ancestors().skip(1);
+        let named = folders.map(|folder| match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        });
+        let real = named.map(std::fs::canonicalize).find_map(Result::ok);
+        let real = real.unwrap_or_default();
         let theirs = |dir: &PathBuf| {
             let projects = std::fs::canonicalize(dir.join("projects"));
             projects.is_ok_and(|projects| real.starts_with(projects))

@@ -158,6 +158,7 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
     let other = "5e551000-0000-4000-8000-000000000002";
     home.session("/home/dev/x", other, "you: a\nclaude: b");
     let inside = home.claude_dir().join("projects/-home-dev-x/new.jsonl");
+    let below = home.claude_dir().join("projects/new/");
     for (args, part) in [
         (vec!["export", ID], "no format"),
         (vec!["export", ID, other, "--to", "md"], "-o DIR/"),
@@ -171,6 +172,10 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
         ),
         (
             vec!["export", ID, "-o", inside.to_str().unwrap()],
+            "Claude Code's own",
+        ),
+        (
+            vec!["export", ID, "--to", "md", "-o", below.to_str().unwrap()],
             "Claude Code's own",
         ),
         (

@@ -106,7 +106,7 @@ pub(crate) fn is_safe(url: &str) -> bool {
         let start = url.get(..scheme.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
-    schemes.iter().any(|scheme| fits(&scheme)) && !url.contains(|c: char| c.is_control())
+    schemes.iter().any(fits) && !url.contains(|c: char| c.is_control())
 }
 
 struct Prose<'h, 'w, 'e> {
