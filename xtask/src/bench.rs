@@ -13,10 +13,12 @@
 //! `--no-peers`.
 
 mod cases;
+mod hook;
 mod index;
 mod peers;
 mod rounds;
 mod run;
+mod send;
 mod table;
 mod trees;
 
@@ -54,6 +56,8 @@ pub fn run(args: &[String]) -> Outcome {
         rows.push(measure(&request, &program, case)?);
     }
     rows.extend(index::rows(&request, &program)?);
+    rows.extend(hook::rows(&request, &program)?);
+    rows.extend(send::rows(&request)?);
     let grown: Vec<Row> = GROWTHS.iter().filter_map(|it| growth(it, &rows)).collect();
     rows.extend(grown);
     let table = table::table(&rows);

@@ -4,13 +4,17 @@
 //! the machine, starts other programs, and says what came of it. A task may
 //! print and fail; it knows no rules about sessions.
 
+mod backfill;
 mod bench;
+mod collector;
 mod conformance;
 mod differential;
 mod fuzz;
 mod generate;
 mod measure;
 mod needs;
+mod page;
+mod phoenix;
 mod prices;
 mod secrets;
 mod soak;
@@ -71,6 +75,21 @@ const TASKS: &[Task] = &[
         name: "differential",
         about: "compare our reader with the Python SDK's",
         run: differential::run,
+    },
+    Task {
+        name: "collector",
+        about: "send traces through a real collector of OTLP",
+        run: collector::run,
+    },
+    Task {
+        name: "page",
+        about: "open exported pages in a browser",
+        run: page::run,
+    },
+    Task {
+        name: "backfill",
+        about: "say what it costs to send everything in a config folder",
+        run: backfill::run,
     },
     Task {
         name: "truth",

@@ -51,16 +51,42 @@ pub const SDK: Need = Need {
     install: Install::Private(install_sdk),
 };
 
+/// The release of the collector that stands between us and our receiver.
+const ROTEL_VERSION: &str = "0.0.1a15";
+
+/// A collector of OTLP, in a private virtual environment.
+pub const ROTEL: Need = Need {
+    name: "rotel",
+    find: || package(&environment("rotel", ROTEL_VERSION), "rotel"),
+    install: Install::Private(|| install_package("rotel", ROTEL_VERSION)),
+};
+
+/// The release of the receiver whose API tells what arrived.
+const PHOENIX_VERSION: &str = "20.26.1";
+
+/// A receiver of traces with an API and pages, in a private virtual environment. Large, so that
+/// only who asks for it gets it.
+pub const PHOENIX: Need = Need {
+    name: "arize-phoenix",
+    find: || {
+        package(
+            &environment("arize-phoenix", PHOENIX_VERSION),
+            "arize-phoenix",
+        )
+    },
+    install: Install::Private(|| install_package("arize-phoenix", PHOENIX_VERSION)),
+};
+
 /// Runs the scripts of the dashboard.
 pub const NODE: Need = Need {
     name: "node",
     find: || version_of("node"),
     install: Install::System(&[
-        ("apt-get", &["nodejs"]),
-        ("dnf", &["nodejs"]),
-        ("pacman", &["nodejs"]),
-        ("zypper", &["nodejs"]),
-        ("apk", &["nodejs"]),
+        ("apt-get", &["nodejs", "npm"]),
+        ("dnf", &["nodejs", "npm"]),
+        ("pacman", &["nodejs", "npm"]),
+        ("zypper", &["nodejs", "npm"]),
+        ("apk", &["nodejs", "npm"]),
         ("brew", &["node"]),
     ]),
 };
@@ -79,10 +105,28 @@ pub const CHROMIUM: Need = Need {
     ]),
 };
 
+/// Drives the browser, in a private folder.
+pub const PLAYWRIGHT: Need = Need {
+    name: "playwright-core",
+    find: find_playwright,
+    install: Install::Private(install_playwright),
+};
+
+/// The release that drives the browser. Pinned: it must fit what systems have.
+const PLAYWRIGHT_VERSION: &str = "1.65.0";
+
 const CHROMIUM_NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
 
 /// Everything, in the order in which it is installed: the SDK needs Python.
-pub const ALL: &[&Need] = &[&PYTHON, &SDK, &NODE, &CHROMIUM];
+pub const ALL: &[&Need] = &[
+    &PYTHON,
+    &SDK,
+    &ROTEL,
+    &PHOENIX,
+    &NODE,
+    &CHROMIUM,
+    &PLAYWRIGHT,
+];
 
 impl Need {
     /// The version found here, if any.
@@ -148,12 +192,40 @@ pub fn cache_dir() -> PathBuf {
 
 /// The interpreter of the private environment that holds the SDK.
 pub fn sdk_python() -> PathBuf {
-    let venv = cache_dir().join(format!("sdk-{SDK_VERSION}"));
+    python_of(&environment("sdk", SDK_VERSION))
+}
+
+/// The program of the collector.
+pub fn rotel() -> Result<PathBuf, String> {
+    let script =
+        "import os, rotel; print(os.path.join(os.path.dirname(rotel.__file__), 'rotel-agent'))";
+    let python = python_of(&environment("rotel", ROTEL_VERSION));
+    let path = output(python, &["-c", script]).ok_or("rotel is not installed")?;
+    Ok(path.into())
+}
+
+/// The interpreter that starts Phoenix.
+pub fn phoenix_python() -> PathBuf {
+    python_of(&environment("arize-phoenix", PHOENIX_VERSION))
+}
+
+/// A private environment of Python.
+fn environment(name: &str, version: &str) -> PathBuf {
+    cache_dir().join(format!("{name}-{version}"))
+}
+
+fn python_of(venv: &Path) -> PathBuf {
     if cfg!(windows) {
         venv.join("Scripts/python.exe")
     } else {
         venv.join("bin/python")
     }
+}
+
+/// The version of a package in an environment.
+fn package(venv: &Path, name: &str) -> Option<String> {
+    let script = format!("import importlib.metadata as m; print(m.version('{name}'))");
+    output(python_of(venv), &["-c", &script])
 }
 
 fn find_python() -> Option<String> {
@@ -169,18 +241,23 @@ fn find_sdk() -> Option<String> {
 }
 
 fn install_sdk() -> Outcome {
-    let python = sdk_python();
-    let venv = python
-        .parent()
-        .and_then(Path::parent)
-        .ok_or("the cache folder has no parent")?;
+    let package = format!("claude-agent-sdk=={SDK_VERSION}");
+    install_into(&environment("sdk", SDK_VERSION), &package)
+}
+
+fn install_package(name: &str, version: &str) -> Outcome {
+    install_into(&environment(name, version), &format!("{name}=={version}"))
+}
+
+/// Makes a private environment with one package.
+fn install_into(venv: &Path, package: &str) -> Outcome {
     succeed(
         Command::new("python3")
             .args(["-m", "venv", "--clear"])
             .arg(venv),
     )?;
     succeed(
-        Command::new(&python)
+        Command::new(python_of(venv))
             .args([
                 "-m",
                 "pip",
@@ -189,7 +266,51 @@ fn install_sdk() -> Outcome {
                 "--disable-pip-version-check",
                 "--no-input",
             ])
-            .arg(format!("claude-agent-sdk=={SDK_VERSION}")),
+            .arg(package),
+    )
+}
+
+/// Where Chromium is.
+pub fn chromium() -> Option<PathBuf> {
+    let name = CHROMIUM_NAMES
+        .iter()
+        .find(|name| version_of(name).is_some())?;
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
+    places.find(|place| place.is_file())
+}
+
+/// The package that drives the browser.
+pub fn playwright() -> PathBuf {
+    playwright_folder().join("node_modules/playwright-core")
+}
+
+fn playwright_folder() -> PathBuf {
+    cache_dir().join(format!("playwright-{PLAYWRIGHT_VERSION}"))
+}
+
+fn find_playwright() -> Option<String> {
+    let script = "console.log(require(process.argv[1] + '/package.json').version)";
+    let folder = playwright();
+    output("node", &["-e", script, folder.to_str()?])
+}
+
+/// Without its browsers: the one of the system is used.
+fn install_playwright() -> Outcome {
+    let folder = playwright_folder();
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    succeed(
+        Command::new("npm")
+            .args([
+                "install",
+                "--no-save",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+            ])
+            .arg("--prefix")
+            .arg(&folder)
+            .arg(format!("playwright-core@{PLAYWRIGHT_VERSION}")),
     )
 }
 

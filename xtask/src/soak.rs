@@ -1,4 +1,5 @@
 //! `cargo xtask soak [--seconds N] [--seed N]`: the program on strange sessions, for long.
+//! `cargo xtask soak send [--kills N] [--lines N] [--seed N]`: a sender that is killed.
 //!
 //! Fills homes with generated session graphs, one seed after the other, and
 //! runs reading commands on them. It does not know what they should print, only
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use unspool_testkit::graph;
 use unspool_testkit::home::Home;
+use unspool_testkit::soak::Plan;
 
 use crate::{Outcome, bench};
 
@@ -30,6 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs until the time is up or something breaks.
 pub fn run(args: &[String]) -> Outcome {
+    if let Some((word, rest)) = args.split_first()
+        && word == "send"
+    {
+        return send(rest);
+    }
     let (mut seconds, mut seed) = (60, 0);
     for pair in args.chunks(2) {
         let value = |text: &String| {
@@ -52,6 +59,46 @@ pub fn run(args: &[String]) -> Outcome {
         "{} sessions, seeds {first} to {}: nothing broke",
         seed - first,
         seed.saturating_sub(1)
+    );
+    Ok(())
+}
+
+/// Kills a sender while its sessions grow and its receiver fails.
+fn send(args: &[String]) -> Outcome {
+    let mut plan = Plan {
+        kills: 1_000,
+        lines: 100_000,
+        sessions: 20,
+        seed: 1,
+    };
+    for pair in args.chunks(2) {
+        let number = |text: &String| {
+            text.parse::<usize>()
+                .map_err(|_| format!("`{text}` is no number"))
+        };
+        match pair {
+            [flag, text] if flag == "--kills" => plan.kills = number(text)?,
+            [flag, text] if flag == "--lines" => plan.lines = number(text)?,
+            [flag, text] if flag == "--seed" => plan.seed = number(text)? as u64,
+            _ => {
+                return Err(
+                    "usage: cargo xtask soak send [--kills N] [--lines N] [--seed N]".into(),
+                );
+            }
+        }
+    }
+    let program = bench::build()?;
+    let start = Instant::now();
+    let report = unspool_testkit::soak::run(&program, plan)?;
+    println!(
+        "{} kills, {} lines, {} turns, {} spans in {} requests ({} spans more than once), {} s: every turn once by id, whole, in order",
+        report.kills,
+        report.lines,
+        report.turns,
+        report.spans,
+        report.requests,
+        report.repeated,
+        start.elapsed().as_secs()
     );
     Ok(())
 }

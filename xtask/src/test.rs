@@ -30,6 +30,16 @@ const STEPS: &[Step] = &[
         needs: &[&needs::PYTHON, &needs::SDK],
         command: &["cargo", "xtask", "differential"],
     },
+    Step {
+        name: "collector",
+        needs: &[&needs::PYTHON, &needs::ROTEL],
+        command: &["cargo", "xtask", "collector"],
+    },
+    Step {
+        name: "page",
+        needs: &[&needs::NODE, &needs::CHROMIUM, &needs::PLAYWRIGHT],
+        command: &["cargo", "xtask", "page"],
+    },
 ];
 
 /// How a step ended.

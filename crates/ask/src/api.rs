@@ -1,14 +1,12 @@
 //! The Messages API.
 
-use std::sync::Once;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use reqwest::StatusCode;
-use reqwest::blocking::{Client, Response};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::redirect::Policy;
 use serde_json::{Value, json};
+use unspool_net::causes;
+use unspool_net::reqwest::StatusCode;
+use unspool_net::reqwest::blocking::Client;
+use unspool_net::reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use crate::{Provider, Question, Refusal, Said, Stopped};
 
@@ -50,7 +48,7 @@ impl Access {
     fn header(&self) -> (HeaderName, String) {
         match self {
             Access::Key(key) => (HeaderName::from_static("x-api-key"), key.clone()),
-            Access::Token(token) => (reqwest::header::AUTHORIZATION, format!("Bearer {token}")),
+            Access::Token(token) => (AUTHORIZATION, format!("Bearer {token}")),
         }
     }
 }
@@ -75,9 +73,6 @@ impl Api {
 
     /// A model at an address such as [`Api::BASE`].
     pub fn new(base: &str, access: &Access, model: &str) -> Result<Api, Stopped> {
-        static PROVIDER: Once = Once::new();
-        // Fails only if somebody installed one before, which is as good.
-        PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
         let (name, value) = access.header();
         let mut value = HeaderValue::from_str(&value).map_err(|_| Stopped {
             why: format!("{} holds characters that no key has", access.variable()),
@@ -87,20 +82,14 @@ impl Api {
         let mut headers = HeaderMap::new();
         headers.insert(name, value);
         headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
-        let client = Client::builder()
-            .user_agent(concat!("unspool/", env!("CARGO_PKG_VERSION")))
-            .default_headers(headers)
-            // A key goes where it was sent, and nowhere else.
-            .redirect(Policy::none())
-            .build();
+        let client = unspool_net::client().default_headers(headers).build();
         let client = client.map_err(|error| Stopped {
             why: format!("no connection can be made: {}", causes(&error)),
             hint: "see whether this system has its certificates".to_owned(),
         })?;
         let address = format!("{}/v1/messages", base.trim().trim_end_matches('/'));
-        match reqwest::Url::parse(&address) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => {}
-            _ => return Err(bad_base(base)),
+        if !unspool_net::is_address(&address) {
+            return Err(bad_base(base));
         }
         Ok(Api {
             client,
@@ -150,7 +139,7 @@ impl Provider for Api {
             "messages": [{"role": "user", "content": question.text}],
         });
         let sent = self.client.post(&self.address).timeout(timeout).json(&body);
-        let failed = |error: reqwest::Error| Refusal::Later {
+        let failed = |error: unspool_net::reqwest::Error| Refusal::Later {
             why: match error.is_timeout() {
                 true => format!("no answer within {:.0} s", timeout.as_secs_f64()),
                 false => causes(&error.without_url()),
@@ -158,7 +147,7 @@ impl Provider for Api {
             after: None,
         };
         let response = sent.send().map_err(failed)?;
-        let (status, after) = (response.status(), after(&response));
+        let (status, after) = (response.status(), unspool_net::after(response.headers()));
         let bytes = response.bytes().map_err(failed)?;
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if status != StatusCode::OK {
@@ -196,37 +185,6 @@ fn read(message: &Value) -> Option<Said> {
     })
 }
 
-/// How long the API asks to be left alone: so many seconds, or until a time.
-fn after(response: &Response) -> Option<Duration> {
-    let header = |name| response.headers().get(name)?.to_str().ok();
-    let milliseconds = header(HeaderName::from_static("retry-after-ms"));
-    if let Some(milliseconds) = milliseconds.and_then(|it| it.trim().parse().ok()) {
-        return Some(Duration::from_millis(milliseconds));
-    }
-    let text = header(RETRY_AFTER)?.trim();
-    let seconds = text.parse::<f64>().ok().map(|it| it.clamp(0.0, 1e6));
-    seconds
-        .map(Duration::from_secs_f64)
-        .or_else(|| until(text, Timestamp::now()))
-}
-
-fn until(text: &str, now: Timestamp) -> Option<Duration> {
-    let then = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    let seconds = then.as_second() - now.as_second();
-    Some(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
-}
-
-/// An error with all that led to it: the first alone says little.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        words += &format!(": {cause}");
-        next = cause.source();
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,14 +213,5 @@ mod tests {
         }
         let error = Api::new(Api::BASE, &Access::Token("a\nb".into()), "m").unwrap_err();
         assert!(error.why.contains("ANTHROPIC_AUTH_TOKEN"), "{}", error.why);
-    }
-
-    #[test]
-    fn a_time_to_come_back_may_be_a_date() {
-        let now: Timestamp = "2026-01-05T10:00:00Z".parse().unwrap();
-        let wait = |text: &str| until(text, now).map(|wait| wait.as_secs());
-        assert_eq!(wait("Mon, 05 Jan 2026 10:00:07 GMT"), Some(7));
-        assert_eq!(wait("Mon, 05 Jan 2026 09:00:00 GMT"), Some(0));
-        assert_eq!(wait("soon"), None);
     }
 }

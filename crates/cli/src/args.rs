@@ -124,6 +124,10 @@ pub enum Command {
     Merge(commands::merge::MergeArgs),
     /// Take keys, tokens and passwords out of a session
     Redact(commands::redact::RedactArgs),
+    /// Write sessions as pages, Markdown, text or JSON
+    Export(commands::export::ExportArgs),
+    /// Send turns to Langfuse or any receiver of OTLP
+    Send(commands::send::SendArgs),
     /// Find text in everything that was said and done
     Search(commands::search::SearchArgs),
     /// Count tokens and cost
@@ -136,6 +140,8 @@ pub enum Command {
     Sql(commands::sql::SqlArgs),
     /// Show, build or drop the search index
     Index(commands::index::IndexArgs),
+    /// Take an event from Claude Code; send and show sessions while they run
+    Hook(commands::hook::HookArgs),
     /// Give a session another title
     Rename(commands::rename::RenameArgs),
     /// Keep compressed copies of sessions, and get them back
@@ -151,6 +157,13 @@ pub enum Command {
 /// What was typed, or ends the program with what is wrong about it.
 pub fn read() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|wrong| {
+        // A client would take the exit code of a mistake for an order to stop.
+        if wrong.use_stderr()
+            && commands::hook::is_event(std::env::args_os())
+            && let Ok(hook) = Arguments::try_parse_from(["unspool", "hook"])
+        {
+            return hook;
+        }
         if wrong.kind() == ErrorKind::UnknownArgument {
             tell_mistyped();
         }

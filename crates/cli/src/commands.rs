@@ -5,7 +5,9 @@ pub mod archive;
 pub mod check;
 pub mod clone;
 pub mod context;
+pub mod export;
 pub mod files;
+pub mod hook;
 pub mod index;
 pub mod info;
 pub mod log;
@@ -21,6 +23,7 @@ pub mod restore;
 pub mod scan;
 pub mod schema;
 pub mod search;
+pub mod send;
 pub mod show;
 pub mod sql;
 pub mod tree;
@@ -43,6 +46,12 @@ use crate::world::World;
 
 /// Does what was asked.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
+    // Before anything that can fail: the client must not feel it.
+    if let Some(Command::Hook(args)) = &arguments.command
+        && args.action.is_none()
+    {
+        return hook::attend(&arguments.global, args);
+    }
     let world = world(&arguments.global)?;
     match arguments.command {
         None => ls::plain(world),
@@ -57,17 +66,23 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Restore(args)) => restore::run(&world, &args),
         Some(Command::Context(args)) => context::run(&world, &args),
         Some(Command::Check(args)) => check::run(&world, &args),
+        Some(Command::Export(args)) => export::run(world, &args),
         Some(Command::Clone(args)) => clone::run(&world, &args),
         Some(Command::Scan(args)) => scan::run(&world, &args),
         Some(Command::Repair(args)) => repair::run(&world, &args),
         Some(Command::Merge(args)) => merge::run(&world, &args),
         Some(Command::Redact(args)) => redact::run(&world, &args),
+        Some(Command::Send(args)) => send::run(&world, &args),
         Some(Command::Search(args)) => search::run(&world, &args),
         Some(Command::Usage(args)) => usage::run(&world, &args),
         Some(Command::Prices(args)) => prices::run(&world, &args),
         Some(Command::Move(args)) => rehome::run(&world, &args),
         Some(Command::Sql(args)) => sql::run(&world, &args),
         Some(Command::Index(args)) => index::run(&world, &args),
+        Some(Command::Hook(args)) => match &args.action {
+            Some(action) => hook::run(&world, action),
+            None => Ok(()),
+        },
         Some(Command::Rename(args)) => rename::run(&world, &args),
         Some(Command::Archive(args)) => archive::run(&world, &args),
         Some(Command::Undo(args)) => undo::run(&world, &args),
@@ -76,8 +91,19 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME")
+        .or_else(|| std::env::var_os("USERPROFILE"))
+        .map(PathBuf::from)
+}
+
+/// Our own folders.
+pub fn own() -> Own {
+    Own::places(|name| std::env::var_os(name), home().as_deref())
+}
+
 /// The only place that reads the environment for all commands.
-fn world(global: &Global) -> Result<World, Failure> {
+pub fn world(global: &Global) -> Result<World, Failure> {
     let profile = match &global.claude_version {
         None => Profile::NEWEST,
         Some(version) => Profile::for_version(version).ok_or_else(|| {
@@ -93,12 +119,10 @@ fn world(global: &Global) -> Result<World, Failure> {
         zone(global)?,
     );
     let config = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
-    let home = std::env::var_os("HOME")
-        .or_else(|| std::env::var_os("USERPROFILE"))
-        .map(PathBuf::from);
+    let home = home();
     let mut world = World {
         ui,
-        own: Own::places(|name| std::env::var_os(name), home.as_deref()),
+        own: own(),
         dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref()),
         named: !global.claude_dir.is_empty() || config.is_some(),
         here: std::env::current_dir().ok(),

@@ -117,7 +117,7 @@ pub fn run(
             rules::apply(plan, task, text);
             report.shortened += 1;
             report.before += task.tokens;
-            report.after += rules::tokens(text);
+            report.after += unspool_model::tokens::of_text(text);
         }
     }
     conclude(world, &report);
@@ -217,7 +217,7 @@ pub fn summary(
     consent::ask(world, options, &estimate)?;
     let provider = options.who.provider().map_err(stopped)?;
     let question = Question {
-        tokens: rules::tokens(&request),
+        tokens: unspool_model::tokens::of_text(&request),
         text: request.clone(),
         limit: SUMMARY,
     };

@@ -11,6 +11,7 @@ mod failure;
 mod own;
 mod progress;
 mod secrets;
+mod sending;
 mod surgery;
 mod ui;
 mod when;

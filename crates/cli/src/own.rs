@@ -14,6 +14,8 @@ pub struct Own {
     pub data: PathBuf,
     /// What can be made again at any time.
     pub cache: PathBuf,
+    /// What lasts as long as somebody is logged in.
+    pub runtime: PathBuf,
 }
 
 impl Own {
@@ -25,7 +27,8 @@ impl Own {
             return Own {
                 config: all.clone(),
                 data: all.clone(),
-                cache: all,
+                cache: all.clone(),
+                runtime: all,
             };
         }
         let home = home.unwrap_or(Path::new("."));
@@ -38,7 +41,8 @@ impl Own {
             let support = home.join("Library/Application Support/unspool");
             return Own {
                 config: support.clone(),
-                data: support,
+                data: support.clone(),
+                runtime: support,
                 cache: home.join("Library/Caches/unspool"),
             };
         }
@@ -47,13 +51,21 @@ impl Own {
                 config: folder("APPDATA", "AppData/Roaming"),
                 data: folder("LOCALAPPDATA", "AppData/Local"),
                 cache: folder("LOCALAPPDATA", "AppData/Local").join("cache"),
+                runtime: folder("LOCALAPPDATA", "AppData/Local"),
             };
         }
         Own {
             config: folder("XDG_CONFIG_HOME", ".config"),
             data: folder("XDG_DATA_HOME", ".local/share"),
             cache: folder("XDG_CACHE_HOME", ".cache"),
+            // Without a folder that goes with the session, one that stays.
+            runtime: folder("XDG_RUNTIME_DIR", ".local/share"),
         }
+    }
+
+    /// Where a daemon listens.
+    pub fn socket(&self) -> PathBuf {
+        self.runtime.join("daemon.sock")
     }
 }
 
@@ -84,7 +96,7 @@ mod tests {
             Some(Path::new("/home/me")),
         );
         assert!(
-            [own.config, own.data, own.cache]
+            [own.config, own.data, own.cache, own.runtime]
                 .iter()
                 .all(|dir| dir == Path::new("/u"))
         );
@@ -97,11 +109,13 @@ mod tests {
             "UNSPOOL_HOME" => Some("".into()),
             "XDG_CACHE_HOME" => Some("/var/cache".into()),
             "XDG_DATA_HOME" => Some("relative".into()),
+            "XDG_RUNTIME_DIR" => Some("/run/user/7".into()),
             _ => None,
         };
         let own = Own::places(variable, Some(Path::new("/home/me")));
         assert_eq!(own.config, Path::new("/home/me/.config/unspool"));
         assert_eq!(own.data, Path::new("/home/me/.local/share/unspool"));
         assert_eq!(own.cache, Path::new("/var/cache/unspool"));
+        assert_eq!(own.socket(), Path::new("/run/user/7/unspool/daemon.sock"));
     }
 }

@@ -44,8 +44,9 @@ fn is_secret(name: &str, value: &str) -> bool {
 const KEY: &str = "redact.key";
 
 /// What puts placeholders in place of secrets. The key of their hashes is made once and kept
-/// in the config folder, so that the same secret has the same placeholder from now on.
-pub fn redactor(config: &Path) -> io::Result<Redactor> {
+/// in the config folder, so that the same secret has the same placeholder from now on; a dry
+/// run keeps nothing.
+pub fn redactor(config: &Path, dry_run: bool) -> io::Result<Redactor> {
     let path = config.join(KEY);
     let key = match std::fs::read(&path) {
         Ok(bytes) => bytes.try_into().map_err(|_| {
@@ -57,7 +58,9 @@ pub fn redactor(config: &Path) -> io::Result<Redactor> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut key = [0; 32];
             getrandom::fill(&mut key).map_err(io::Error::other)?;
-            own::write(&path, &key)?;
+            if !dry_run {
+                own::write(&path, &key)?;
+            }
             Ok(key)
         }
         Err(error) => Err(error),
@@ -84,8 +87,10 @@ mod tests {
     fn the_key_is_made_once_for_nobody_else_to_read() {
         let dir = tempfile::tempdir().unwrap();
         let config = dir.path().join("new");
-        let one = redactor(&config).unwrap();
-        let two = redactor(&config).unwrap();
+        redactor(&config, true).unwrap();
+        assert!(!config.exists());
+        let one = redactor(&config, false).unwrap();
+        let two = redactor(&config, false).unwrap();
         assert_eq!(one.hash("x"), two.hash("x"));
         #[cfg(unix)]
         {
@@ -97,6 +102,6 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         std::fs::write(config.join(KEY), "short").unwrap();
-        assert!(redactor(&config).is_err());
+        assert!(redactor(&config, false).is_err());
     }
 }

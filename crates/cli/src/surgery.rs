@@ -4,10 +4,11 @@
 //! time; only what passes becomes visible, and what became visible can be undone.
 
 mod answer;
+pub mod bench;
 mod index;
 mod join;
 mod mend;
-mod proof;
+pub mod proof;
 mod veil;
 
 use std::collections::HashSet;
@@ -15,21 +16,23 @@ use std::path::PathBuf;
 
 use unspool_model::edit::check::Wanted;
 use unspool_model::edit::identity::Identity;
+use unspool_model::edit::redact::Redactor;
 use unspool_model::edit::{self, Pen, Plan, Settings, Written};
 use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
 use unspool_store::carry::{self, Home};
 use unspool_store::find::SessionFile;
-use unspool_store::journal::{self, Task, Work};
+use unspool_store::journal::{self, Task};
 use unspool_store::lineage;
+use unspool_store::project;
 use unspool_store::rewrite::rewrite;
-use unspool_store::{project, read};
 
 use crate::failure::Failure;
 use crate::wishes::Wishes;
 use crate::world::{Chosen, World};
 
 pub use answer::tell;
+use bench::{Bench, Spot};
 pub use join::merge;
 pub use mend::repair;
 use veil::Veil;
@@ -58,11 +61,11 @@ pub struct Order {
 /// Makes a new session of an old one.
 pub fn copy(
     world: &World,
-    chosen: &Chosen,
+    mut chosen: Chosen,
     order: &Order,
     wishes: &Wishes,
 ) -> Result<EditResult, Failure> {
-    let file = chosen.session()?;
+    let file = &chosen.session()?.clone();
     let main = &chosen.family.main;
     if !main.session.is_conversation() {
         let what = format!("`{}` holds no conversation", file.path.display());
@@ -79,7 +82,8 @@ pub fn copy(
         },
     );
     let summary = wishes.summarise(world, &main.session, &main.source, &mut plan)?;
-    let title = title(&main.session, order, CLONE);
+    let redactor = wishes.redactor(world, order.dry_run)?;
+    let title = title(&main.session, order, CLONE, redactor.as_ref());
     plan.entitle(&main.session, &identity, &title);
     let mut wanted = Wanted::of(&main.session, &plan, Some(&identity));
     if let Some(summary) = summary {
@@ -88,65 +92,66 @@ pub fn copy(
     }
     let mut result = outline(&main.session, &plan, file, order, &home);
     result.title = Some(title);
-    let pen = || Pen::new(&main.session, &plan, Some(&identity));
-    let redactor = wishes.redactor(world)?;
     let mut veil = Veil::new(redactor.as_ref());
-    if order.dry_run {
-        let mut fold = proof::Fold::default();
-        let written = rewrite(main, pen(), &mut |line| veil.line(line), &mut fold)
-            .map_err(|why| Failure::from(unspool_store::Error::io(&file.path, why)))?;
-        fill(&mut result, written);
-        wanted.excuse(&veil.changed);
-        result.redactions = veil.found;
-        proof::prove(&wanted, &fold.session(), &mut result)?;
-        return Ok(result);
-    }
-    let mut work = begin(world, file, order, &home)?;
+    let mut bench = begin(world, file, order, &home)?;
     result.side_files = carry_along(
-        &mut work,
-        chosen,
+        &mut bench,
+        &chosen,
         &identity,
         &home,
         &mut veil,
         &mut HashSet::new(),
     )?;
-    index::enter(world, &mut work, file, &home, &result)?;
-    let mut written = Written::default();
-    let staged = work.create(&home.transcript(), |out| {
-        written = rewrite(main, pen(), &mut |line| veil.line(line), out)?;
-        Ok(())
+    let path = home.transcript();
+    let (written, draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
+        let pen = Pen::new(&main.session, &plan, Some(&identity));
+        rewrite(main, pen, &mut |line| veil.line(line), out)
     })?;
     fill(&mut result, written);
     wanted.excuse(&veil.changed);
     result.redactions = veil.found;
-    let after = read::read(&staged.path, Role::Main)?;
-    proof::prove(&wanted, &after.session, &mut result)?;
-    note(&mut work, &result, &home);
-    result.undo = Some(work.commit()?);
-    tell_older_cloner(world, &main.session, file, &home, &result);
+    let shares = Shares::of(&main.session, &result);
+    // What is wanted is known by now, and the old session may go.
+    drop(plan);
+    chosen.family.main.session = Session::default();
+    let after = draft.read()?.session;
+    proof::prove(&wanted, &after, &mut result)?;
+    index::enter(world, &mut bench, file, &home, &after)?;
+    result.undo = bench.commit(|task| note(task, &result))?;
+    if result.undo.is_some() {
+        tell_older_cloner(world, shares, file, &home);
+    }
     Ok(result)
 }
 
+/// How much of a session went, in percent.
+#[derive(Clone, Copy)]
+struct Shares {
+    tools: u8,
+    thinking: u8,
+}
+
+impl Shares {
+    fn of(session: &Session, result: &EditResult) -> Shares {
+        let share = |part: u64, all: usize| (part * 100 / all.max(1) as u64).min(100) as u8;
+        let blocks = session.blocks.iter();
+        let thinking = blocks.filter(|block| block.kind.is_thinking());
+        Shares {
+            tools: share(result.calls.removed, session.calls.len()),
+            thinking: share(result.thinking_removed, thinking.count()),
+        }
+    }
+}
+
 /// Adds to the lineage file of an older cloner, if there is one.
-fn tell_older_cloner(
-    world: &World,
-    session: &Session,
-    file: &SessionFile,
-    home: &Home,
-    result: &EditResult,
-) {
-    let share = |part: u64, all: usize| (part * 100 / all.max(1) as u64).min(100) as u8;
-    let thinking = session
-        .blocks
-        .iter()
-        .filter(|block| block.kind.is_thinking());
+fn tell_older_cloner(world: &World, shares: Shares, file: &SessionFile, home: &Home) {
     let path = home.transcript();
     let clone = lineage::Clone {
         at: &world.now().to_string(),
         target: (&home.id, &path),
         source: (&file.id, &file.path),
-        tools: share(result.calls.removed, session.calls.len()),
-        thinking: share(result.thinking_removed, thinking.count()),
+        tools: shares.tools,
+        thinking: shares.thinking,
     };
     if let Err(error) = lineage::add(&home.config, &clone) {
         world.ui.warn(&error.to_string());
@@ -209,15 +214,20 @@ const SHOWN: usize = 60;
 
 const CLONE: &str = "Clone: ";
 
-fn title(session: &Session, order: &Order, mark: &str) -> String {
+fn title(session: &Session, order: &Order, mark: &str, redactor: Option<&Redactor>) -> String {
     if let Some(title) = &order.title {
         return title.clone();
     }
     let old = session.given_title().or(session.goal.as_deref());
     let old = old.unwrap_or_default().trim_start_matches(mark);
     let line = old.lines().next().unwrap_or_default();
+    // Before it is cut: of a secret that is cut, no rule knows the rest.
+    let clean = redactor.and_then(|redactor| redactor.text(line));
+    let clean = clean.map(|clean| String::from_utf8_lossy(&clean.bytes).into_owned());
+    let line = clean.as_deref().unwrap_or(line);
     let short: String = line.chars().take(SHOWN).collect();
-    let ends = if short.len() < old.len() { "…" } else { "" };
+    let more = short.len() < line.len() || old.lines().nth(1).is_some();
+    let ends = if more { "…" } else { "" };
     format!("{mark}{short}{ends}")
 }
 
@@ -269,7 +279,7 @@ fn fill(result: &mut EditResult, written: Written) {
     };
 }
 
-fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Work, Failure> {
+fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Bench, Failure> {
     let mut roots = journal::roots(file);
     roots.push(home.folder.clone());
     let task = Task {
@@ -283,13 +293,13 @@ fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Resul
         roots,
         ..Task::default()
     };
-    world.begin(task)
+    Bench::new(world, task, order.dry_run)
 }
 
 /// Sub-agents, whose lines name their session, and all other files; what another session
 /// brought under the same name stays. Says how many.
 fn carry_along(
-    work: &mut Work,
+    bench: &mut Bench,
     chosen: &Chosen,
     identity: &Identity,
     home: &Home,
@@ -303,7 +313,7 @@ fn carry_along(
         if taken.insert(to.clone()) {
             let session = &agent.loaded.session;
             let plan = Plan::new(session);
-            work.create(&to, |out| {
+            bench.put(Spot::New(&to), |out| {
                 let pen = Pen::new(session, &plan, Some(identity));
                 rewrite(&agent.loaded, pen, &mut |line| veil.line(line), out).map(drop)
             })?;
@@ -312,7 +322,7 @@ fn carry_along(
         let notes = agent.file.with_extension("meta.json");
         let to = to.with_extension("meta.json");
         if notes.is_file() && !notes.starts_with(old.beside()) && taken.insert(to.clone()) {
-            work.copy(&notes, &to)?;
+            bench.copy(&notes, &to)?;
         }
     }
     for one in carry::carried(&old, home) {
@@ -320,25 +330,24 @@ fn carry_along(
             continue;
         }
         match veil.file(&one.from)? {
-            Some(bytes) => drop(work.create(&one.to, |out| out.write_all(&bytes))?),
-            None => drop(work.copy(&one.from, &one.to)?),
+            Some(bytes) => bench.put(Spot::New(&one.to), |out| out.write_all(&bytes))?,
+            None => bench.copy(&one.from, &one.to)?,
         }
     }
     Ok((taken.len() - before) as u64)
 }
 
-fn note(work: &mut Work, result: &EditResult, home: &Home) {
+/// Notes amounts for the log.
+pub fn note(task: &mut Task, result: &EditResult) {
     let change = |amounts: Amounts| journal::Change {
         before: amounts.before,
         after: amounts.after,
     };
     let lines = result.lines;
-    let task = work.task();
     task.bytes = Some(change(result.bytes));
     task.tokens = Some(change(result.tokens));
     task.lines = Some(journal::Change {
         before: lines.kept + lines.changed + lines.dropped,
         after: lines.kept + lines.changed + lines.added,
     });
-    task.path = Some(home.transcript());
 }

@@ -114,7 +114,14 @@ impl Wishes {
             slim::slim(session, plan);
         }
         if let Some(options) = &self.compress {
-            compress::run(world, session, source, plan, options)?;
+            let report = compress::run(world, session, source, plan, options)?;
+            // Some that fail stay as they are; a copy in which all did is not what was asked.
+            if let (0, Some(why)) = (report.shortened, report.why) {
+                let what = format!("no text could be made shorter: {why}; nothing was written");
+                return Err(
+                    Failure::failed(what).hint("try the command in a shell, or run it again")
+                );
+            }
         }
         Ok(())
     }
@@ -178,9 +185,9 @@ impl Wishes {
     }
 
     /// Who replaces secrets, if that was asked.
-    pub fn redactor(&self, world: &World) -> Result<Option<Redactor>, Failure> {
+    pub fn redactor(&self, world: &World, dry_run: bool) -> Result<Option<Redactor>, Failure> {
         let redactor = || {
-            secrets::redactor(&world.own.config).map_err(|why| {
+            secrets::redactor(&world.own.config, dry_run).map_err(|why| {
                 let path = world.own.config.join("redact.key");
                 Failure::failed(format!("cannot keep `{}`: {why}", path.display()))
             })
@@ -251,7 +258,7 @@ fn turn_number(text: &str) -> Result<i64, Failure> {
 }
 
 fn cut_of(trims: &Trims) -> Result<Cut, Failure> {
-    let range = |text: &String| text.parse().map_err(Failure::failed);
+    let range = |text: &String| text.parse().map_err(no_turn);
     let without = trims.drop_turn.iter().map(|text| turn_number(text));
     Ok(Cut {
         branch: trims.branch.clone(),
@@ -260,10 +267,14 @@ fn cut_of(trims: &Trims) -> Result<Cut, Failure> {
             .as_deref()
             .map(str::parse)
             .transpose()
-            .map_err(Failure::failed)?,
+            .map_err(no_turn)?,
         turns: trims.turns.iter().map(range).collect::<Result<_, _>>()?,
         without: without.collect::<Result<_, _>>()?,
     })
+}
+
+fn no_turn(why: impl std::fmt::Display) -> Failure {
+    Failure::failed(why).hint("list turns with `unspool turns`")
 }
 
 /// The options as they were typed, for the log.

@@ -79,10 +79,7 @@ impl Chosen {
 impl World {
     /// The time, fixed by UNSPOOL_NOW where output must not change.
     pub fn now(&self) -> Time {
-        let fixed = std::env::var("UNSPOOL_NOW")
-            .ok()
-            .and_then(|text| Time::parse(&text));
-        fixed.unwrap_or_else(|| Time(Timestamp::now().as_millisecond()))
+        now()
     }
 
     /// All sessions, with one warning for each thing that could not be read.
@@ -267,6 +264,14 @@ impl World {
             "try `--demo` for the bundled recordings, or name a folder with `--claude-dir DIR`",
         )
     }
+}
+
+/// The time, fixed by UNSPOOL_NOW where output must not change.
+pub fn now() -> Time {
+    let fixed = std::env::var("UNSPOOL_NOW")
+        .ok()
+        .and_then(|text| Time::parse(&text));
+    fixed.unwrap_or_else(|| Time(Timestamp::now().as_millisecond()))
 }
 
 fn places(dirs: &[PathBuf]) -> String {

@@ -41,6 +41,21 @@ impl BlockKind {
         }
     }
 
+    /// The `type` that blocks of this kind are written with; `None` if it is no known one.
+    pub fn name(self) -> Option<&'static str> {
+        Some(match self {
+            BlockKind::Text => "text",
+            BlockKind::Thinking => "thinking",
+            BlockKind::RedactedThinking => "redacted_thinking",
+            BlockKind::ToolUse => "tool_use",
+            BlockKind::ServerToolUse => "server_tool_use",
+            BlockKind::ToolResult => "tool_result",
+            BlockKind::Image => "image",
+            BlockKind::Document => "document",
+            BlockKind::Other => return None,
+        })
+    }
+
     /// Whether it holds thinking, readable or not.
     pub fn is_thinking(self) -> bool {
         matches!(self, BlockKind::Thinking | BlockKind::RedactedThinking)
@@ -73,17 +88,28 @@ pub struct Block {
 impl Block {
     /// The `type` it was written with.
     pub fn name(&self) -> &str {
-        match self.kind {
-            BlockKind::Other => self.tool.as_deref().unwrap_or("?"),
-            BlockKind::Text => "text",
-            BlockKind::Thinking => "thinking",
-            BlockKind::RedactedThinking => "redacted_thinking",
-            BlockKind::ToolUse => "tool_use",
-            BlockKind::ServerToolUse => "server_tool_use",
-            BlockKind::ToolResult => "tool_result",
-            BlockKind::Image => "image",
-            BlockKind::Document => "document",
+        match self.kind.name() {
+            Some(name) => name,
+            None => self.tool.as_deref().unwrap_or("?"),
         }
+    }
+}
+
+/// A piece of content, decoded just now or kept by a session.
+pub(crate) trait Body {
+    /// What it is.
+    fn kind(&self) -> BlockKind;
+    /// The text, the input or the result inside it.
+    fn body(&self) -> Span;
+}
+
+impl Body for Block {
+    fn kind(&self) -> BlockKind {
+        self.kind
+    }
+
+    fn body(&self) -> Span {
+        self.body
     }
 }
 
@@ -276,7 +302,7 @@ fn is_blank(raw: &[u8]) -> bool {
 }
 
 /// What a call is about, from its input.
-fn subject(tool: &str, input: &[u8]) -> Option<Box<str>> {
+pub(crate) fn subject(tool: &str, input: &[u8]) -> Option<Box<str>> {
     let mut best: Option<(usize, Span)> = None;
     let mut cursor = Cursor::new(input);
     let scanned = cursor.object(|c, key| {
@@ -321,7 +347,7 @@ fn list_subject(raw: &[u8]) -> String {
 }
 
 /// Text on one line: runs of white space become one space.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for word in text.split_whitespace() {
         if !out.is_empty() {

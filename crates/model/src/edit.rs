@@ -16,6 +16,7 @@ pub mod check;
 pub mod compress;
 pub mod cut;
 pub mod cutter;
+mod detour;
 pub mod identity;
 pub mod lines;
 mod links;
@@ -37,6 +38,7 @@ pub use pen::{Pen, Written};
 pub use plan::{BlockChange, Counts, Plan, Settings};
 
 use crate::session::Session;
+use crate::tokens;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -46,7 +48,7 @@ pub fn tokens(session: &Session) -> u64 {
     let records = live.iter().map(|&at| &session.records[at as usize]);
     let spoken = records.filter(|record| record.is_conversation());
     let blocks = spoken.flat_map(|record| session.blocks_of(record));
-    blocks.map(lost::tokens).sum()
+    blocks.map(tokens::of_block).sum()
 }
 
 /// Why something cannot be done; nothing was changed.

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use compact_str::CompactString;
 
-use crate::block::{Block, BlockKind};
+use crate::block::{Block, BlockKind, Body};
 use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
 use crate::input::{Input, InputKinds};
@@ -21,7 +21,7 @@ use crate::secrets::Secrets;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
-/// What a line is.
+/// What a line is. There is one of these for every line, so what is long stands elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A prompt, a tool result, or something written for the model.
@@ -31,7 +31,7 @@ pub enum Kind {
     /// A compaction: what went before is no longer sent.
     CompactBoundary(Box<Boundary>),
     /// The turn before it is over, and took so long, if the line says.
-    TurnDuration(Option<u64>),
+    TurnDuration(Option<u32>),
     /// The turn before it is over; hooks ran.
     StopHookSummary,
     /// A slash command that ran in the client.
@@ -49,42 +49,37 @@ pub enum Kind {
         /// Whether a person typed it.
         human: bool,
         /// What was typed.
-        text: String,
+        text: Box<CompactString>,
     },
     /// The queue of prompts changed.
     Queue {
-        /// `enqueue`, `dequeue`, `remove` or `popAll`.
-        operation: Box<str>,
+        /// How.
+        operation: Queueing,
         /// What was typed, if the line says.
-        text: Option<String>,
+        text: Option<Box<CompactString>>,
     },
     /// A title for the session whose leaf it names, usually another one.
-    Summary {
-        /// The title.
-        text: String,
-        /// A line of the session it titles.
-        leaf: Option<Id>,
-    },
+    Summary(Box<Summary>),
     /// A title for this session.
     Title {
         /// Who gave it.
         source: TitleSource,
         /// The title.
-        text: String,
+        text: Box<CompactString>,
     },
     /// Which line the conversation goes on from (2.1.200 and later).
     LastPrompt {
         /// That line.
-        leaf: Option<Id>,
+        leaf: Option<Box<Id>>,
         /// Whether it counts even if the last line descends from it: a rewind.
         explicit: bool,
     },
     /// The permission mode from here on.
-    PermissionMode(String),
+    PermissionMode(Box<CompactString>),
     /// A pull request made in this session.
     PrLink {
         /// Its address.
-        url: String,
+        url: Box<CompactString>,
     },
     /// Backups of files, for rewinding.
     FileHistory,
@@ -137,6 +132,42 @@ pub enum TitleSource {
     Ai,
     /// The person.
     Custom,
+}
+
+/// What happened to the queue of prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// One was added at the end.
+    Enqueue,
+    /// The first became a prompt.
+    Dequeue,
+    /// One was given to the model on the way.
+    Remove,
+    /// All were taken back.
+    PopAll,
+    /// Something nobody has described.
+    Other,
+}
+
+impl Queueing {
+    fn of(name: &str) -> Queueing {
+        match name {
+            "enqueue" => Queueing::Enqueue,
+            "dequeue" => Queueing::Dequeue,
+            "remove" => Queueing::Remove,
+            "popAll" => Queueing::PopAll,
+            _ => Queueing::Other,
+        }
+    }
+}
+
+/// A title for another session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// The title.
+    pub text: String,
+    /// A line of the session it titles.
+    pub leaf: Option<Id>,
 }
 
 /// What a compaction line says.
@@ -363,20 +394,23 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
 }
 
 /// The text blocks, one below the other.
-pub(crate) fn text_of(blocks: &[Block], line: &[u8]) -> String {
+pub(crate) fn text_of<B: Body>(blocks: &[B], line: &[u8]) -> String {
     let mut out = String::new();
-    for block in blocks.iter().filter(|block| block.kind == BlockKind::Text) {
+    let texts = blocks
+        .iter()
+        .filter(|block| block.kind() == BlockKind::Text);
+    for block in texts {
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&json::string(block.body.of(line)));
+        out.push_str(&json::string(block.body().of(line)));
     }
     out
 }
 
 /// What stands for a prompt without words.
-pub(crate) fn media_note(blocks: &[Block]) -> String {
-    let count = |kind| blocks.iter().filter(|block| block.kind == kind).count();
+pub(crate) fn media_note<B: Body>(blocks: &[B]) -> String {
+    let count = |kind| blocks.iter().filter(|block| block.kind() == kind).count();
     match (count(BlockKind::Image), count(BlockKind::Document)) {
         (0, 0) => String::new(),
         (1, 0) => "[image]".to_owned(),
@@ -540,7 +574,7 @@ mod tests {
         let decoded = decode(br#"{"type":"user","message":{"role":"user","content":"x"}}{"type":"summary","summary":"S","leafUuid":"l"}"#);
         assert_eq!(decoded.entries.len(), 2);
         assert_eq!(decoded.faults[0].0, FaultKind::Glued);
-        assert!(matches!(&decoded.entries[1].kind, Kind::Summary { text, .. } if text == "S"));
+        assert!(matches!(&decoded.entries[1].kind, Kind::Summary(summary) if summary.text == "S"));
     }
 
     #[test]

@@ -6,9 +6,9 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
-use crate::entry::{Kind, Parent};
+use crate::entry::Kind;
 use crate::id::Id;
-use crate::session::{Index, Record, Session};
+use crate::session::{Index, Link, Record, Session};
 
 /// What is done about a parent that is not in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,19 +80,19 @@ pub fn link(
         cycles: Vec::new(),
     };
     let mut taken = vec![false; records.len()];
-    let mut through: HashMap<&Id, &Parent> = HashMap::new();
+    let mut through: HashMap<&Id, Option<&Id>> = HashMap::new();
     for (at, record) in records.iter().enumerate() {
         if takes(record) {
             taken[at] = true;
             links.order.push(at as Index);
         } else if let (true, Some(id)) = (bridge && record.in_chain(), &record.uuid) {
-            through.insert(id, &record.parent);
+            through.insert(id, session.parent_of(record));
         }
     }
     let mut last: Option<Index> = None;
     for &at in &links.order {
         let record = &records[at as usize];
-        let named = follow(&record.parent, &through);
+        let named = follow(session.parent_of(record), &through);
         let known = named
             .and_then(|id| session.find(id))
             .filter(|&parent| taken[parent as usize]);
@@ -102,7 +102,7 @@ pub fn link(
                 links.missing.push(at);
                 last.filter(|_| missing == Missing::Heal)
             }
-            (None, None) if is_nameless(record) && record.parent == Parent::Absent => {
+            (None, None) if is_nameless(record) && record.parent == Link::Absent => {
                 last.filter(|_| missing == Missing::Heal)
             }
             (None, None) => None,
@@ -113,11 +113,14 @@ pub fn link(
 }
 
 /// The parent behind lines that are only passed through.
-fn follow<'a>(parent: &'a Parent, through: &HashMap<&Id, &'a Parent>) -> Option<&'a Id> {
-    let mut id = parent.id()?;
+fn follow<'a>(parent: Option<&'a Id>, through: &HashMap<&Id, Option<&'a Id>>) -> Option<&'a Id> {
+    let mut id = parent?;
+    if through.is_empty() {
+        return Some(id);
+    }
     let mut left = through.len() + 1;
     while let Some(next) = through.get(id) {
-        id = next.id()?;
+        id = (*next)?;
         left -= 1;
         if left == 0 {
             return None;
@@ -272,7 +275,7 @@ pub fn live(session: &Session, links: &Links) -> Vec<bool> {
 /// The line a compaction follows. 2.1.29 names one that it never wrote: then the line before.
 pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Index> {
     let record = &session.records[at as usize];
-    let named = session.find(record.logical_parent.as_ref()?);
+    let named = session.find(record.logical_parent().as_ref()?);
     let above = || {
         let place = links.order.partition_point(|&line| line < at);
         links.order[..place]

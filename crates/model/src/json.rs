@@ -661,7 +661,8 @@ pub fn count(raw: &[u8]) -> Option<u64> {
 
 /// Text as a JSON string, with quotes.
 pub fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    // A text always has a form in JSON.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// Where the value at `path` stands: keys select in objects (the last of equal keys counts,

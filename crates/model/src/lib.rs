@@ -24,6 +24,7 @@
 //! In the order to read them: [`json`], [`log`], [`entry`] (with [`block`], [`input`] and
 //! [`known`], the only code that knows the format's names), [`session`], [`graph`], [`view`].
 
+pub mod before;
 pub mod block;
 pub mod edit;
 pub mod entry;
@@ -31,6 +32,7 @@ pub mod fault;
 pub mod find;
 pub mod graph;
 pub mod history;
+pub mod hook;
 pub mod id;
 pub mod input;
 pub mod json;
@@ -44,6 +46,7 @@ pub mod tally;
 pub mod text;
 pub mod time;
 pub mod title;
+pub mod tokens;
 pub mod tool;
 pub mod usage;
 pub mod view;

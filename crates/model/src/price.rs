@@ -184,6 +184,25 @@ impl std::iter::Sum for Cost {
     }
 }
 
+/// What a message costs, by what it is paid for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Input outside the cache.
+    pub input: Cost,
+    /// What the model wrote.
+    pub output: Cost,
+    /// Input read from the cache.
+    pub cache_read: Cost,
+    /// Input written to the five-minute cache.
+    pub cache_write_5m: Cost,
+    /// Input written to the one-hour cache.
+    pub cache_write_1h: Cost,
+    /// Searches of the web.
+    pub searches: Cost,
+    /// All of it.
+    pub total: Cost,
+}
+
 /// A table of prices.
 #[derive(Clone, Debug, Default)]
 pub struct Prices {
@@ -404,34 +423,54 @@ impl Price {
 
     /// What a message costs, or which price the table lacks for it.
     pub fn charge(&self, usage: Usage, terms: Terms) -> Result<Cost, Unpriced> {
+        self.shares(usage, terms).map(|shares| shares.total)
+    }
+
+    /// What a message costs, by what it is paid for.
+    pub fn shares(&self, usage: Usage, terms: Terms) -> Result<Shares, Unpriced> {
         let tier = self.tier(usage, terms)?;
         let rates = &tier.rates;
+        let part = |count: u64, rate: Option<Rate>, what| match (count, rate) {
+            (0, _) => Ok(0),
+            (_, None) => Err(Unpriced::Part(what)),
+            (count, Some(rate)) => Ok(u128::from(count) * u128::from(rate.0)),
+        };
         let parts = [
-            (usage.input, rates.input, "input"),
-            (usage.output, rates.output, "output"),
-            (usage.cache_read, rates.cache_read, "cache reads"),
-            (
+            part(usage.input, rates.input, "input")?,
+            part(usage.output, rates.output, "output")?,
+            part(usage.cache_read, rates.cache_read, "cache reads")?,
+            part(
                 usage.cache_write_5m,
                 rates.cache_write_5m,
                 "five-minute cache writes",
-            ),
-            (
+            )?,
+            part(
                 usage.cache_write_1h,
                 rates.cache_write_1h,
                 "one-hour cache writes",
-            ),
+            )?,
         ];
-        let mut tokens: u128 = 0;
-        for (count, rate, what) in parts.into_iter().filter(|(count, _, _)| *count > 0) {
-            let rate = rate.ok_or(Unpriced::Part(what))?;
-            tokens = tokens.saturating_add(u128::from(count) * u128::from(rate.0));
-        }
-        let tokens = tokens.saturating_mul(u128::from(tier.factor.0)) / u128::from(Factor::ONE.0);
+        let scaled = |tokens: u128| {
+            tokens.saturating_mul(u128::from(tier.factor.0)) / u128::from(Factor::ONE.0)
+        };
+        let tokens = parts
+            .iter()
+            .fold(0, |sum: u128, part| sum.saturating_add(*part));
         let searches = match (terms.web_searches, self.web_search) {
             (0, _) => 0,
             (_, None) => return Err(Unpriced::Part("web searches")),
             (count, Some(each)) => u128::from(count) * u128::from(each),
         };
-        Ok(Cost(tokens.saturating_add(searches)))
+        let [input, output, cache_read, cache_write_5m, cache_write_1h] =
+            parts.map(|part| Cost(scaled(part)));
+        Ok(Shares {
+            input,
+            output,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            searches: Cost(searches),
+            total: Cost(scaled(tokens).saturating_add(searches)),
+        })
     }
 }

@@ -7,13 +7,17 @@
 //! ([`crate::view`]) are pure functions of it.
 
 mod fold;
+mod part;
+mod pool;
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
+use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet, HashSetExt};
+use hashbrown::HashTable;
 
-use crate::block::Block;
-use crate::entry::{self, Decoded, Kind, Parent, TitleSource};
+use crate::entry::{self, Decoded, Kind, TitleSource};
 use crate::fault::{Fault, FaultKind};
 use crate::id::Id;
 use crate::input::{Input, InputKinds};
@@ -21,6 +25,9 @@ use crate::log::{Line, Log, Source};
 use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
+
+pub use part::Part;
+use pool::{Pool, Slot, Texts};
 
 /// Index into [`Session::records`], [`Session::messages`] and so on.
 pub type Index = u32;
@@ -35,39 +42,52 @@ pub enum Role {
     Agent,
 }
 
+/// The parent a record names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// The line has no such field.
+    Absent,
+    /// `null`: the line is a root.
+    Null,
+    /// This record, or one that stands in its place.
+    At(Index),
+    /// A line that was not seen before; [`Session::parent_of`] knows its id.
+    Named(Index),
+}
+
 /// One object of the file: what it is and where it stands.
+///
+/// There is one for every line, so each byte counts: what most lines do not have is kept in
+/// the smallest way, behind a method.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Line number, from 1.
-    pub line: u32,
     /// Where the object begins in the file.
     pub offset: u64,
-    /// Its length in bytes.
-    pub len: usize,
-    /// What it is.
-    pub kind: Kind,
-    /// Its label in [`Session::labels`].
-    pub label: Index,
     /// The id of the line.
     pub uuid: Option<Id>,
+    /// What it is.
+    pub kind: Kind,
+    when: i64,
+    logical: Option<Box<Id>>,
     /// The parent it names.
-    pub parent: Parent,
-    /// The line a compaction follows.
-    pub logical_parent: Option<Id>,
-    /// When it was written.
-    pub at: Option<Time>,
-    /// Its thread; 0 is the file's own conversation.
-    pub thread: Index,
-    /// Its message, if it is part of a reply.
-    pub message: Option<Index>,
+    pub parent: Link,
     /// Its pieces of content in [`Session::blocks`].
     pub blocks: std::ops::Range<Index>,
+    /// Line number, from 1.
+    pub line: u32,
+    length: u32,
+    /// Its label in [`Session::labels`].
+    pub label: Index,
+    /// Its thread; 0 is the file's own conversation.
+    pub thread: Index,
+    reply: Slot,
+    mode: Slot,
+    speaker: Slot,
+    group: Index,
     /// What a user line is.
     pub input: Input,
     /// Kinds of input on a user line.
     pub input_kinds: InputKinds,
-    /// The permission mode it was typed in.
-    pub permission_mode: Option<Index>,
     /// Marked as belonging to a sub-agent.
     pub sidechain: bool,
     /// Written by the program for the model.
@@ -82,16 +102,51 @@ pub struct Record {
     pub glued: bool,
     /// It has no `type`; clients pass over it.
     pub untyped: bool,
-    /// The model it names, in [`Session::names`].
-    pub model: Option<Index>,
     /// It tells the model about a task in the background.
     pub notifies: bool,
     /// A later line has the same uuid and stands in its place.
     pub duplicate: bool,
-    group: Index,
 }
 
+/// No time at all: nobody wrote lines before the universe began.
+const NEVER: i64 = i64::MIN;
+
 impl Record {
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    /// Whether it has no bytes; no object has none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// When it was written.
+    pub fn at(&self) -> Option<Time> {
+        (self.when != NEVER).then_some(Time(self.when))
+    }
+
+    /// The line a compaction follows.
+    pub fn logical_parent(&self) -> Option<&Id> {
+        self.logical.as_deref()
+    }
+
+    /// Its message, if it is part of a reply.
+    pub fn message(&self) -> Option<Index> {
+        self.reply.get()
+    }
+
+    /// The permission mode it was typed in, in [`Session::names`].
+    pub fn permission_mode(&self) -> Option<Index> {
+        self.mode.get()
+    }
+
+    /// The model it names, in [`Session::names`].
+    pub fn model(&self) -> Option<Index> {
+        self.speaker.get()
+    }
+
     /// Whether it takes part in the chain of parents.
     pub fn in_chain(&self) -> bool {
         self.uuid.is_some() && !self.duplicate
@@ -115,8 +170,7 @@ impl Record {
 /// One API message: its lines merged.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// The id its lines share; `None` if the line had none and stands alone.
-    pub id: Option<Box<str>>,
+    name: Slot,
     /// The thread it belongs to.
     pub thread: Index,
     /// Its lines in file order.
@@ -142,12 +196,10 @@ pub struct Message {
 /// One tool call with its result.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The id that its result names.
-    pub id: Box<str>,
+    name: Slot,
     /// The tool, in [`Session::names`].
     pub tool: Index,
-    /// What it is about.
-    pub subject: Option<Box<str>>,
+    about: Slot,
     /// The line that made it.
     pub record: Index,
     /// Its block.
@@ -238,7 +290,7 @@ pub struct Session {
     /// Every object of the file, in file order.
     pub records: Vec<Record>,
     /// Pieces of content of all records.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<Part>,
     /// Replies.
     pub messages: Vec<Message>,
     /// Tool calls.
@@ -249,6 +301,8 @@ pub struct Session {
     pub turns: Vec<Turn>,
     /// Copies of sub-agents' messages in progress lines.
     pub copies: Vec<Message>,
+    /// The call during which each of them was written.
+    pub copy_calls: Vec<Option<Box<str>>>,
     /// Kinds of line met, and how many of each.
     pub labels: Tally,
     /// Lines that were blank.
@@ -292,13 +346,21 @@ pub struct Session {
     summaries: Vec<(String, Option<Id>)>,
     titles: Vec<Title>,
     goal_is_prompt: bool,
-    ids: HashMap<Id, Index>,
-    message_ids: HashMap<Box<str>, Index>,
-    copy_ids: HashMap<Box<str>, Index>,
-    call_ids: HashMap<Box<str>, Index>,
+    /// Where each id stands, by the record that has it.
+    ids: HashTable<Index>,
+    hasher: RandomState,
+    /// Ids of calls and messages.
+    pool: Pool,
+    /// What calls are about.
+    subjects: Texts,
+    /// Ids that lines name before they are seen, if they ever are.
+    strays: Vec<Id>,
+    message_ids: HashMap<Index, Index>,
+    copy_ids: HashMap<Index, Index>,
+    call_ids: HashMap<Index, Index>,
     thread_ids: HashMap<Box<str>, Index>,
     call_prints: HashSet<(Index, u64)>,
-    early_results: HashMap<Box<str>, Vec<Answer>>,
+    early_results: HashMap<Option<Index>, Vec<Answer>>,
     groups: Vec<Group>,
     waiting: HashMap<Id, Vec<Index>>,
     version: Option<Index>,
@@ -412,22 +474,71 @@ impl Session {
 
     /// The record with this id.
     pub fn find(&self, id: &Id) -> Option<Index> {
-        self.ids.get(id).copied()
+        let same = |&at: &Index| self.records[at as usize].uuid.as_ref() == Some(id);
+        self.ids.find(self.hasher.hash_one(id), same).copied()
     }
 
     /// All ids of lines.
     pub fn ids(&self) -> impl Iterator<Item = &Id> {
-        self.ids.keys()
+        let chain = self.records.iter().filter(|record| !record.duplicate);
+        chain.filter_map(|record| record.uuid.as_ref())
+    }
+
+    /// The id of the parent that a record names.
+    pub fn parent_of(&self, record: &Record) -> Option<&Id> {
+        match record.parent {
+            Link::Absent | Link::Null => None,
+            Link::At(at) => self.records[at as usize].uuid.as_ref(),
+            Link::Named(stray) => self.strays.get(stray as usize),
+        }
     }
 
     /// The message with this id.
     pub fn find_message(&self, id: &str) -> Option<Index> {
-        self.message_ids.get(id).copied()
+        self.message_ids.get(&self.pool.find(id)?).copied()
+    }
+
+    /// The id that the lines of a message share; `None` if the line had none and stands alone.
+    pub fn message_id(&self, message: &Message) -> Option<&str> {
+        message.name.get().map(|name| self.pool.get(name))
     }
 
     /// The call with this id; the last one where ids repeat.
     pub fn find_call(&self, id: &str) -> Option<Index> {
-        self.call_ids.get(id).copied()
+        self.call_ids.get(&self.pool.find(id)?).copied()
+    }
+
+    /// The id of a call, which its result names.
+    pub fn call_id(&self, call: &Call) -> &str {
+        call.name.get().map_or("", |name| self.pool.get(name))
+    }
+
+    /// What a call is about.
+    pub fn subject(&self, call: &Call) -> Option<&str> {
+        call.about.get().map(|about| self.subjects.get(about))
+    }
+
+    /// The id that a block of a call or a result has.
+    pub fn id_of(&self, part: &Part) -> Option<&str> {
+        part.key().map(|name| self.pool.get(name))
+    }
+
+    /// The tool of a call; the `type` of a block nobody has described.
+    pub fn tool_of(&self, part: &Part) -> Option<&str> {
+        part.tool().map(|tool| self.names.get(tool))
+    }
+
+    /// The `type` that a block was written with.
+    pub fn type_of<'a>(&'a self, part: &Part) -> &'a str {
+        match part.kind.name() {
+            Some(name) => name,
+            None => self.tool_of(part).unwrap_or("?"),
+        }
+    }
+
+    /// What a block of a call is about, on one line.
+    pub fn subject_of(&self, part: &Part) -> Option<&str> {
+        part.about().map(|about| self.subjects.get(about))
     }
 
     /// Results whose calls are not in the file: their records and blocks.
@@ -451,7 +562,7 @@ impl Session {
     }
 
     /// The content blocks of a record.
-    pub fn blocks_of(&self, record: &Record) -> &[Block] {
+    pub fn blocks_of(&self, record: &Record) -> &[Part] {
         &self.blocks[record.blocks.start as usize..record.blocks.end as usize]
     }
 
@@ -461,7 +572,9 @@ impl Session {
         source: &'a dyn Source,
         record: &Record,
     ) -> std::borrow::Cow<'a, [u8]> {
-        source.bytes(record.offset, record.len).unwrap_or_default()
+        source
+            .bytes(record.offset, record.len())
+            .unwrap_or_default()
     }
 
     /// Whether it is a conversation: it has a line by a person or a model.
@@ -484,10 +597,7 @@ impl Session {
         let own = || {
             let mut summaries = self.summaries.iter().rev();
             summaries.find(|(text, leaf)| {
-                !text.is_empty()
-                    && leaf
-                        .as_ref()
-                        .is_some_and(|leaf| self.ids.contains_key(leaf))
+                !text.is_empty() && leaf.as_ref().is_some_and(|leaf| self.find(leaf).is_some())
             })
         };
         best.map(|title| title.text.as_str())
@@ -499,7 +609,7 @@ impl Session {
         if let Some(title) = self.given_title() {
             return Some(title.to_owned());
         }
-        let given = foreign.iter().find(|(leaf, _)| self.ids.contains_key(leaf));
+        let given = foreign.iter().find(|(leaf, _)| self.find(leaf).is_some());
         given
             .map(|(_, text)| text.clone())
             .or_else(|| self.goal.clone())
@@ -508,7 +618,7 @@ impl Session {
     /// Titles that this file gives to lines of other files.
     pub fn foreign_titles(&self) -> impl Iterator<Item = (&Id, &str)> {
         self.summaries.iter().filter_map(|(text, leaf)| {
-            let leaf = leaf.as_ref().filter(|leaf| !self.ids.contains_key(leaf))?;
+            let leaf = leaf.as_ref().filter(|leaf| self.find(leaf).is_none())?;
             Some((leaf, text.as_str()))
         })
     }

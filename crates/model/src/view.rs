@@ -5,18 +5,22 @@
 
 pub mod agents;
 pub mod check;
+pub mod commits;
 pub mod context;
 pub mod cost;
+pub mod events;
 pub mod files;
 pub mod info;
 pub mod messages;
 pub mod outcome;
 pub mod pick;
+pub mod pieces;
 pub mod profile;
 pub mod queue;
 pub mod row;
 pub mod status;
 mod strict;
+pub mod timing;
 pub mod transcript;
 pub mod tree;
 pub mod turns;

@@ -87,7 +87,51 @@ fn right(call: &Call, most: usize) -> Line {
     text.with(Paint::DIM, &format!("  {time:>TIME$}"))
 }
 
-fn result(call: &Call) -> (Paint, String) {
+/// Whether a call has more to tell in brief than its line.
+pub(crate) fn has_news(call: &Call) -> bool {
+    let agent = call.agent.as_ref();
+    call.status == Status::Error
+        || call.change.is_some()
+        || agent.is_some_and(|agent| !agent.items.is_empty())
+        || is_told(&call.outcome)
+}
+
+/// Whether an outcome is something people talk about.
+pub(crate) fn is_told(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Todos(_) | Outcome::Asked(_) | Outcome::Plan(_) | Outcome::Refused { .. }
+    )
+}
+
+/// Fields of the input that the change or the outcome shows already.
+pub(crate) fn shown_fields(call: &Call) -> &'static [&'static str] {
+    match (&call.change, &call.outcome) {
+        (Some(_), _) => &["old_string", "new_string", "content", "edits", "new_source"],
+        (_, Outcome::Todos(_)) => &["todos"],
+        (_, Outcome::Plan(_)) => &["plan"],
+        _ => &[],
+    }
+}
+
+/// The field of the input that the line of a call shows as its subject, as it was written.
+pub(crate) fn whole_subject(call: &Call) -> Option<&str> {
+    let subject = call.subject.as_deref()?;
+    let below = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+    let fields = call.input.as_object().filter(|_| !below)?;
+    let same = |name: &str, text: &str| {
+        text == subject || (tool::is_path(name) && text.ends_with(subject))
+    };
+    let mut texts = fields
+        .iter()
+        .filter_map(|(name, value)| Some((name, value.as_str()?)));
+    texts
+        .find(|(name, text)| same(name, text))
+        .map(|(_, text)| text)
+}
+
+/// What came of a call, in a few words.
+pub(crate) fn result(call: &Call) -> (Paint, String) {
     match (call.status, &call.outcome) {
         (_, Outcome::Refused { .. }) => (Paint::WARN, "refused".to_owned()),
         (Status::Running, _) => (Paint::WARN, "no result yet".to_owned()),

@@ -15,8 +15,7 @@ const MARKS: usize = 6;
 
 /// The text, safe for a terminal; newlines and tabs stay.
 pub fn text(text: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
-    if text.bytes().all(plain) || text.chars().all(is_harmless) {
+    if is_clean(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
@@ -49,6 +48,41 @@ pub fn line(text: &str) -> Cow<'_, str> {
     clean
 }
 
+/// Whether there is nothing to do. Most characters are known at a glance.
+fn is_clean(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let length = match common(&bytes[at..]) {
+            0 => match text[at..].chars().next() {
+                Some(c) if is_harmless(c) => c.len_utf8(),
+                _ => return false,
+            },
+            length => length,
+        };
+        at += length;
+    }
+    true
+}
+
+/// How many bytes the first character has, if it is a common one that is harmless: ASCII,
+/// Latin, Cyrillic, arrows, boxes, dashes and quotation marks, Chinese and Japanese.
+fn common(bytes: &[u8]) -> usize {
+    match bytes {
+        [b'\n' | b'\t' | b' '..=b'~', ..] => 1,
+        [0xc3 | 0xd0 | 0xd1, _, ..] => 2,
+        [0xe2, 0x86 | 0x94..=0x97, _, ..] => 3,
+        [
+            0xe2,
+            0x80,
+            0x93 | 0x94 | 0x98 | 0x99 | 0x9c | 0x9d | 0xa2 | 0xa6,
+            ..,
+        ] => 3,
+        [0xe4..=0xe9, _, _, ..] => 3,
+        _ => 0,
+    }
+}
+
 /// Nothing to do for it, whatever stands around it.
 fn is_harmless(c: char) -> bool {
     match c {
@@ -59,7 +93,7 @@ fn is_harmless(c: char) -> bool {
 }
 
 /// Takes no space, or changes the order in which text is read.
-fn is_deceptive(c: char) -> bool {
+pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -85,7 +119,7 @@ fn one(c: char, behind: &str, out: &mut String) {
 }
 
 /// Joiners make one character of several in emoji and in some scripts; never in ASCII.
-fn joins(before: &str, behind: &str) -> bool {
+pub(crate) fn joins(before: &str, behind: &str) -> bool {
     let foreign = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !is_deceptive(c));
     foreign(before.chars().next_back()) && foreign(behind.chars().next())
 }
@@ -188,6 +222,18 @@ mod tests {
             "{dirty:?} is cleaned twice differently"
         );
         assert!(!line(dirty).contains(['\n', '\t']));
+    }
+
+    #[test]
+    fn what_is_common_is_harmless() {
+        for c in '\0'..=char::MAX {
+            let mut bytes = [0; 4];
+            let length = common(c.encode_utf8(&mut bytes).as_bytes());
+            assert!(
+                length == 0 || (length == c.len_utf8() && is_harmless(c)),
+                "{c:?}"
+            );
+        }
     }
 
     #[test]

@@ -78,7 +78,8 @@ fn written(text: &str, width: usize, limit: usize) -> Vec<Line> {
     out
 }
 
-enum Row {
+/// A line of a change, or lines left out between two.
+pub(crate) enum Row {
     Line {
         sign: Sign,
         number: Option<u64>,
@@ -116,7 +117,8 @@ impl Row {
     }
 }
 
-fn rows(change: &Change) -> Vec<Row> {
+/// The lines of a change, with a little of what stands around them.
+pub(crate) fn rows(change: &Change) -> Vec<Row> {
     let hunks: Vec<Vec<Row>> = match change {
         Change::Hunks(hunks) => hunks.iter().map(|hunk| trimmed(numbered(hunk))).collect(),
         Change::Replaced(pairs) => pairs

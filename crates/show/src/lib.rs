@@ -8,6 +8,7 @@ pub mod amount;
 mod call;
 pub mod clean;
 pub mod diff;
+pub mod document;
 pub mod layout;
 pub mod markdown;
 pub mod sarif;

@@ -9,11 +9,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::carry::{self, Home};
 use crate::error::Error;
 use crate::family;
 use crate::find::{Found, SessionFile};
 use crate::journal::Work;
+use crate::list::{self, List};
 use crate::open::{self, Stamp};
 use crate::side;
 use crate::write::{self, Ground, Mark};
@@ -31,6 +34,9 @@ pub struct Archive {
     pub title: Option<String>,
     /// The config folder it came from.
     pub config: PathBuf,
+    /// What the client's own list of the project said about it.
+    #[serde(default)]
+    pub listed: Option<Value>,
     /// Its files, the transcript last.
     pub files: Vec<Packed>,
 }
@@ -79,20 +85,38 @@ pub fn list(dir: &Path) -> Vec<Archive> {
     all
 }
 
-/// Whether an archive holds the transcript as it is now.
-pub fn is_current(archive: &Archive, session: &SessionFile) -> bool {
-    archive.files.last().is_some_and(|last| {
-        let same = (last.mark.size, last.modified) == (session.stamp.size, session.stamp.modified);
-        archive.session == session.id && same
-    })
+/// Whether an archive holds the transcript as it is now, and so many files of its own.
+pub fn is_current(archive: &Archive, session: &SessionFile, files: usize) -> bool {
+    let own = archive.files.iter();
+    let own = own.filter(|file| !file.path.starts_with(PLANS)).count();
+    own == files
+        && archive.files.last().is_some_and(|last| {
+            let same =
+                (last.mark.size, last.modified) == (session.stamp.size, session.stamp.modified);
+            archive.session == session.id && same
+        })
 }
 
-/// All files of a session, the transcript last.
+/// A session to be put away.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a> {
+    /// The name of the archive; nothing of that name may be there.
+    pub name: String,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its file.
+    pub session: &'a SessionFile,
+    /// Its plan, if it has one.
+    pub plan: Option<PathBuf>,
+    /// All its files, see [`files`].
+    pub files: &'a [PathBuf],
+}
+
+/// All files of a session that are its alone, the transcript last.
 pub fn files(found: &Found, session: &SessionFile) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    if let Some(beside) = &session.beside {
-        below(beside, &mut all);
-    }
+    let mut all = carry::kept(&Home::of(session));
     for agent in family::agents_of(found, session) {
         let meta = agent.path.with_extension("meta.json");
         all.extend(
@@ -101,54 +125,50 @@ pub fn files(found: &Found, session: &SessionFile) -> Vec<PathBuf> {
                 .filter(|path| path.is_file()),
         );
     }
-    let side = side::side(session);
-    all.extend(side.file_history);
-    all.extend(side.todos);
-    all.extend(side.tasks);
     all.sort_unstable();
     all.dedup();
     all.push(session.path.clone());
     all
 }
 
-fn below(dir: &Path, all: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => below(&entry.path(), all),
-            Ok(kind) if kind.is_file() => all.push(entry.path()),
-            _ => {}
-        }
-    }
+/// Its plan, named by the three words that its lines give. Copies of the session have the same,
+/// so it is never taken away and never overwritten.
+pub fn plan(session: &SessionFile, words: &str) -> Option<PathBuf> {
+    let known = !session.config.as_os_str().is_empty();
+    known.then(|| side::plan(&session.config, words)).flatten()
 }
 
-/// Puts a session away. `name` is the name of the archive; nothing of that name may be there.
-pub fn make(
-    dir: &Path,
-    name: &str,
-    at: i64,
-    title: Option<String>,
-    session: &SessionFile,
-    files: &[PathBuf],
-) -> Result<Archive, Error> {
-    let config = home(session);
+const PLANS: &str = "plans";
+
+/// What the client's own list says about a session.
+pub fn listed(session: &SessionFile) -> Option<Value> {
+    let list = List::read(&session.path.with_file_name(list::NAME), "")?;
+    list.entry(&session.id).cloned()
+}
+
+/// Puts a session away.
+pub fn make(dir: &Path, wanted: Wanted<'_>) -> Result<Archive, Error> {
     let ground = own(dir)?;
-    let unfinished = dir.join(format!(".{name}.tmp"));
-    let made = pack_all(&ground, &unfinished, &config, files);
-    let made = made.and_then(|packed| {
-        let archive = Archive {
-            id: name.to_owned(),
-            session: session.id.clone(),
-            files: packed,
-            config: std::path::absolute(&config).unwrap_or(config),
-            title,
-            at,
-        };
-        let text = serde_json::to_vec_pretty(&archive)
-            .map_err(|error| Error::unwritable("write", &unfinished, error.into()))?;
-        write::create(&ground, &unfinished.join(MANIFEST), |out| {
-            out.write_all(&text)
+    let unfinished = dir.join(format!(".{}.tmp", wanted.name));
+    let to = dir.join(&wanted.name);
+    let made = pack_all(&wanted, |at, from, config| {
+        let copy = unfinished.join(format!("{at}.zst"));
+        let packed = pack(config, from, |fill| {
+            Ok(write::create(&ground, &copy, fill)?.size)
         })?;
-        let (from, to) = (ground.place(&unfinished)?, ground.place(&dir.join(name))?);
+        verify(&copy, &packed)?;
+        Ok(packed)
+    });
+    let made = made.and_then(|archive| {
+        let path = unfinished.join(MANIFEST);
+        let failed = |error: io::Error| Error::unwritable("write", &path, error);
+        let text = serde_json::to_vec_pretty(&archive).map_err(|error| failed(error.into()))?;
+        write::create(&ground, &path, |out| out.write_all(&text))?;
+        let again = fs::read(&path).map_err(failed)?;
+        if serde_json::from_slice::<Archive>(&again).ok().as_ref() != Some(&archive) {
+            return Err(damaged(&path, "it reads otherwise than it was written"));
+        }
+        let (from, to) = (ground.place(&unfinished)?, ground.place(&to)?);
         let renamed = from.folder.rename_new(&from.name, &to.folder, &to.name);
         renamed.map_err(|error| Error::unwritable("write", &to.path, error))?;
         to.sync()?;
@@ -159,6 +179,31 @@ pub fn make(
         let _ = fs::remove_dir_all(&unfinished);
     }
     made
+}
+
+/// What putting a session away would give, with nothing written.
+pub fn outlook(wanted: Wanted<'_>) -> Result<Archive, Error> {
+    pack_all(&wanted, |_, from, config| {
+        pack(config, from, |fill| {
+            let mut counted = Counted(0);
+            fill(&mut counted).map_err(|error| Error::io(from, error))?;
+            Ok(counted.0)
+        })
+    })
+}
+
+/// Takes everything, and keeps only how much it was.
+struct Counted(u64);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The folder that paths in an archive are below.
@@ -184,23 +229,40 @@ fn own(dir: &Path) -> Result<Ground, Error> {
     Ground::open([dir])
 }
 
+/// Packs file by file.
 fn pack_all(
-    ground: &Ground,
-    dir: &Path,
-    config: &Path,
-    files: &[PathBuf],
-) -> Result<Vec<Packed>, Error> {
-    let mut all = Vec::new();
-    for (at, from) in files.iter().enumerate() {
-        let to = dir.join(format!("{at}.zst"));
-        let packed = pack(ground, config, from, &to)?;
-        verify(&to, &packed)?;
-        all.push(packed);
+    wanted: &Wanted<'_>,
+    mut pack: impl FnMut(usize, &Path, &Path) -> Result<Packed, Error>,
+) -> Result<Archive, Error> {
+    let config = home(wanted.session);
+    let mut files = Vec::new();
+    for (at, from) in wanted.plan.iter().chain(wanted.files).enumerate() {
+        let packed = pack(at, from, &config)?;
+        files.push(Packed {
+            file: format!("{at}.zst"),
+            ..packed
+        });
     }
-    Ok(all)
+    Ok(Archive {
+        id: wanted.name.clone(),
+        session: wanted.session.id.clone(),
+        at: wanted.at,
+        title: wanted.title.clone(),
+        config: std::path::absolute(&config).unwrap_or(config),
+        listed: listed(wanted.session),
+        files,
+    })
 }
 
-fn pack(ground: &Ground, config: &Path, from: &Path, to: &Path) -> Result<Packed, Error> {
+/// What fills a file.
+type Fill<'a> = &'a mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>;
+
+/// Packs a file; `put` writes the copy somewhere and says how large it is.
+fn pack(
+    config: &Path,
+    from: &Path,
+    put: impl FnOnce(Fill<'_>) -> Result<u64, Error>,
+) -> Result<Packed, Error> {
     let path = from.strip_prefix(config).map_err(|_| {
         Error::refused(
             format!("`{}` is not below `{}`", from.display(), config.display()),
@@ -211,7 +273,7 @@ fn pack(ground: &Ground, config: &Path, from: &Path, to: &Path) -> Result<Packed
     // What a client adds while we read is not part of it.
     let size = metadata.len();
     let mut source = Read::take(&file, size);
-    let copy = write::create(ground, to, |out| {
+    let packed = put(&mut |out| {
         let mut encoder = zstd::Encoder::new(out, LEVEL)?;
         encoder.include_checksum(true)?;
         io::copy(&mut source, &mut encoder)?;
@@ -221,9 +283,9 @@ fn pack(ground: &Ground, config: &Path, from: &Path, to: &Path) -> Result<Packed
     let mark = Mark::of(again.take(size)).map_err(|error| Error::io(from, error))?;
     Ok(Packed {
         path: path.to_owned(),
-        file: name(to),
-        packed: copy.size,
+        file: String::new(),
         modified: Stamp::of(&metadata).modified,
+        packed,
         mark,
     })
 }
@@ -249,11 +311,6 @@ fn damaged(copy: &Path, why: &str) -> Error {
     )
 }
 
-fn name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
-}
-
 /// Checks that every file of an archive can be read and holds what it should.
 pub fn check(dir: &Path, archive: &Archive) -> Result<(), Error> {
     let folder = dir.join(&archive.id);
@@ -262,13 +319,16 @@ pub fn check(dir: &Path, archive: &Archive) -> Result<(), Error> {
 }
 
 /// Prepares to bring everything in an archive back below a config folder. Nothing is
-/// overwritten; what is read is checked before it counts.
+/// overwritten; what is read is checked before it counts. A plan that is there already stays.
 pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) -> Result<(), Error> {
     let folder = dir.join(&archive.id);
     for packed in &archive.files {
+        let target = config.join(&packed.path);
+        if is_there(packed, &target)? {
+            continue;
+        }
         let copy = folder.join(&packed.file);
         let mut reader = unpacked(&copy).map_err(|error| damaged(&copy, &error.to_string()))?;
-        let target = config.join(&packed.path);
         let staged = work.create_at(&target, packed.modified, |out| {
             io::copy(&mut reader, out).map(drop)
         })?;
@@ -276,5 +336,44 @@ pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) ->
             return Err(damaged(&copy, "it holds something else than the original"));
         }
     }
+    relist(archive, config, work)
+}
+
+/// Whether bringing everything back would work, with nothing written.
+pub fn could_restore(dir: &Path, archive: &Archive, config: &Path) -> Result<(), Error> {
+    check(dir, archive)?;
+    for packed in &archive.files {
+        is_there(packed, &config.join(&packed.path))?;
+    }
     Ok(())
+}
+
+/// Whether a file need not be brought back; an error if something else is in its way.
+fn is_there(packed: &Packed, target: &Path) -> Result<bool, Error> {
+    match target.symlink_metadata() {
+        Err(_) => Ok(false),
+        Ok(_) if packed.path.starts_with(PLANS) => Ok(true),
+        Ok(_) => Err(write::exists(target)),
+    }
+}
+
+/// Puts a session on the client's list again; the list says more than we know, if it still
+/// names the session or cannot be read.
+fn relist(archive: &Archive, config: &Path, work: &mut Work) -> Result<(), Error> {
+    let transcript = archive.files.last().map(|last| config.join(&last.path));
+    let (Some(entry), Some(transcript)) = (&archive.listed, transcript) else {
+        return Ok(());
+    };
+    let path = transcript.with_file_name(list::NAME);
+    let project = entry["projectPath"].as_str().unwrap_or_default();
+    let Some(mut list) = List::read(&path, project) else {
+        return Ok(());
+    };
+    if list.entry(&archive.session).is_some() {
+        return Ok(());
+    }
+    let mut entry = entry.clone();
+    entry["fullPath"] = transcript.display().to_string().into();
+    list.put(entry);
+    list.write(work, &path)
 }

@@ -58,12 +58,24 @@ pub struct Carried {
 
 /// The files that go along from one home to another, in the order of their names.
 pub fn carried(from: &Home, to: &Home) -> Vec<Carried> {
+    let mut all = everything(from, to);
+    all.retain(|one| !is_agent(&one.from) && !one.from.ends_with("custom-title.json"));
+    all
+}
+
+/// All files that are kept about a session and are its alone, but for its transcript.
+pub fn kept(home: &Home) -> Vec<PathBuf> {
+    let all = everything(home, home).into_iter();
+    all.map(|one| one.from).collect()
+}
+
+/// The same, with where they go; sub-agents and the title too.
+fn everything(from: &Home, to: &Home) -> Vec<Carried> {
     let mut all = Vec::new();
     if !is_plain(&from.id) {
         return all;
     }
     tree(&from.beside(), &to.beside(), DEEP, &mut all);
-    all.retain(|one| !is_agent(&one.from) && !one.from.ends_with("custom-title.json"));
     if !from.config.as_os_str().is_empty() && !to.config.as_os_str().is_empty() {
         for name in ["file-history", "tasks", "session-env"] {
             let (old, new) = (from.config.join(name), to.config.join(name));
@@ -164,5 +176,8 @@ mod tests {
             ]
         );
         assert_eq!(carried(&home("..", "-p"), &home("new", "-q")), []);
+        let kept = kept(&home("old", "-p"));
+        assert_eq!(kept.len(), all.len() + 2, "{kept:?}");
+        assert!(kept.iter().any(|path| path.ends_with("custom-title.json")));
     }
 }

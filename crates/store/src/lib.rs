@@ -5,23 +5,27 @@
 //! them, [`search`] finds text in them, [`resolve`] finds the one a
 //! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
 //! [`follow`] reads on while it grows; [`live`] tells who works on it. [`journal`] changes files
-//! so that it can be undone, by [`write`]; [`archive`] keeps copies of them.
+//! so that it can be undone, by [`write`]; [`archive`] keeps copies of them. [`events`] keeps what
+//! hooks tell, [`settle`] waits for what they announce, [`before`] finds the session before.
 //!
 //! This crate knows folders and file names. It does not know what a line means (see
 //! `unspool-model`), reads neither the environment nor the clock, and prints nothing. What
 //! writes in it goes through [`write`].
 
 pub mod archive;
+pub mod before;
 pub mod carry;
 pub mod dirs;
 mod disk;
 pub mod each;
 pub mod error;
+pub mod events;
 pub mod family;
 pub mod find;
 pub mod follow;
 pub mod journal;
 pub mod lineage;
+pub mod list;
 pub mod live;
 pub mod open;
 mod pieces;
@@ -33,8 +37,10 @@ pub mod rewrite;
 pub mod scan;
 pub mod search;
 pub mod secrets;
+pub mod settle;
 pub mod side;
 pub mod spent;
+pub mod trail;
 pub mod write;
 
 pub use error::{Error, Warning};

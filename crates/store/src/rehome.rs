@@ -21,6 +21,7 @@ use crate::error::{Error, Warning};
 use crate::family;
 use crate::find::{Found, SessionFile};
 use crate::journal::Work;
+use crate::list;
 use crate::open::Stamp;
 use crate::project::{key, slug};
 use crate::read::{self, Loaded};
@@ -310,7 +311,7 @@ fn leftovers(emptied: &[(PathBuf, PathBuf)], known: &BTreeSet<PathBuf>) -> Vec<(
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let plain = entry.file_type().is_ok_and(|kind| !kind.is_symlink());
-            if plain && !known.contains(&path) && entry.file_name() != books::LIST {
+            if plain && !known.contains(&path) && entry.file_name() != list::NAME {
                 all.push((path, goal.join(entry.file_name())));
             }
         }

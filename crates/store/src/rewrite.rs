@@ -1,4 +1,4 @@
-//! A transcript through a pen, from file to file.
+//! A transcript through a pen, from file to file, on all cores.
 //!
 //! Only as far as the session was read: what others add meanwhile belongs to the next copy.
 
@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use unspool_model::edit::{Pen, Written};
 use unspool_model::log::{Line, Source, Splitter};
 
+use crate::each;
 use crate::read::Loaded;
 
 /// How many bytes are read at once.
@@ -19,63 +20,161 @@ pub type Polish<'a> = &'a mut dyn FnMut(&[u8]) -> Option<Vec<u8>>;
 /// Writes the lines of a session as the pen wants them; `polish` has the last word.
 pub fn rewrite(
     loaded: &Loaded,
-    mut pen: Pen<'_>,
+    pen: Pen<'_>,
     polish: Polish<'_>,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
-    let mut buffer = Vec::with_capacity(2 * STEP as usize);
-    let mut failed = None;
-    let mut polished = Written::default();
-    lines(loaded, |line| {
-        if failed.is_some() {
-            return;
-        }
-        let (start, before) = (buffer.len(), pen.written());
-        pen.line(line, &mut buffer);
-        if polish_from(&mut buffer, start, polish, &mut polished) {
-            polished.changed += pen.written().kept - before.kept;
-        }
-        if buffer.len() >= STEP as usize {
-            failed = out.write_all(&buffer).err();
-            buffer.clear();
-        }
-    })?;
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    let start = buffer.len();
-    let mut written = pen.end(&mut buffer);
-    polish_from(&mut buffer, start, polish, &mut polished);
-    out.write_all(&buffer)?;
-    written.kept -= polished.changed;
-    written.changed += polished.changed;
-    written.after = written.after + polished.after - polished.before;
-    Ok(written)
+    let chunks = Chunks::new(loaded, STEP);
+    rewrite_chunks(chunks, pen, polish, out, each::threads())
 }
 
-/// Polishes the lines that were just added: the last one is that of the file, those in front
-/// of it were put in. Says whether the last one changed.
-fn polish_from(
-    buffer: &mut Vec<u8>,
-    start: usize,
-    polish: &mut dyn FnMut(&[u8]) -> Option<Vec<u8>>,
-    sum: &mut Written,
-) -> bool {
-    let mut at = start;
-    let mut changed = false;
-    while at < buffer.len() {
-        let end = memchr::memchr(b'\n', &buffer[at..]).map_or(buffer.len(), |end| at + end);
-        let new = polish(&buffer[at..end]);
-        changed = new.is_some();
-        let len = new.as_ref().map_or(end - at, Vec::len);
-        if let Some(new) = new {
-            sum.before += (end - at) as u64;
-            sum.after += len as u64;
-            buffer.splice(at..end, new);
+/// Several chunks at once, each by a pen of its own; polished and written in order.
+fn rewrite_chunks(
+    mut chunks: Chunks<'_>,
+    mut pen: Pen<'_>,
+    polish: Polish<'_>,
+    out: &mut dyn Write,
+    threads: usize,
+) -> io::Result<Written> {
+    let mut sum = Written::default();
+    loop {
+        let mut batch = Vec::new();
+        while batch.len() < 2 * threads.max(1) {
+            match chunks.next()? {
+                Some(chunk) => batch.push(chunk),
+                None => break,
+            }
         }
-        at += len + 1;
+        if batch.is_empty() {
+            break;
+        }
+        let size = |chunk: &Chunk| chunk.bytes.len() as u64;
+        let drafts = each::map(&batch, threads, size, |chunk| Draft::new(&pen, chunk));
+        for draft in drafts {
+            sum += draft.write(polish, out)?;
+        }
     }
-    changed
+    let mut last = Draft::default();
+    last.marks.push((0, 0));
+    last.written = pen.end(&mut last.bytes);
+    sum += last.write(polish, out)?;
+    Ok(sum)
+}
+
+/// Whole lines of the file; the last one may lack its newline.
+struct Chunk {
+    bytes: Vec<u8>,
+    /// Where they begin.
+    offset: u64,
+    /// How many lines stand before them.
+    lines: u32,
+}
+
+/// The file as chunks of whole lines, as far as the session was read.
+struct Chunks<'a> {
+    loaded: &'a Loaded,
+    step: u64,
+    /// Up to where the file was read, and what was read and not handed out.
+    at: u64,
+    rest: Vec<u8>,
+    lines: u32,
+}
+
+impl<'a> Chunks<'a> {
+    fn new(loaded: &'a Loaded, step: u64) -> Chunks<'a> {
+        Chunks {
+            loaded,
+            step,
+            at: loaded.start,
+            rest: Vec::new(),
+            lines: 0,
+        }
+    }
+
+    fn next(&mut self) -> io::Result<Option<Chunk>> {
+        let offset = self.at - self.rest.len() as u64;
+        let mut bytes = std::mem::take(&mut self.rest);
+        while self.at < self.loaded.bytes {
+            let len = (self.loaded.bytes - self.at).min(self.step);
+            let read = self.loaded.source.bytes(self.at, len as usize);
+            let before = bytes.len();
+            bytes.extend_from_slice(&read.ok_or_else(gone)?);
+            self.at += len;
+            if let Some(end) = memchr::memrchr(b'\n', &bytes[before..]) {
+                self.rest = bytes.split_off(before + end + 1);
+                break;
+            }
+        }
+        let lines = self.lines;
+        self.lines += memchr::memchr_iter(b'\n', &bytes).count() as u32;
+        Ok((!bytes.is_empty()).then_some(Chunk {
+            bytes,
+            offset,
+            lines,
+        }))
+    }
+}
+
+/// What becomes of a chunk.
+#[derive(Default)]
+struct Draft {
+    bytes: Vec<u8>,
+    /// Where what becomes of each line begins, and whether the line was kept.
+    marks: Vec<(usize, u64)>,
+    written: Written,
+}
+
+impl Draft {
+    fn new(pen: &Pen<'_>, chunk: &Chunk) -> Draft {
+        let mut pen = pen.from_line(chunk.lines + 1);
+        let mut draft = Draft::default();
+        let mut take = |line: &Line<'_>| {
+            let (start, before) = (draft.bytes.len(), pen.written().kept);
+            pen.line(line, &mut draft.bytes);
+            draft.marks.push((start, pen.written().kept - before));
+        };
+        let mut splitter = Splitter::starting_at(chunk.lines, chunk.offset);
+        splitter.feed(&chunk.bytes, |line| take(&line));
+        if let Some(tail) = splitter.tail() {
+            take(&tail);
+        }
+        draft.written = pen.written();
+        draft
+    }
+
+    /// Writes it, polished line by line.
+    fn write(&self, polish: Polish<'_>, out: &mut dyn Write) -> io::Result<Written> {
+        let mut written = self.written;
+        let ends = self.marks.iter().skip(1).map(|mark| mark.0);
+        let ends = ends.chain([self.bytes.len()]);
+        let mut ready: Vec<u8> = Vec::new();
+        let mut done = 0;
+        for (&(start, kept), end) in self.marks.iter().zip(ends) {
+            // The last line is that of the file, those in front of it were put in.
+            let mut changed = false;
+            let mut at = start;
+            while at < end {
+                let line = &self.bytes[at..end];
+                let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
+                let new = polish(line);
+                changed = new.is_some();
+                if let Some(new) = new {
+                    ready.extend_from_slice(&self.bytes[done..at]);
+                    ready.extend_from_slice(&new);
+                    done = at + line.len();
+                    written.after = written.after + new.len() as u64 - line.len() as u64;
+                }
+                at += line.len() + 1;
+            }
+            if changed {
+                written.kept -= kept;
+                written.changed += kept;
+            }
+        }
+        out.write_all(&ready)?;
+        out.write_all(&self.bytes[done..])?;
+        Ok(written)
+    }
 }
 
 /// Hands out the lines of a session, as far as it was read; the last one may lack its newline.
@@ -96,4 +195,60 @@ pub fn lines(loaded: &Loaded, mut each: impl FnMut(&Line<'_>)) -> io::Result<()>
 
 fn gone() -> io::Error {
     io::Error::other("the file became shorter while it was read")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unspool_model::edit::Plan;
+    use unspool_model::session::Role;
+
+    /// Lines of very different lengths, a glued one, one that is no JSON, and a torn end.
+    fn session() -> Vec<u8> {
+        let mut text = String::new();
+        for at in 0..60 {
+            let long = "x".repeat(at * 37 % 400);
+            text += &format!(
+                r#"{{"type":"user","uuid":"u{at}","parentUuid":null,"sessionId":"s","message":{{"role":"user","content":"{long}"}}}}"#
+            );
+            text += if at % 7 == 3 { "" } else { "\n" };
+            text += if at % 11 == 5 {
+                "no line at all\n\n"
+            } else {
+                ""
+            };
+        }
+        (text + "{\"type\":\"us").into_bytes()
+    }
+
+    #[test]
+    fn however_the_file_is_cut_the_same_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(&path, session()).unwrap();
+        let loaded = crate::read::read(&path, Role::Main).unwrap();
+        let mut plan = Plan::new(&loaded.session);
+        plan.drop(4);
+        plan.insert(0, r#"{"type":"summary","summary":"x"}"#.to_owned());
+        plan.insert(30, r#"{"type":"summary","summary":"secret"}"#.to_owned());
+        let write = |step: u64, threads: usize| {
+            let mut out = Vec::new();
+            let pen = Pen::new(&loaded.session, &plan, None);
+            let mut polish = |line: &[u8]| {
+                let hit = memchr::memmem::find(line, b"secret").is_some()
+                    || memchr::memmem::find(line, b"\"u17\"").is_some();
+                hit.then(|| b"{}".to_vec())
+            };
+            let chunks = Chunks::new(&loaded, step);
+            let written = rewrite_chunks(chunks, pen, &mut polish, &mut out, threads).unwrap();
+            assert_eq!(written.after, out.len() as u64);
+            assert_eq!(written.before, loaded.bytes);
+            (written, out)
+        };
+        let whole = write(1 << 20, 1);
+        assert!(whole.0.added == 2 && whole.0.changed > 0 && whole.0.dropped > 0);
+        for step in [1, 7, 100, 1000, 4096] {
+            assert_eq!(write(step, 3), whole, "{step}");
+        }
+    }
 }

@@ -5,13 +5,15 @@
 //! list of prompts that the client keeps for all sessions.
 
 use std::collections::HashSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memchr::{memchr, memchr_iter, memrchr};
 use unspool_model::edit::redact::{Hit as Found, Redactor};
+use unspool_model::id::Id;
 use unspool_model::{json, text};
 
 use crate::each;
@@ -165,7 +167,7 @@ pub fn session_of_prompt(line: &[u8]) -> Option<String> {
 }
 
 /// What became of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
     /// Lines that are as they were.
     pub kept: u64,
@@ -179,17 +181,20 @@ pub struct Rewritten {
     pub secrets: u64,
     /// How many of them stood in the thinking of a model.
     pub thinking: u64,
+    /// How many a second look still finds in what was written.
+    pub left: u64,
+    /// The ids of the lines that lost one, as far as they have one.
+    pub lines: Vec<Option<Id>>,
 }
 
-/// Writes a file without its secrets. Lines that have none keep every byte, and of the list of
-/// prompts so do those of other sessions.
+/// Writes a file, which is open, without its secrets. Lines that have none keep every byte,
+/// and of the list of prompts so do those of other sessions.
 pub fn rewrite(
     source: &Source,
+    file: &File,
     redactor: &Redactor,
     out: &mut dyn Write,
-) -> Result<Rewritten, Error> {
-    let failed = |why| Error::io(&source.path, why);
-    let (file, _) = open::open(&source.path)?;
+) -> io::Result<Rewritten> {
     let mut done = Rewritten::default();
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut bytes = Vec::new();
@@ -199,7 +204,7 @@ pub fn rewrite(
             true => reader.read_until(b'\n', &mut bytes),
             false => reader.read_to_end(&mut bytes),
         };
-        if read.map_err(failed)? == 0 {
+        if read? == 0 {
             return Ok(done);
         }
         let redacted = match &source.holds {
@@ -212,7 +217,7 @@ pub fn rewrite(
             _ => redactor.line(&bytes),
         };
         let new = redacted.as_ref().map_or(&bytes, |redacted| &redacted.bytes);
-        out.write_all(new).map_err(failed)?;
+        out.write_all(new)?;
         done.before += bytes.len() as u64;
         done.after += new.len() as u64;
         match redacted {
@@ -220,6 +225,12 @@ pub fn rewrite(
                 done.changed += 1;
                 done.secrets += redacted.found.len() as u64;
                 done.thinking += redacted.thinking as u64;
+                done.left += match source.holds.is_lines() {
+                    true => redactor.places(&redacted.bytes).len() as u64,
+                    false => redactor.places_of_text(&redacted.bytes).len() as u64,
+                };
+                let id = json::find(&bytes, &["uuid"]).map(|span| json::string(span.of(&bytes)));
+                done.lines.push(id.map(|id| Id::new(&id)));
             }
             None => done.kept += 1,
         }

@@ -180,6 +180,18 @@ fn read_request(
     reader: &mut impl BufRead,
     writer: &mut impl Write,
 ) -> std::io::Result<Option<Request>> {
+    let raw = read_raw(reader, writer)?;
+    Ok(raw.map(|(request, bytes)| Request {
+        body: parse_body(&bytes),
+        ..request
+    }))
+}
+
+/// A request without its body, and the body as it came.
+pub(crate) fn read_raw(
+    reader: &mut impl BufRead,
+    writer: &mut impl Write,
+) -> std::io::Result<Option<(Request, Vec<u8>)>> {
     let mut first = String::new();
     if reader.read_line(&mut first)? == 0 {
         return Ok(None);
@@ -196,13 +208,13 @@ fn read_request(
     } else {
         read_exactly(reader, headers.length)?
     };
-    let body = parse_body(&bytes);
-    Ok(Some(Request {
+    let request = Request {
         method,
         path,
         headers: headers.all,
-        body,
-    }))
+        body: Value::Null,
+    };
+    Ok(Some((request, bytes)))
 }
 
 /// Reads a body even if it holds half a surrogate pair, as old clients send it.

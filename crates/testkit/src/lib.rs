@@ -11,12 +11,15 @@
 //! - [`corpus`] is what the real client wrote;
 //! - [`validator`] refuses what the Messages API would refuse;
 //! - [`api`] is a scripted Messages API, and [`conformance`] the cases put to real clients;
+//! - [`sink`] is a strict receiver of traces, and one that fails as it is told;
+//! - [`soak`] kills a sender again and again, and counts what arrived;
 //! - [`secrets`] draws tokens of many makers, and what only looks like them;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
 //!   from the world: chance and time.
 
 pub mod api;
+pub mod attacks;
 pub mod conformance;
 pub mod corpus;
 pub mod graph;
@@ -25,5 +28,7 @@ pub mod moment;
 pub mod random;
 pub mod script;
 pub mod secrets;
+pub mod sink;
+pub mod soak;
 pub mod tree;
 pub mod validator;

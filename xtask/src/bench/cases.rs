@@ -164,6 +164,20 @@ pub const CASES: &[Case] = &[
         ..PLAIN
     },
     Case {
+        name: "export as a page, one session of 100 MB",
+        tree: Tree::Tenth,
+        args: &["export", "FILE", "--to", "html"],
+        limits: &[Limit::Wall(0.8), Limit::Peak(60.0)],
+        ..PLAIN
+    },
+    Case {
+        name: "export as Markdown, one session of 100 MB",
+        tree: Tree::Tenth,
+        args: &["export", "FILE", "--to", "md"],
+        limits: &[Limit::Wall(0.4), Limit::Peak(60.0)],
+        ..PLAIN
+    },
+    Case {
         name: "copy with a preset, one session of 1 GB",
         tree: Tree::Single,
         args: TRIM,

@@ -60,8 +60,9 @@ pub fn version(options: &Options, version: &str) -> Result<Row, Problem> {
             continue;
         };
         std::fs::write(&file, &case.text)?;
-        let read = read(&reader, &file, version, &case)?;
-        let seen = plain(options, seen.outcome, &case);
+        let texts = Texts::of(&case.text);
+        let read = read(&reader, &file, version, &texts)?;
+        let seen = plain(options, seen.outcome, &texts);
         count(options, &mut row, &case, &seen, &read);
     }
     let _ = std::fs::remove_file(&file);
@@ -107,24 +108,35 @@ fn count(options: &Options, row: &mut Row, case: &Case, seen: &Outcome, read: &O
 /// What the client sent, without reminders unless they are asked for.
 ///
 /// Only this side is stripped: a reader that prints a reminder is wrong.
-fn plain(options: &Options, seen: Outcome, case: &Case) -> Outcome {
+pub fn plain(options: &Options, seen: Outcome, texts: &Texts) -> Outcome {
     match seen {
         Outcome::Sent(history) if !options.with_reminders => {
-            Outcome::Sent(reduce::without_reminders(&history, &Texts::of(&case.text)))
+            Outcome::Sent(reduce::without_reminders(&history, texts))
         }
         other => other,
     }
 }
 
 /// How to start the reader: the words before the file.
-enum Reader {
+pub enum Reader {
+    /// Our program.
     Ours(PathBuf),
+    /// A command for a shell.
     Other(String),
 }
 
-fn reader(options: &Options) -> Result<Reader, Problem> {
-    if let Some(command) = &options.reader {
-        return Ok(Reader::Other(command.clone()));
+/// The reader that was asked for, or our own.
+pub fn reader(options: &Options) -> Result<Reader, Problem> {
+    match &options.reader {
+        Some(command) => Ok(Reader::Other(command.clone())),
+        None => Ok(Reader::Ours(program(options)?)),
+    }
+}
+
+/// Our program: the one that was named, or else as it is now.
+pub fn program(options: &Options) -> Result<PathBuf, Problem> {
+    if let Some(program) = &options.program {
+        return Ok(program.clone());
     }
     let root = options::root();
     let status = Command::new("cargo")
@@ -135,15 +147,21 @@ fn reader(options: &Options) -> Result<Reader, Problem> {
         return Err("unspool could not be built".into());
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
-    Ok(Reader::Ours(target.join("release/unspool")))
+    Ok(target.join("release/unspool"))
 }
 
-fn read(reader: &Reader, file: &Path, version: &str, case: &Case) -> Result<Outcome, Problem> {
+/// What the reader says of a file.
+pub fn read(
+    reader: &Reader,
+    file: &Path,
+    version: &str,
+    texts: &Texts,
+) -> Result<Outcome, Problem> {
     let output = match reader {
         Reader::Ours(program) => Command::new(program)
             .arg("messages")
             .arg(file)
-            .args(["--claude-version", version])
+            .args(["--reveal", "--claude-version", version])
             .output()?,
         Reader::Other(command) => Command::new("sh")
             .args(["-c", &format!("{command} \"$1\" \"$2\""), "sh"])
@@ -154,7 +172,7 @@ fn read(reader: &Reader, file: &Path, version: &str, case: &Case) -> Result<Outc
     Ok(match output.status.code() {
         Some(0) => match serde_json::from_slice(&output.stdout)? {
             serde_json::Value::Null => Outcome::None,
-            messages => Outcome::Sent(reduce::history(&messages, &Texts::of(&case.text))),
+            messages => Outcome::Sent(reduce::history(&messages, texts)),
         },
         Some(1) if output.stdout.is_empty() && output.stderr.len() < 300 => Outcome::None,
         Some(2) => Outcome::Hang,
@@ -166,7 +184,7 @@ fn read(reader: &Reader, file: &Path, version: &str, case: &Case) -> Result<Outc
 }
 
 /// Both sides, line by line, where they differ.
-fn difference(seen: &Outcome, read: &Outcome) -> String {
+pub fn difference(seen: &Outcome, read: &Outcome) -> String {
     let (seen, read) = (lines(seen), lines(read));
     let from = seen.iter().zip(&read).take_while(|(a, b)| a == b).count();
     let mut text = String::new();

@@ -34,12 +34,16 @@ pub struct Options {
     pub with_reminders: bool,
     /// Whether to print each difference.
     pub verbose: bool,
+    /// Whether to try what the program makes of sessions, instead of the cases.
+    pub edited: bool,
+    /// The program to try; built unless named.
+    pub program: Option<PathBuf>,
     /// Set when running inside the namespace.
     pub inside: Option<String>,
 }
 
-const USAGE: &str = "usage: cargo xtask conformance [VERSION…] [--corpus DIR] [--cache DIR] \
-[--record DIR] [--reader CMD] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] \
+const USAGE: &str = "usage: cargo xtask conformance [edited] [VERSION…] [--corpus DIR] [--cache DIR] \
+[--record DIR] [--reader CMD] [--program FILE] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] \
 [--verbose] [--with-reminders] [--write-docs] [--write-fixtures]";
 
 impl Options {
@@ -59,6 +63,8 @@ impl Options {
                 "--jobs" => options.jobs = value()?.parse()?,
                 "--timeout" => options.timeout = value()?.parse()?,
                 "--inside" => options.inside = Some(value()?),
+                "--program" => options.program = Some(std::path::absolute(value()?)?),
+                "edited" => options.edited = true,
                 "--no-run" => options.run = false,
                 "--write-docs" => options.write_docs = true,
                 "--write-fixtures" => options.write_fixtures = true,
@@ -99,6 +105,8 @@ impl Options {
             write_fixtures: false,
             with_reminders: false,
             verbose: false,
+            edited: false,
+            program: None,
             inside: None,
         })
     }
@@ -119,6 +127,12 @@ impl Options {
         ];
         if let Some(only) = &self.only {
             arguments.extend(["--only".into(), only.into()]);
+        }
+        if self.edited {
+            arguments.push("edited".into());
+        }
+        if let Some(program) = &self.program {
+            arguments.extend(["--program".into(), program.into()]);
         }
         for file in &self.files {
             arguments.extend(["--file".into(), file.into()]);

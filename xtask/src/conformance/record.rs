@@ -40,6 +40,39 @@ pub fn save(
     Ok(())
 }
 
+/// What the program made, and what the client did with it.
+pub struct Made {
+    /// Tells results of the same program apart, not the ids in them.
+    pub input: String,
+    /// The session that was resumed.
+    pub text: String,
+    /// What the client did.
+    pub outcome: Outcome,
+    /// The whole request, if there was one.
+    pub request: Option<Value>,
+}
+
+/// The observation of a result, with the result itself: it has ids that are drawn by chance, so
+/// that it cannot be made again.
+pub fn load_made(options: &Options, version: &str, name: &str) -> Option<Made> {
+    let path = path(options, version, name);
+    let observation = Observation::from_json(&read(&path)?);
+    let request = read(&path.with_extension("request")).filter(|request| !request.is_null());
+    Some(Made {
+        input: observation.input,
+        text: std::fs::read_to_string(path.with_extension("jsonl")).ok()?,
+        outcome: observation.outcome,
+        request,
+    })
+}
+
+/// Keeps a result beside its observation.
+pub fn save_made(options: &Options, version: &str, name: &str, text: &str) -> Result<(), Problem> {
+    let path = path(options, version, name).with_extension("jsonl");
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    Ok(std::fs::write(path, text)?)
+}
+
 /// Where the repository keeps the observations of a version.
 pub fn fixture_path(version: &str) -> PathBuf {
     let dir = options::root().join("tests/conformance");

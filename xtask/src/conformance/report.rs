@@ -3,7 +3,9 @@
 use super::compare::Row;
 use super::options::{self, Options};
 use super::record;
-use super::{Problem, cases};
+use super::{Problem, cases, edited};
+use std::ops::Range;
+use std::path::PathBuf;
 use unspool_testkit::conformance::observation::write_fixture;
 use unspool_testkit::conformance::{misses, mutations};
 
@@ -58,9 +60,45 @@ pub fn write_docs(rows: &[Row]) -> Result<(), Problem> {
     for mutation in mutations::all() {
         text += &format!("| {} | {} |\n", mutation.name, mutation.what);
     }
-    let path = options::root().join("docs/conformance.md");
+    // The other part of the page is written by a run of its own.
+    let page = std::fs::read_to_string(page()).unwrap_or_default();
+    if let Some(place) = section(&page, edited::HEADING) {
+        text = with_section(&text, edited::HEADING, &page[place]);
+    }
     std::fs::create_dir_all(options::root().join("docs"))?;
-    Ok(std::fs::write(path, text)?)
+    Ok(std::fs::write(self::page(), text)?)
+}
+
+/// The page that people read.
+fn page() -> PathBuf {
+    options::root().join("docs/conformance.md")
+}
+
+/// Writes one part of the page and leaves the rest as it is.
+pub fn put_section(heading: &str, section: &str) -> Result<(), Problem> {
+    let page = std::fs::read_to_string(page())?;
+    Ok(std::fs::write(
+        self::page(),
+        with_section(&page, heading, section),
+    )?)
+}
+
+/// The page with this part, where it was or else before the list of edited copies.
+fn with_section(page: &str, heading: &str, text: &str) -> String {
+    let last = || page.find("## Edited copies").unwrap_or(page.len());
+    let place = section(page, heading).unwrap_or_else(|| last()..last());
+    let (before, after) = (&page[..place.start], &page[place.end..]);
+    format!("{before}{}\n\n{after}", text.trim_end())
+}
+
+/// Where a part stands: from its heading to the next one.
+fn section(page: &str, heading: &str) -> Option<Range<usize>> {
+    let start = page.find(heading)?;
+    let inner = start + heading.len();
+    let end = page[inner..]
+        .find("\n## ")
+        .map_or(page.len(), |at| inner + at + 1);
+    Some(start..end)
 }
 
 /// Writes what was seen, without the requests themselves.
@@ -75,4 +113,21 @@ pub fn write_fixtures(options: &Options) -> Result<(), Problem> {
         std::fs::write(record::fixture_path(version), write_fixture(version, &seen))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_page_is_put_in_its_place_and_replaced_there() {
+        let page = "# P\n\n## Result\n\na\n\n## Edited copies\n\nb\n";
+        let first = with_section(page, "## New", "## New\n\none\n");
+        assert_eq!(
+            first,
+            "# P\n\n## Result\n\na\n\n## New\n\none\n\n## Edited copies\n\nb\n"
+        );
+        let second = with_section(&first, "## New", "## New\n\ntwo\n");
+        assert_eq!(second, first.replace("one", "two"));
+    }
 }

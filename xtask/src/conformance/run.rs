@@ -16,43 +16,56 @@ use unspool_testkit::conformance::reduce::{self, PING, Texts};
 
 /// Runs all cases of a version that have no observation yet.
 pub fn version(options: &Options, version: &str) -> Result<(), Problem> {
+    bring_up()?;
+    let cases = cases::of(options, version)?;
+    each(options.jobs, &cases, |case, worker| {
+        if record::load(options, version, case).is_none() {
+            say(version, &case.name, || {
+                observe(options, version, case, worker)
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Makes the only device of the namespace work.
+pub fn bring_up() -> Result<(), Problem> {
     let up = Command::new("ip")
         .args(["link", "set", "lo", "up"])
         .status()?;
     if !up.success() {
         return Err("could not bring up the loopback device".into());
     }
-    let cases = cases::of(options, version)?;
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for worker in 0..options.jobs {
-            let (cases, next) = (&cases, &next);
-            scope.spawn(move || work(options, version, cases, next, worker));
-        }
-    });
     Ok(())
 }
 
-fn work(options: &Options, version: &str, cases: &[Case], next: &AtomicUsize, worker: usize) {
-    while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-        if record::load(options, version, case).is_some() {
-            continue;
+/// Does something with each item, some at a time; each worker has a number.
+pub fn each<T: Sync>(jobs: usize, items: &[T], work: impl Fn(&T, usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for worker in 0..jobs {
+            let (next, work) = (&next, &work);
+            scope.spawn(move || {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(item, worker);
+                }
+            });
         }
-        let started = Instant::now();
-        match observe(options, version, case, worker) {
-            Ok(outcome) => {
-                let seconds = started.elapsed().as_secs_f32();
-                let word = match outcome {
-                    Outcome::Sent(messages) => format!("{} messages", messages.len()),
-                    Outcome::None => "no conversation".to_owned(),
-                    Outcome::Hang => "hangs".to_owned(),
-                    Outcome::Failed(words) => format!("failed: {words}"),
-                };
-                eprintln!("{version} {} {word} ({seconds:.1} s)", case.name);
-            }
-            Err(problem) => eprintln!("{version} {}: {problem}", case.name),
-        }
-    }
+    });
+}
+
+/// Tells what came of one run and how long it took.
+pub fn say(version: &str, name: &str, run: impl FnOnce() -> Result<Outcome, Problem>) {
+    let started = Instant::now();
+    let word = match run() {
+        Ok(Outcome::Sent(messages)) => format!("{} messages", messages.len()),
+        Ok(Outcome::None) => "no conversation".to_owned(),
+        Ok(Outcome::Hang) => "hangs".to_owned(),
+        Ok(Outcome::Failed(words)) => format!("failed: {words}"),
+        Err(problem) => format!("could not be run: {problem}"),
+    };
+    let seconds = started.elapsed().as_secs_f32();
+    eprintln!("{version} {name} {word} ({seconds:.1} s)");
 }
 
 fn observe(
@@ -62,10 +75,8 @@ fn observe(
     worker: usize,
 ) -> Result<Outcome, Problem> {
     let place = Place::prepare(case, worker)?;
-    let api = Api::start()?;
-    let mut child = start(options, version, case, &place, &api)?;
-    let (outcome, request) = wait(options, case, &place, &api, &mut child)?;
-    stop(&mut child);
+    let texts = Texts::of(&case.text);
+    let (outcome, request) = resume(options, version, &place, &case.session, &texts)?;
     let observation = Observation {
         case: case.name.clone(),
         input: reduce::hash(&case.text),
@@ -76,26 +87,56 @@ fn observe(
     Ok(outcome)
 }
 
+/// Resumes a session that is in its place, until the client has asked or given up.
+pub fn resume(
+    options: &Options,
+    version: &str,
+    place: &Place,
+    session: &str,
+    texts: &Texts,
+) -> Result<(Outcome, Value), Problem> {
+    let api = Api::start()?;
+    let mut child = start(options, version, session, place, &api)?;
+    let seen = wait(options, texts, place, &api, &mut child);
+    stop(&mut child);
+    seen
+}
+
 /// The folders of one run.
-struct Place {
-    root: PathBuf,
-    cwd: PathBuf,
-    config: PathBuf,
+pub struct Place {
+    /// The home.
+    pub root: PathBuf,
+    /// Where the client is started.
+    pub cwd: PathBuf,
+    /// The client's own folder.
+    pub config: PathBuf,
 }
 
 impl Place {
     fn prepare(case: &Case, worker: usize) -> Result<Place, Problem> {
+        let place = Place::empty(worker)?;
+        let file = place.project().join(format!("{}.jsonl", case.session));
+        std::fs::write(file, &case.text)?;
+        Ok(place)
+    }
+
+    /// New folders without a session.
+    pub fn empty(worker: usize) -> Result<Place, Problem> {
         let name = format!("unspool-conformance-{}-{worker}", std::process::id());
         let root = std::env::temp_dir().canonicalize()?.join(name);
         if root.exists() {
             std::fs::remove_dir_all(&root)?;
         }
         let (cwd, config) = (root.join("proj"), root.join("config"));
-        let project = config.join("projects").join(slug(&cwd));
-        std::fs::create_dir_all(&cwd)?;
-        std::fs::create_dir_all(&project)?;
-        std::fs::write(project.join(format!("{}.jsonl", case.session)), &case.text)?;
-        Ok(Place { root, cwd, config })
+        let place = Place { root, cwd, config };
+        std::fs::create_dir_all(&place.cwd)?;
+        std::fs::create_dir_all(place.project())?;
+        Ok(place)
+    }
+
+    /// Where the client looks for the sessions of its directory.
+    pub fn project(&self) -> PathBuf {
+        self.config.join("projects").join(slug(&self.cwd))
     }
 }
 
@@ -109,7 +150,7 @@ fn slug(cwd: &Path) -> String {
 fn start(
     options: &Options,
     version: &str,
-    case: &Case,
+    session: &str,
     place: &Place,
     api: &Api,
 ) -> Result<Child, Problem> {
@@ -117,14 +158,7 @@ fn start(
     let (program, rest) = words.split_first().ok_or("the client has no command")?;
     let child = Command::new(program)
         .args(rest)
-        .args([
-            "--resume",
-            &case.session,
-            "-p",
-            PING,
-            "--output-format",
-            "json",
-        ])
+        .args(["--resume", session, "-p", PING, "--output-format", "json"])
         .current_dir(&place.cwd)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -149,7 +183,7 @@ fn start(
 /// Waits for the request that carries the prompt, or for the end.
 fn wait(
     options: &Options,
-    case: &Case,
+    texts: &Texts,
     place: &Place,
     api: &Api,
     child: &mut Child,
@@ -158,7 +192,7 @@ fn wait(
     while Instant::now() < deadline {
         if let Some(request) = api.wait_for(is_main, Duration::from_millis(100)) {
             let messages = &request.body["messages"];
-            let history = reduce::history(messages, &Texts::of(&case.text));
+            let history = reduce::history(messages, texts);
             return Ok((Outcome::Sent(history), request.body));
         }
         // Looked at before the requests are, so that a last one is not missed.

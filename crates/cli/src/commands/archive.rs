@@ -15,6 +15,7 @@ use unspool_show::{amount, clean};
 use unspool_store::archive::{self, Archive};
 use unspool_store::find::{Found, SessionFile};
 use unspool_store::journal::{self, Task};
+use unspool_store::list::{self, List};
 use unspool_store::live::Live;
 use unspool_store::resolve::Target;
 use unspool_store::{Role, read};
@@ -33,8 +34,8 @@ use crate::world::World;
   unspool archive --restore 2f72    bring a session back
   unspool archive --purged          prompts of sessions that are gone
 
-A copy holds the transcript with its sub-agents, tool results, file backups and lists. It is read
-back and compared before it counts. The originals stay unless --remove is given.")]
+A copy holds the transcript with its sub-agents, tool results, file backups, lists and plan. It is
+read back and compared before it counts. The originals stay unless --remove is given.")]
 pub struct ArchiveArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     pub sessions: Vec<OsString>,
@@ -54,6 +55,10 @@ pub struct ArchiveArgs {
     /// Remove the originals once their copy is verified; can be undone
     #[arg(long)]
     pub remove: bool,
+
+    /// Only say what would be done
+    #[arg(long, conflicts_with_all = ["list", "purged"])]
+    pub dry_run: bool,
 
     /// List what is archived
     #[arg(long, conflicts_with_all = ["sessions", "all", "older_than", "remove"])]
@@ -78,7 +83,7 @@ pub fn run(world: &World, args: &ArchiveArgs) -> Result<(), Failure> {
         return purged::run(world, &dir);
     }
     if let Some(id) = &args.restore {
-        return restore(world, &dir, id);
+        return restore(world, &dir, id, args.dry_run);
     }
     let wanted = wanted(world, args)?;
     let live = Live::look(&world.dirs, world.now().0);
@@ -165,23 +170,39 @@ fn one(
     let files = archive::files(found, file);
     let current = known.iter().rev().find(|one| {
         // A copy that is to be all that is left is checked again.
-        archive::is_current(one, file) && (!args.remove || archive::check(dir, one).is_ok())
+        archive::is_current(one, file, files.len())
+            && (!args.remove || archive::check(dir, one).is_ok())
     });
     let made = match current {
-        Some(archive) if archive.files.len() == files.len() => archive.clone(),
-        _ => {
+        Some(archive) => archive.clone(),
+        None => {
+            let session = read(&file.path, Role::Main)?.session;
+            let slug = session.slug.as_deref();
             let now = world.now();
-            let name = free_name(dir, &file.id, now);
-            let title = read(&file.path, Role::Main)?;
-            let title = title.session.given_title().map(str::to_owned);
-            archive::make(dir, &name, now.0, title, file, &files)?
+            let wanted = archive::Wanted {
+                name: free_name(dir, &file.id, now),
+                at: now.0,
+                title: session.given_title().map(str::to_owned),
+                session: file,
+                plan: slug.and_then(|words| archive::plan(file, words)),
+                files: &files,
+            };
+            match args.dry_run {
+                true => archive::outlook(wanted)?,
+                false => archive::make(dir, wanted)?,
+            }
         }
     };
-    let number = match args.remove {
+    let number = match args.remove && !args.dry_run {
         true => Some(remove(world, file, &files)?),
         false => None,
     };
-    Ok(row(dir, &made, number))
+    Ok(ArchiveRow {
+        removed: args.remove,
+        dry_run: args.dry_run,
+        n: number,
+        ..row(dir, &made)
+    })
 }
 
 fn free_name(dir: &Path, session: &str, now: Time) -> String {
@@ -208,6 +229,12 @@ fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, F
         roots: journal::roots(file),
         ..Task::default()
     })?;
+    let list = file.path.with_file_name(list::NAME);
+    if let Some(mut entries) = List::read(&list, "")
+        && entries.take(&file.id).is_some()
+    {
+        entries.write(&mut work, &list)?;
+    }
     for path in files {
         work.remove(path)?;
     }
@@ -233,7 +260,7 @@ fn folders(file: &SessionFile, files: &[PathBuf]) -> Vec<PathBuf> {
     folders
 }
 
-fn restore(world: &World, dir: &Path, id: &str) -> Result<(), Failure> {
+fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Failure> {
     let all = archive::list(dir);
     let mut meant = all.iter().filter(|one| one.id.starts_with(id));
     let Some(newest) = meant.next_back() else {
@@ -254,40 +281,53 @@ fn restore(world: &World, dir: &Path, id: &str) -> Result<(), Failure> {
     };
     let short: String = newest.session.chars().take(8).collect();
     let transcript = newest.files.last().map(|file| config.join(&file.path));
-    let mut work = world.begin(Task {
-        at: world.now().0,
-        operation: "archive".to_owned(),
-        words: format!("restore {short} from its archive"),
-        options: vec!["--restore".to_owned(), newest.id.clone()],
-        sources: vec![newest.session.clone()],
-        path: transcript.clone(),
-        roots: vec![config.clone(), config.join("projects")],
-        ..Task::default()
-    })?;
-    archive::restore(dir, newest, &config, &mut work)?;
-    let number = work.commit()?;
-    let mut row = row(dir, newest, Some(number));
-    row.removed = false;
+    let number = match dry_run {
+        true => {
+            archive::could_restore(dir, newest, &config)?;
+            None
+        }
+        false => {
+            let mut work = world.begin(Task {
+                at: world.now().0,
+                operation: "archive".to_owned(),
+                words: format!("restore {short} from its archive"),
+                options: vec!["--restore".to_owned(), newest.id.clone()],
+                sources: vec![newest.session.clone()],
+                path: transcript.clone(),
+                roots: vec![config.clone(), config.join("projects")],
+                ..Task::default()
+            })?;
+            archive::restore(dir, newest, &config, &mut work)?;
+            Some(work.commit()?)
+        }
+    };
+    let mut row = ArchiveRow {
+        n: number,
+        dry_run,
+        ..row(dir, newest)
+    };
     if let Some(path) = transcript {
         row.path = path.display().to_string();
     }
     let mut out = world.ui.out();
     if world.ui.json {
         world.ui.row(&mut out, &row)?;
-    } else {
-        writeln!(
-            out,
-            "{} is back: {} in {}",
-            clean::line(&newest.session),
-            amount::count(row.files as u64, "file"),
-            clean::line(&config.display().to_string())
-        )?;
-        out.flush()?;
-        world
-            .ui
-            .note(&format!("take it back with `unspool undo {number}`"));
+        return Ok(out.flush()?);
     }
-    Ok(out.flush()?)
+    writeln!(
+        out,
+        "{} {}: {} in {}",
+        clean::line(&newest.session),
+        if dry_run { "would be back" } else { "is back" },
+        amount::count(row.files as u64, "file"),
+        clean::line(&config.display().to_string())
+    )?;
+    out.flush()?;
+    world.ui.note(&match number {
+        Some(number) => format!("take it back with `unspool undo {number}`"),
+        None => "nothing was written".to_owned(),
+    });
+    Ok(())
 }
 
 fn list(world: &World, dir: &Path) -> Result<(), Failure> {
@@ -297,7 +337,7 @@ fn list(world: &World, dir: &Path) -> Result<(), Failure> {
         return Err(Failure::nothing("nothing is archived")
             .hint("keep copies with `unspool archive --older-than 20d`"));
     }
-    let rows: Vec<ArchiveRow> = all.iter().map(|one| row(dir, one, None)).collect();
+    let rows: Vec<ArchiveRow> = all.iter().map(|one| row(dir, one)).collect();
     show(world, &rows)
 }
 
@@ -330,17 +370,19 @@ fn show(world: &World, rows: &[ArchiveRow]) -> Result<(), Failure> {
         table.write(&mut out, &world.ui.style())?;
     }
     out.flush()?;
-    for row in rows.iter().filter(|row| row.removed) {
-        let number = row.n.unwrap_or_default();
+    for (row, number) in rows.iter().filter_map(|row| Some((row, row.n?))) {
         world.ui.note(&format!(
             "{} is removed; take it back with `unspool undo {number}`",
             row.session
         ));
     }
+    if rows.iter().any(|row| row.dry_run) {
+        world.ui.note("nothing was written");
+    }
     Ok(())
 }
 
-fn row(dir: &Path, archive: &Archive, number: Option<u64>) -> ArchiveRow {
+fn row(dir: &Path, archive: &Archive) -> ArchiveRow {
     let transcript = archive.files.last();
     let path = transcript.map(|file| archive.config.join(&file.path));
     ArchiveRow {
@@ -353,7 +395,8 @@ fn row(dir: &Path, archive: &Archive, number: Option<u64>) -> ArchiveRow {
         files: archive.files.len(),
         bytes: archive.bytes(),
         packed: archive.packed(),
-        removed: number.is_some(),
-        n: number,
+        removed: false,
+        dry_run: false,
+        n: None,
     }
 }

@@ -193,6 +193,6 @@ pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
         keep_tree: args.keep_tree,
         dry_run: args.dry_run,
     };
-    let result = surgery::copy(world, &chosen, &order, &wishes)?;
+    let result = surgery::copy(world, chosen, &order, &wishes)?;
     surgery::tell(world, &result)
 }

@@ -3,31 +3,32 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
+use unspool_model::edit::check::Wanted;
 use unspool_model::edit::redact::Redactor;
+use unspool_model::edit::{self, Plan};
 use unspool_model::secrets::Secrets;
 use unspool_model::session::Role;
-use unspool_model::view::{check, context};
 use unspool_show::amount;
 use unspool_show::clean;
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LineCounts};
 use unspool_store::each;
 use unspool_store::find::{self, SessionFile};
-use unspool_store::journal::{self, Change, Task};
+use unspool_store::journal::{self, Task};
 use unspool_store::live::Live;
 use unspool_store::open;
 use unspool_store::read::{self, Loaded};
 use unspool_store::resolve::Target;
 use unspool_store::secrets::{self, Holds, Rewritten, Scan, Source};
-use unspool_store::write::Times;
 
 use crate::commands::clone::Trims;
 use crate::commands::index;
 use crate::failure::Failure;
 use crate::secrets as known;
-use crate::surgery::{self, Order};
+use crate::surgery::bench::{Bench, Spot};
+use crate::surgery::{self, Order, proof};
 use crate::wishes::{self, Wishes};
 use crate::world::World;
 
@@ -64,7 +65,7 @@ pub fn run(world: &World, args: &RedactArgs) -> Result<(), Failure> {
     if !args.in_place {
         return copy(world, args);
     }
-    let redactor = known::redactor(&world.own.config).map_err(|error| {
+    let redactor = known::redactor(&world.own.config, args.dry_run).map_err(|error| {
         Failure::failed(format!("the key of placeholders: {error}"))
             .hint("name another folder for our files with UNSPOOL_HOME")
     })?;
@@ -103,7 +104,7 @@ fn copy(world: &World, args: &RedactArgs) -> Result<(), Failure> {
         dry_run: args.dry_run,
         ..Order::default()
     };
-    let result = surgery::copy(world, &chosen, &order, &wishes)?;
+    let result = surgery::copy(world, chosen, &order, &wishes)?;
     surgery::tell(world, &result)
 }
 
@@ -196,88 +197,99 @@ fn redact(
         dry_run: args.dry_run,
         ..EditResult::default()
     };
-    let before = match &job.file {
-        Some(file) => {
-            result.source.clone_from(&file.id);
-            result.session.clone_from(&file.id);
-            result.path = file.path.display().to_string();
-            result.resume = format!("claude --resume {}", file.id);
-            Some(read::read(&file.path, Role::Main)?)
-        }
-        None => None,
-    };
-    let mut work = world.begin(task(world, args, job))?;
+    if let Some(file) = &job.file {
+        result.source.clone_from(&file.id);
+        result.session.clone_from(&file.id);
+        result.path = file.path.display().to_string();
+        result.resume = format!("claude --resume {}", file.id);
+        untouched(&mut result, &read::read(&file.path, Role::Main)?);
+    }
+    let mut bench = Bench::new(world, task(world, args, job), args.dry_run)?;
+    let mut checks = Vec::new();
     let mut thinking = 0;
     for source in sources {
-        let stamp = open::Stamp::of(&open::look(&source.path)?);
-        let mut done = Ok(Rewritten::default());
-        let staged = work.replace(&source.path, stamp, Times::Keep, |out| {
-            done = secrets::rewrite(source, redactor, out);
-            Ok(())
-        })?;
-        let done = done?;
+        let done = replace(&mut bench, source, redactor, &mut result)?;
         result.redactions += done.secrets;
         thinking += done.thinking;
-        let main = source.holds == Holds::Session;
-        if main {
-            result.lines = LineCounts {
-                kept: done.kept,
-                changed: done.changed,
-                ..LineCounts::default()
-            };
-            result.bytes = amounts(done.before, done.after);
-        } else {
-            result.side_files += 1;
-        }
-        result
-            .checks
-            .push(is_clean(source, &staged.path, redactor)?);
-        if let Some(before) = before.as_ref().filter(|_| main) {
-            let after = read::read(&staged.path, Role::Main)?;
-            result.checks.extend(still_reads(before, &after));
-            let tokens =
-                |loaded: &Loaded| context::context(&loaded.session, &loaded.source, 0).tokens;
-            result.tokens = amounts(tokens(before), tokens(&after));
-        }
+        checks.push(is_clean(source, &done));
     }
-    if let Some(before) = before.filter(|_| result.lines.changed == 0) {
-        result.lines.kept = u64::from(before.lines);
-        result.bytes = amounts(before.bytes, before.bytes);
-        let tokens = context::context(&before.session, &before.source, 0).tokens;
-        result.tokens = amounts(tokens, tokens);
+    checks.extend((thinking > 0).then(|| broken_seals(thinking)));
+    if let Some(bad) = checks.iter().find(|check| !check.ok) {
+        let what = format!("{}: {}: nothing was written", job.name(), bad.detail);
+        return Err(Failure::failed(what).hint("see what is found with `unspool scan`"));
     }
-    if thinking > 0 {
-        result.checks.push(CheckRow {
-            name: "thinking".to_owned(),
-            ok: true,
-            detail: format!(
-                "{} stood in thinking, whose signature no longer fits: strip it with `clone --strip-thinking` if the API refuses it",
-                amount::count(thinking, "secret")
-            ),
-        });
+    result.checks.extend(checks);
+    result.undo = bench.commit(|task| surgery::note(task, &result))?;
+    if result.undo.is_some() {
+        forget(world, &hits.concat())?;
     }
-    if let Some(bad) = result.checks.iter().find(|check| !check.ok) {
-        return Err(Failure::failed(format!(
-            "{}: {}: nothing was written",
-            job.name(),
-            bad.detail
-        ))
-        .hint("see what is wrong with it with `unspool check`"));
-    }
-    if args.dry_run {
-        return Ok(Some(result));
-    }
-    work.task().lines = Some(Change {
-        before: result.lines.kept + result.lines.changed,
-        after: result.lines.kept + result.lines.changed,
-    });
-    work.task().bytes = Some(Change {
-        before: result.bytes.before,
-        after: result.bytes.after,
-    });
-    result.undo = Some(work.commit()?);
-    forget(world, &hits.concat())?;
     Ok(Some(result))
+}
+
+/// What is said of a transcript that stays as it is.
+fn untouched(result: &mut EditResult, main: &Loaded) {
+    result.lines.kept = u64::from(main.lines);
+    result.bytes = amounts(main.bytes, main.bytes);
+    let tokens = edit::tokens(&main.session);
+    result.tokens = amounts(tokens, tokens);
+}
+
+/// Puts a file without its secrets in place of the file; a transcript must still say what it
+/// said, and be read by every client as it was.
+fn replace(
+    bench: &mut Bench,
+    source: &Source,
+    redactor: &Redactor,
+    result: &mut EditResult,
+) -> Result<Rewritten, Failure> {
+    let (file, metadata) = open::open(&source.path)?;
+    let spot = Spot::Over(&source.path, open::Stamp::of(&metadata));
+    let role = match source.holds {
+        Holds::Session => Role::Main,
+        Holds::Agent(_) => Role::Agent,
+        Holds::Output | Holds::Backup | Holds::Prompts { .. } => {
+            let mut done = Rewritten::default();
+            bench.put(spot, |out| {
+                done = secrets::rewrite(source, &file, redactor, out)?;
+                Ok(())
+            })?;
+            result.side_files += 1;
+            return Ok(done);
+        }
+    };
+    let before = read::read(&source.path, role)?.session;
+    let mut wanted = Wanted::of(&before, &Plan::new(&before), None);
+    // As large as the file: not needed while the new one is read.
+    drop(before);
+    let (done, draft) = bench.transcript(spot, role, |out| {
+        secrets::rewrite(source, &file, redactor, out)
+    })?;
+    let after = draft.read()?;
+    wanted.excuse(&done.lines);
+    if role == Role::Agent {
+        result.side_files += 1;
+        proof::refused(&wanted.compare(&after.session))?;
+        return Ok(done);
+    }
+    result.lines = LineCounts {
+        kept: done.kept,
+        changed: done.changed,
+        ..LineCounts::default()
+    };
+    result.bytes = amounts(done.before, done.after);
+    proof::prove(&wanted, &after.session, result)?;
+    Ok(done)
+}
+
+fn broken_seals(thinking: u64) -> CheckRow {
+    CheckRow {
+        name: "thinking".to_owned(),
+        ok: true,
+        detail: format!(
+            "{} stood in thinking, whose signature no longer fits: strip it with `clone --strip-thinking` if the API refuses it",
+            amount::count(thinking, "secret")
+        ),
+    }
 }
 
 fn amounts(before: u64, after: u64) -> Amounts {
@@ -306,58 +318,17 @@ fn task(world: &World, args: &RedactArgs, job: &Job) -> Task {
     task
 }
 
-/// Whether a fresh look at what was written finds nothing.
-fn is_clean(source: &Source, staged: &Path, redactor: &Redactor) -> Result<CheckRow, Failure> {
-    let fresh = Source {
-        path: staged.to_owned(),
-        bytes: open::look(staged)?.len(),
-        ..source.clone()
-    };
-    let how = Scan {
-        redactor,
-        reveal: false,
-        threads: each::threads(),
-        progress: &|_| (),
-    };
-    let (hits, _) = secrets::scan(&[fresh], &how);
-    let left: usize = hits.iter().map(Vec::len).sum();
+/// Whether a second look at what was written finds nothing.
+fn is_clean(source: &Source, done: &Rewritten) -> CheckRow {
     let path = source.path.display();
-    Ok(CheckRow {
+    CheckRow {
         name: "secrets".to_owned(),
-        ok: left == 0,
-        detail: match left {
+        ok: done.left == 0,
+        detail: match done.left {
             0 => format!("no secrets are left in {path}"),
-            left => format!(
-                "{} are left in {path}",
-                amount::count(left as u64, "secret")
-            ),
+            left => format!("{} are left in {path}", amount::count(left, "secret")),
         },
-    })
-}
-
-/// Whether the transcript reads as it did: no new fault, the same lines.
-fn still_reads(before: &Loaded, after: &Loaded) -> [CheckRow; 2] {
-    let (old, new) = (
-        check::faults(&before.session),
-        check::faults(&after.session),
-    );
-    let lines = |loaded: &Loaded| (loaded.lines, loaded.session.records.len());
-    let same = lines(before) == lines(after);
-    [
-        CheckRow {
-            name: "faults".to_owned(),
-            ok: new.len() <= old.len(),
-            detail: format!("{} before, {} after", old.len(), new.len()),
-        },
-        CheckRow {
-            name: "lines".to_owned(),
-            ok: same,
-            detail: match same {
-                true => "every line is there".to_owned(),
-                false => "lines would be lost".to_owned(),
-            },
-        },
-    ]
+    }
 }
 
 /// Our index masks what the rules find before it keeps anything; values of the environment it

@@ -63,16 +63,13 @@ pub fn run(world: &World, args: &RenameArgs) -> Result<(), Failure> {
             "{why}: adding a line is safe, but the client may write its own title again"
         ));
     }
-    if args.dry_run {
-        world.ui.note(&format!(
-            "would add one line to {}; nothing was done",
-            file.path.display()
-        ));
-        return Ok(());
-    }
-    let number = write(world, &file, title, back)?;
+    let number = match args.dry_run {
+        true => None,
+        false => Some(write(world, &file, title, back)?),
+    };
     let row = TitleRow {
         n: number,
+        dry_run: args.dry_run,
         session: file.id.clone(),
         path: file.path.display().to_string(),
         title: title.to_owned(),
@@ -122,14 +119,17 @@ fn print(world: &World, row: &TitleRow) -> Result<(), Failure> {
         None => String::new(),
     };
     let title = clean::line(&row.title);
-    writeln!(
-        out,
-        "{} is now “{title}”{before}",
-        clean::line(&row.session)
-    )?;
+    let session = clean::line(&row.session);
+    let Some(number) = row.n else {
+        writeln!(out, "{session} would be “{title}”{before}")?;
+        out.flush()?;
+        world.ui.note("nothing was written");
+        return Ok(());
+    };
+    writeln!(out, "{session} is now “{title}”{before}")?;
     out.flush()?;
     world
         .ui
-        .note(&format!("take it back with `unspool undo {}`", row.n));
+        .note(&format!("take it back with `unspool undo {number}`"));
     Ok(())
 }

@@ -51,7 +51,7 @@ pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
         true => everything(world)?,
         false => one(world, args)?,
     };
-    let redactor = known::redactor(&world.own.config).map_err(|error| {
+    let redactor = known::redactor(&world.own.config, false).map_err(|error| {
         Failure::failed(format!("the key of placeholders: {error}"))
             .hint("name another folder for our files with UNSPOOL_HOME")
     })?;

@@ -155,7 +155,7 @@ fn raw_line(world: &World, chosen: &Chosen, line: u32) -> Result<(), Failure> {
         .records
         .iter()
         .find(|record| record.line == line);
-    let bytes = record.and_then(|record| main.source.bytes(record.offset, record.len));
+    let bytes = record.and_then(|record| main.source.bytes(record.offset, record.len()));
     let Some(bytes) = bytes else {
         return Err(Failure::failed(format!("line {line} cannot be read"))
             .hint("`unspool check` says what is wrong with it"));
@@ -337,7 +337,7 @@ fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
             }
             let bytes = main
                 .source
-                .bytes(record.offset, record.len)
+                .bytes(record.offset, record.len())
                 .unwrap_or_default();
             if safe {
                 out.write_all(

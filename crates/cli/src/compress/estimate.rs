@@ -1,6 +1,6 @@
 //! What asking would take, before anybody is asked.
 
-use unspool_model::edit::compress::{self as rules, Task};
+use unspool_model::edit::compress::Task;
 use unspool_model::usage::{Terms, Usage};
 use unspool_show::amount;
 
@@ -26,7 +26,7 @@ impl Estimate {
     /// For these tasks and what is asked for each.
     pub fn of<'a>(asked: impl Iterator<Item = (&'a Task, &'a String)>) -> Estimate {
         let one = |(task, request): (&Task, &String)| Usage {
-            input: rules::tokens(request),
+            input: unspool_model::tokens::of_text(request),
             output: (task.tokens * u64::from(task.share)).div_ceil(100) + FORM,
             ..Usage::default()
         };
@@ -36,7 +36,7 @@ impl Estimate {
     /// For one summary.
     pub fn of_summary(request: &str) -> Estimate {
         Estimate::sum(vec![Usage {
-            input: rules::tokens(request),
+            input: unspool_model::tokens::of_text(request),
             output: SUMMARY,
             ..Usage::default()
         }])

@@ -26,6 +26,7 @@ fn world(dir: &Path) -> World {
             config: dir.into(),
             data: dir.into(),
             cache: dir.into(),
+            runtime: dir.into(),
         },
         dirs: Vec::new(),
         named: false,

@@ -1,69 +1,71 @@
 //! The client's own list of the sessions of a project, where it keeps one.
 
-use std::fs;
-
 use serde_json::{Value, json};
-use unspool_show::wire::edit::EditResult;
+use unspool_model::session::Session;
 use unspool_store::carry::Home;
 use unspool_store::find::SessionFile;
-use unspool_store::journal::Work;
-use unspool_store::open::Stamp;
-use unspool_store::write::Times;
+use unspool_store::list::{self, List};
 
+use super::bench::Bench;
 use crate::failure::Failure;
 use crate::world::World;
 
-const NAME: &str = "sessions-index.json";
+/// How many characters of the first prompt the client keeps.
+const SHOWN: usize = 100;
 
 /// Adds the new session to the list in its folder, if there is one. A list that cannot be
-/// read is left alone.
+/// read is left alone. What is noted is taken from what was written, so that nothing stands
+/// in it that was cut or redacted.
 pub fn enter(
     world: &World,
-    work: &mut Work,
+    bench: &mut Bench,
     file: &SessionFile,
     home: &Home,
-    result: &EditResult,
+    after: &Session,
 ) -> Result<(), Failure> {
-    let path = home.folder.join(NAME);
-    let Ok(metadata) = fs::symlink_metadata(&path) else {
+    let path = home.folder.join(list::NAME);
+    if path.symlink_metadata().is_err() {
         return Ok(());
-    };
-    let read = fs::read(&path).ok();
-    let index = read.and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
-    let Some(mut index) = index.filter(|index| index["entries"].is_array()) else {
+    }
+    let Some(mut list) = List::read(&path, "") else {
         let what = format!("`{}` cannot be read and is left as it is", path.display());
         world.ui.warn(&what);
         return Ok(());
     };
-    let old = index["entries"].as_array().into_iter().flatten();
-    let old = old
-        .into_iter()
-        .find(|entry| entry["sessionId"] == file.id.as_str());
-    let entry = entry(old, home, result, world);
-    if let Some(entries) = index["entries"].as_array_mut() {
-        entries.push(entry);
+    let old = list.entry(&file.id).cloned();
+    list.put(entry(old, home, after, world));
+    match list.stamp() {
+        Some(stamp) => bench.renew(&path, stamp, &list.text()),
+        None => Ok(()),
     }
-    let text = serde_json::to_string_pretty(&index)?;
-    work.replace(&path, Stamp::of(&metadata), Times::Now, |out| {
-        out.write_all(text.as_bytes())
-    })?;
-    Ok(())
 }
 
-fn entry(old: Option<&Value>, home: &Home, result: &EditResult, world: &World) -> Value {
+/// What the client would note, and what it noted of the source beside that.
+fn entry(old: Option<Value>, home: &Home, after: &Session, world: &World) -> Value {
     let now = world.now();
-    let mut entry = old
-        .cloned()
-        .unwrap_or_else(|| json!({"isSidechain": false}));
+    let first = after.goal.as_deref().unwrap_or("No prompt");
+    let spoken = after.records.iter().filter(|it| it.is_conversation());
+    let cwd = after.cwds.iter().next().map(|(cwd, _)| cwd);
+    let mut entry = old.unwrap_or_else(|| json!({}));
     let fields = [
         ("sessionId", json!(home.id)),
         ("fullPath", json!(home.transcript().display().to_string())),
         ("fileMtime", json!(now.0)),
-        ("summary", json!(result.title)),
+        (
+            "firstPrompt",
+            json!(first.chars().take(SHOWN).collect::<String>()),
+        ),
+        ("summary", json!(after.given_title())),
+        ("messageCount", json!(spoken.count())),
+        ("created", json!(now.to_string())),
         ("modified", json!(now.to_string())),
+        ("projectPath", json!(cwd)),
+        ("isSidechain", json!(false)),
     ];
     for (key, value) in fields {
-        entry[key] = value;
+        if !value.is_null() {
+            entry[key] = value;
+        }
     }
     entry
 }

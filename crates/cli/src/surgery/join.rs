@@ -6,11 +6,11 @@ use unspool_model::edit::merge::{self, Part};
 use unspool_model::edit::{self, Pen, Written};
 use unspool_model::session::Role;
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult};
-use unspool_store::read;
 use unspool_store::rewrite::rewrite;
 
+use super::bench::Spot;
 use super::veil::Veil;
-use super::{Order, begin, carry_along, fill, index, note, proof};
+use super::{Order, begin, carry_along, fill, index, note};
 use crate::failure::Failure;
 use crate::world::{Chosen, World};
 
@@ -42,7 +42,7 @@ pub fn merge(
     let parts: Vec<Part<'_>> = sequence.iter().map(|&at| parts[at]).collect();
     let home = super::home(files[sequence[0]], order)?;
     let title = order.title.clone().unwrap_or_else(|| {
-        let title = super::title(parts[0].session, order, "Merged: ");
+        let title = super::title(parts[0].session, order, "Merged: ", None);
         format!("{title} (+{})", parts.len() - 1)
     });
     let merged = merge::plan(&parts, &home.id, &title)
@@ -63,7 +63,17 @@ pub fn merge(
         tokens: Amounts { before, after: 0 },
         ..EditResult::default()
     };
-    let write = |out: &mut dyn std::io::Write| -> std::io::Result<Written> {
+    let first = files[sequence[0]];
+    let mut bench = begin(world, first, order, &home)?;
+    let mut taken = HashSet::new();
+    for one in &merged.parts {
+        let chosen = &all[sequence[one.number]];
+        let veil = &mut Veil::new(None);
+        result.side_files +=
+            carry_along(&mut bench, chosen, &one.identity, &home, veil, &mut taken)?;
+    }
+    let path = home.transcript();
+    let (written, draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let mut sum = Written::default();
         for one in &merged.parts {
             let main = &all[sequence[one.number]].family.main;
@@ -71,35 +81,15 @@ pub fn merge(
             sum += rewrite(main, pen, &mut |_| None, out)?;
         }
         Ok(sum)
-    };
-    if order.dry_run {
-        let mut fold = proof::Fold::default();
-        let written = write(&mut fold).map_err(Failure::failed)?;
-        fill(&mut result, written);
-        prove(&merged, &fold.session(), &mut result)?;
-        return Ok(result);
-    }
-    let first = files[sequence[0]];
-    let mut work = begin(world, first, order, &home)?;
-    work.task().sources.clone_from(&result.sources);
-    let mut taken = HashSet::new();
-    for one in &merged.parts {
-        let chosen = &all[sequence[one.number]];
-        let veil = &mut Veil::new(None);
-        result.side_files +=
-            carry_along(&mut work, chosen, &one.identity, &home, veil, &mut taken)?;
-    }
-    index::enter(world, &mut work, first, &home, &result)?;
-    let mut written = Written::default();
-    let staged = work.create(&home.transcript(), |out| {
-        written = write(out)?;
-        Ok(())
     })?;
+    let after = draft.read()?;
     fill(&mut result, written);
-    let after = read::read(&staged.path, Role::Main)?;
     prove(&merged, &after.session, &mut result)?;
-    note(&mut work, &result, &home);
-    result.undo = Some(work.commit()?);
+    index::enter(world, &mut bench, first, &home, &after.session)?;
+    result.undo = bench.commit(|task| {
+        task.sources.clone_from(&result.sources);
+        note(task, &result);
+    })?;
     Ok(result)
 }
 

@@ -11,12 +11,12 @@ use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LostRow, MendedRow
 use unspool_store::carry::Home;
 use unspool_store::find::SessionFile;
 use unspool_store::live::Live;
-use unspool_store::read::{self, Loaded};
+use unspool_store::read::Loaded;
 use unspool_store::rewrite;
-use unspool_store::write::Times;
 
+use super::bench::{Made, Spot};
 use super::veil::Veil;
-use super::{Order, begin, carry_along, fill, home, identity, index, note, proof, title};
+use super::{Order, begin, carry_along, fill, home, identity, index, note, title};
 use crate::failure::Failure;
 use crate::world::{Chosen, World};
 
@@ -33,63 +33,77 @@ pub fn repair(
     if repair.is_empty() {
         return Ok(None);
     }
-    let mut result = outline(main, &repair, file, order);
-    if order.dry_run {
-        let mut fold = proof::Fold::default();
-        write(&repair, main, None, &mut fold).map_err(|why| unread(file, why))?;
-        prove(&repair, main, &fold.session(), &mut result)?;
-        return Ok(Some(result));
+    match in_place {
+        true => in_place_of(world, chosen, &repair, order).map(Some),
+        false => copy(world, chosen, &repair, order).map(Some),
     }
-    if in_place {
-        let live = Live::look(&world.dirs, world.now().0);
-        if let Some(why) = live.why(file) {
-            let what = format!("session {} is in use: {why}", file.id);
-            return Err(Failure::failed(what)
-                .hint("end the client first, or mend a copy without `--in-place`"));
-        }
-        let mut work = begin(world, file, order, &Home::of(file))?;
-        work.task().session = None;
-        let staged = work.replace(&file.path, file.stamp, Times::Keep, |out| {
-            write(&repair, main, None, out)
-        })?;
-        let after = read::read(&staged.path, Role::Main)?;
-        prove(&repair, main, &after.session, &mut result)?;
-        note(&mut work, &result, &Home::of(file));
-        result.undo = Some(work.commit()?);
-        return Ok(Some(result));
+}
+
+/// Changes the session itself.
+fn in_place_of(
+    world: &World,
+    chosen: &Chosen,
+    repair: &Repair,
+    order: &Order,
+) -> Result<EditResult, Failure> {
+    let (file, main) = (chosen.session()?, &chosen.family.main);
+    let live = Live::look(&world.dirs, world.now().0);
+    if let Some(why) = live.why(file) {
+        let what = format!("session {} is in use: {why}", file.id);
+        return Err(
+            Failure::failed(what).hint("end the client first, or mend a copy without `--in-place`")
+        );
     }
+    let home = Home::of(file);
+    let mut result = outline(main, repair, file, order, &home);
+    let mut bench = begin(world, file, order, &home)?;
+    let spot = Spot::Over(&file.path, file.stamp);
+    let ((), draft) = bench.transcript(spot, Role::Main, |out| write(repair, main, None, out))?;
+    let after = draft.read()?;
+    prove(repair, main, &after, &mut result)?;
+    result.undo = bench.commit(|task| {
+        task.session = None;
+        note(task, &result);
+    })?;
+    Ok(result)
+}
+
+/// Makes a mended session of a damaged one.
+fn copy(
+    world: &World,
+    chosen: &Chosen,
+    repair: &Repair,
+    order: &Order,
+) -> Result<EditResult, Failure> {
+    let (file, main) = (chosen.session()?, &chosen.family.main);
     let home = home(file, order)?;
     let identity = identity(&main.session, file, order, &home)?;
-    result.session.clone_from(&home.id);
-    result.path = home.transcript().display().to_string();
-    result.resume = format!("claude --resume {}", home.id);
-    let title = title(&main.session, order, "Repaired: ");
-    result.title = Some(title.clone());
+    let mut result = outline(main, repair, file, order, &home);
+    let title = title(&main.session, order, "Repaired: ", None);
     let mut plan = Plan::new(&repair.session);
     let end = repair.session.records.len() as u32;
     plan.insert(end, unspool_model::title::line(&identity.session, &title));
-    let mut work = begin(world, file, order, &home)?;
-    let veil = &mut Veil::new(None);
+    result.title = Some(title);
+    result.lines.added += 1;
+    let mut bench = begin(world, file, order, &home)?;
     result.side_files = carry_along(
-        &mut work,
+        &mut bench,
         chosen,
         &identity,
         &home,
-        veil,
+        &mut Veil::new(None),
         &mut HashSet::new(),
     )?;
-    index::enter(world, &mut work, file, &home, &result)?;
-    let staged = work.create(&home.transcript(), |out| {
+    let path = home.transcript();
+    let ((), draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let pen = Pen::new(&repair.session, &plan, Some(&identity));
-        write(&repair, main, Some(pen), out)
+        write(repair, main, Some(pen), out)
     })?;
-    let after = read::read(&staged.path, Role::Main)?;
-    prove(&repair, main, &after.session, &mut result)?;
-    result.bytes.after = after.bytes;
-    result.lines.added += 1;
-    note(&mut work, &result, &home);
-    result.undo = Some(work.commit()?);
-    Ok(Some(result))
+    let after = draft.read()?;
+    prove(repair, main, &after, &mut result)?;
+    index::enter(world, &mut bench, file, &home, &after.session)?;
+    result.undo = bench.commit(|task| note(task, &result))?;
+    Ok(result)
 }
 
 fn read_again(main: &Loaded, file: &SessionFile) -> Result<Repair, Failure> {
@@ -133,15 +147,21 @@ fn write(
     }
 }
 
-fn outline(main: &Loaded, repair: &Repair, file: &SessionFile, order: &Order) -> EditResult {
+fn outline(
+    main: &Loaded,
+    repair: &Repair,
+    file: &SessionFile,
+    order: &Order,
+    home: &Home,
+) -> EditResult {
     let lost = repair.lost.iter();
     let mended = repair.mended.iter();
     let mut result = EditResult {
         operation: order.operation.to_owned(),
         source: file.id.clone(),
-        session: file.id.clone(),
-        path: file.path.display().to_string(),
-        resume: format!("claude --resume {}", file.id),
+        session: home.id.clone(),
+        path: home.transcript().display().to_string(),
+        resume: format!("claude --resume {}", home.id),
         dry_run: order.dry_run,
         tokens: Amounts {
             before: edit::tokens(&main.session),
@@ -169,11 +189,12 @@ fn outline(main: &Loaded, repair: &Repair, file: &SessionFile, order: &Order) ->
 fn prove(
     repair: &Repair,
     main: &Loaded,
-    after: &unspool_model::session::Session,
+    after: &Made,
     result: &mut EditResult,
 ) -> Result<(), Failure> {
-    result.tokens.after = edit::tokens(after);
-    let problems = repair.compare(&main.session, after);
+    result.bytes.after = after.bytes;
+    result.tokens.after = edit::tokens(&after.session);
+    let problems = repair.compare(&main.session, &after.session);
     let clients = edit::check::clients_known();
     let names = [FAULTS, CONVERSATION].into_iter().chain(clients);
     result.checks = names

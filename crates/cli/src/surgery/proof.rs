@@ -8,6 +8,7 @@ use unspool_model::log::Splitter;
 use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{CheckRow, EditResult};
 
+use super::bench::Made;
 use crate::failure::Failure;
 
 /// A session that is read while it is written, for when it is written nowhere.
@@ -15,24 +16,28 @@ use crate::failure::Failure;
 pub struct Fold {
     splitter: Splitter,
     session: Session,
-}
-
-impl Default for Fold {
-    fn default() -> Fold {
-        Fold {
-            splitter: Splitter::default(),
-            session: Session::new(Role::Main),
-        }
-    }
+    bytes: u64,
 }
 
 impl Fold {
+    /// An empty one.
+    pub fn new(role: Role) -> Fold {
+        Fold {
+            splitter: Splitter::default(),
+            session: Session::new(role),
+            bytes: 0,
+        }
+    }
+
     /// The session, once all is written.
-    pub fn session(mut self) -> Session {
+    pub fn made(mut self) -> Made {
         if let Some(tail) = self.splitter.tail() {
             self.session.push_tail(&tail);
         }
-        self.session
+        Made {
+            session: self.session,
+            bytes: self.bytes,
+        }
     }
 }
 
@@ -42,6 +47,7 @@ impl Write for Fold {
         self.splitter.feed(bytes, |line| {
             session.push(&line);
         });
+        self.bytes += bytes.len() as u64;
         Ok(bytes.len())
     }
 
@@ -55,6 +61,11 @@ pub fn prove(wanted: &Wanted, after: &Session, result: &mut EditResult) -> Resul
     result.tokens.after = edit::tokens(after);
     let problems = wanted.compare(after);
     result.checks = rows(wanted, &problems);
+    refused(&problems)
+}
+
+/// Fails if there is a problem, and names the first.
+pub fn refused(problems: &[Problem]) -> Result<(), Failure> {
     match problems.first() {
         None => Ok(()),
         Some(first) => {

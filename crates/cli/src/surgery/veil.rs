@@ -16,7 +16,7 @@ pub struct Veil<'a> {
     /// How many were replaced.
     pub found: u64,
     /// The lines in which they stood.
-    pub changed: HashSet<Id>,
+    pub changed: HashSet<Option<Id>>,
 }
 
 impl<'a> Veil<'a> {
@@ -34,7 +34,7 @@ impl<'a> Veil<'a> {
         let redacted = self.redactor?.line(line)?;
         self.found += redacted.found.len() as u64;
         let uuid = json::find(line, &["uuid"]).map(|span| json::string(span.of(line)));
-        self.changed.extend(uuid.map(|uuid| Id::new(&uuid)));
+        self.changed.insert(uuid.map(|uuid| Id::new(&uuid)));
         Some(redacted.bytes)
     }
 

@@ -160,6 +160,64 @@ fn an_archived_session_comes_back_byte_for_byte() {
 }
 
 #[test]
+fn an_archive_holds_what_a_clone_carries_and_the_plan_and_the_place_on_the_list() {
+    let home = home();
+    home.session(
+        "/home/dev/x",
+        ID,
+        "(slug=three-nice-words, version=2.1.45) you: plan it\nclaude: done",
+    );
+    for name in [
+        format!("session-env/{ID}/env"),
+        format!("tasks/{ID}/1.json"),
+        format!("projects/-home-dev-x/{ID}/custom-title.json"),
+        "plans/three-nice-words.md".to_owned(),
+        "plans/other-nice-words.md".to_owned(),
+    ] {
+        home.write(format!(".claude/{name}"), format!("{{}} {name}"));
+    }
+    let entry = serde_json::json!({"sessionId": ID, "fullPath": "x", "summary": "as it was"});
+    let others = serde_json::json!({"sessionId": "other", "summary": "stays"});
+    let index = home.write(
+        ".claude/projects/-home-dev-x/sessions-index.json",
+        serde_json::json!({"version": 1, "entries": [entry, others]}).to_string(),
+    );
+    let file = fs::File::options().append(true).open(transcript(&home));
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
+    file.unwrap().set_modified(long_ago).unwrap();
+    let before = tree(&home.claude_dir());
+    let rows = json(&home, &["archive", ID, "--remove"]);
+    assert_eq!(rows[0]["files"], 5, "{rows:?}");
+    let entries = || -> Vec<Value> {
+        let list: Value = serde_json::from_slice(&fs::read(&index).unwrap()).unwrap();
+        list["entries"].as_array().unwrap().clone()
+    };
+    assert_eq!(entries(), std::slice::from_ref(&others));
+    let left: Vec<PathBuf> = tree(&home.claude_dir())
+        .into_iter()
+        .map(|(path, _)| path)
+        .collect();
+    // A plan may be that of a copy as well.
+    assert_eq!(left.len(), 3, "{left:?}");
+    home.run(&["undo"]);
+    assert_eq!(tree(&home.claude_dir()), before);
+    home.run(&["archive", ID, "--remove"]);
+    fs::remove_file(home.claude_dir().join("plans/three-nice-words.md")).unwrap();
+    let told = home.run(&["archive", "--restore", ID]);
+    assert!(told.contains("is back: 5 files"), "{told}");
+    let mut expected = entry.clone();
+    expected["fullPath"] = transcript(&home).display().to_string().into();
+    assert_eq!(entries(), [others, expected]);
+    let without_index = |all: Vec<(PathBuf, Vec<u8>)>| -> Vec<(PathBuf, Vec<u8>)> {
+        all.into_iter().filter(|(path, _)| *path != index).collect()
+    };
+    assert_eq!(
+        without_index(tree(&home.claude_dir())),
+        without_index(before)
+    );
+}
+
+#[test]
 fn archiving_leaves_the_originals_and_does_not_repeat_itself() {
     let home = home_with_session();
     let before = tree(&home.claude_dir());

@@ -3,11 +3,16 @@
 
 mod bad_input;
 mod clone;
+mod cloner;
 mod counting;
 mod demo;
+mod dry;
 mod editing;
+mod export;
 mod finding;
 mod help;
+mod hook;
+mod mistakes;
 mod moving;
 mod pipe;
 mod prices;
@@ -15,6 +20,7 @@ mod ranked;
 mod rows;
 mod search;
 mod secrets;
+mod sending;
 mod sql;
 mod surgery;
 mod terminal;

@@ -157,3 +157,38 @@ fn a_redacted_copy_has_no_secret_and_the_source_keeps_it() {
             .contains(&token)
     );
 }
+
+#[test]
+fn lines_without_ids_are_redacted_as_well() {
+    let home = home();
+    let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
+    let line = |role: &str, at: u32| {
+        format!(
+            r#"{{"type":"{role}","sessionId":"{ID}","timestamp":"2026-01-01T10:00:0{at}.000Z","message":{{"role":"{role}","content":[{{"type":"text","text":"use {token}"}}]}}}}"#
+        )
+    };
+    let text = format!("{}\n{}\n", line("user", 0), line("assistant", 1));
+    let folder = format!(".claude/projects/{}", slug(CWD));
+    let file = home.write(format!("{folder}/{ID}.jsonl"), text);
+    rest(&file);
+    for args in [
+        &["redact", ID, "--json"][..],
+        &["redact", ID, "--in-place", "--json"],
+    ] {
+        let result = answer(&home, args);
+        let text = fs::read_to_string(result["path"].as_str().unwrap()).unwrap();
+        assert_eq!(text.matches(&token).count(), 0, "{args:?}");
+    }
+}
+
+#[test]
+fn a_redacted_copy_has_no_part_of_a_secret_in_its_title() {
+    let home = home();
+    let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
+    let script = format!("you: look into it and push the branch with {token}\nclaude: done");
+    home.session(CWD, ID, &script);
+    let result = answer(&home, &["clone", ID, "--redact", "--json"]);
+    let copy = fs::read_to_string(result["path"].as_str().unwrap()).unwrap();
+    assert!(copy.contains("Clone: look into it"), "{copy}");
+    assert!(!copy.contains("ghp_"), "{copy}");
+}

@@ -161,7 +161,7 @@ struct File<'a> {
 impl File<'_> {
     fn turn(&self, cells: &mut Cells, turn: &TurnRow) {
         let opener = &self.session.records[turn.record as usize];
-        let mode = opener.permission_mode.map(|mode| self.session.text(mode));
+        let mode = opener.permission_mode().map(|mode| self.session.text(mode));
         cells.extend([
             self.agent.map(str::to_owned).into(),
             count(turn.n),
@@ -194,7 +194,7 @@ impl File<'_> {
             Kind::User if !record.duplicate => self.said(cells, at, record),
             Kind::Assistant => {
                 let message = record
-                    .message
+                    .message()
                     .map(|message| &self.session.messages[message as usize]);
                 if let Some(message) = message.filter(|one| one.records.first() == Some(&at)) {
                     self.reply(cells, at, record, message);
@@ -213,7 +213,7 @@ impl File<'_> {
             Value::Null,
             "user".to_owned().into(),
             record.input.name().to_owned().into(),
-            time(record.at),
+            time(record.at()),
             Value::Null,
             masked(text),
         ]);
@@ -230,7 +230,7 @@ impl File<'_> {
         let said = turns::said(self.session, self.source, message);
         self.start(cells, at, record);
         cells.extend([
-            message.id.as_deref().map(str::to_owned).into(),
+            self.session.message_id(message).map(str::to_owned).into(),
             "assistant".to_owned().into(),
             kind.to_owned().into(),
             time(message.first),
@@ -245,25 +245,25 @@ impl File<'_> {
     fn call(&self, cells: &mut Cells, call: &Call) {
         let session = self.session;
         let record = &session.records[call.record as usize];
-        let length = |block: Index| count(session.blocks[block as usize].body.len);
+        let length = |block: Index| count(session.blocks[block as usize].body().len);
         let result = call.result.as_ref();
         let message = record
-            .message
-            .and_then(|at| session.messages[at as usize].id.as_deref());
+            .message()
+            .and_then(|at| session.message_id(&session.messages[at as usize]));
         cells.extend([
             self.agent_of(record),
             self.turn_at(call.record),
             record.line.into(),
-            call.id.to_string().into(),
+            session.call_id(call).to_owned().into(),
             uuid(record),
             result.map_or(Value::Null, |result| {
                 uuid(&session.records[result.record as usize])
             }),
             message.map(str::to_owned).into(),
             session.text(call.tool).to_owned().into(),
-            masked(call.subject.as_deref().map(str::to_owned)),
+            masked(session.subject(call).map(str::to_owned)),
             self.course.status(session, call).name().to_owned().into(),
-            time(record.at),
+            time(record.at()),
             turns::call_duration(session, call).map_or(Value::Null, number),
             length(call.block),
             result.map_or(Value::Null, |result| length(result.block)),

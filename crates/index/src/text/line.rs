@@ -132,8 +132,8 @@ impl Line {
     pub fn title(&self, begun: bool) -> Option<(i64, Cow<'_, str>)> {
         let entry = self.entry.as_ref()?;
         let (rank, text) = match &entry.kind {
-            Kind::Summary { text, .. } if begun => (1, text),
-            Kind::Title { source, text } => (2 + *source as i64, text),
+            Kind::Summary(summary) if begun => (1, summary.text.as_str()),
+            Kind::Title { source, text } => (2 + *source as i64, text.as_str()),
             _ => {
                 let prompt = self.rows.iter().find(|row| row.place == Where::Prompt);
                 // Masked as a whole, then cut.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::identity::Identity;
 use super::plan::{BlockChange, Plan};
@@ -100,10 +100,12 @@ impl Wanted {
         self.lines.splice(..from.unwrap_or(0), instead);
     }
 
-    /// Lets these lines say something else: they were changed in a way that no plan knows.
-    pub fn excuse(&mut self, ids: &HashSet<Id>) {
+    /// Lets these lines say something else: they were changed in a way that no plan knows. Of
+    /// lines without an id, one cannot be told from another.
+    pub fn excuse<'a>(&mut self, ids: impl IntoIterator<Item = &'a Option<Id>>) {
+        let ids: HashSet<&Option<Id>> = ids.into_iter().collect();
         for line in &mut self.lines {
-            if line.id.as_ref().is_some_and(|id| ids.contains(id)) {
+            if ids.contains(&line.id) {
                 line.blocks.iter_mut().for_each(|print| *print = None);
             }
         }
@@ -280,13 +282,18 @@ type Faults = (HashSet<(FaultKind, Id)>, BTreeMap<FaultKind, usize>);
 
 fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
     let (mut named, mut nameless) = Faults::default();
-    for fault in faults(session) {
-        let records = &session.records;
-        let first = records.partition_point(|record| record.line < fault.line);
-        let on_line = records[first..]
-            .iter()
-            .take_while(|record| record.line == fault.line);
-        match on_line.filter_map(|record| record.uuid.as_ref()).next() {
+    let all = faults(session);
+    // Records do not stand in the order of their lines: one that is written again takes the
+    // place of the first.
+    let mut ids: HashMap<u32, Option<&Id>> = HashMap::new();
+    ids.extend(all.iter().map(|fault| (fault.line, None)));
+    for record in &session.records {
+        if let Some(id @ None) = ids.get_mut(&record.line) {
+            *id = record.uuid.as_ref();
+        }
+    }
+    for fault in all {
+        match ids.get(&fault.line).copied().flatten() {
             Some(id) => drop(named.insert((fault.kind, name(id)))),
             None => *nameless.entry(fault.kind).or_default() += 1,
         }

@@ -14,14 +14,10 @@ pub use request::{digest, request, summary_request};
 pub use task::{MINIMUM, Task, tasks};
 
 use super::{Loss, Plan};
+use crate::tokens;
 
 /// Which field of ours says to how many percent a text was shortened.
 pub(super) const MARK: [&str; 2] = ["unspool", "compressed"];
-
-/// About how many tokens a text takes: four characters each.
-pub fn tokens(text: &str) -> u64 {
-    text.chars().count().div_ceil(4) as u64
-}
 
 /// Why the answer to a task cannot be used, if it cannot.
 pub fn refuse(task: &Task, text: &str) -> Option<&'static str> {
@@ -44,6 +40,6 @@ pub fn apply(plan: &mut Plan, task: &Task, text: &str) {
     }
     plan.mark(task.record, task.target);
     plan.counts.texts_shortened += 1;
-    let saved = task.tokens.saturating_sub(tokens(text));
+    let saved = task.tokens.saturating_sub(tokens::of_text(text));
     plan.lose_tokens(Loss::Shortened, 1, saved);
 }

@@ -9,7 +9,6 @@ use std::fmt;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::lost::tokens;
 use super::plan::Plan;
 use super::{Loss, slim};
 use crate::entry::Kind;
@@ -17,6 +16,7 @@ use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::input::Input;
 use crate::session::{Index, Session};
+use crate::tokens;
 use crate::view::pick::TurnRange;
 
 /// What stays of a session. Everything, unless something is asked for; all wishes hold.
@@ -391,7 +391,7 @@ impl<'a> Shape<'a> {
             result.is_some_and(|result| result.record == line)
         });
         let own = answered.map_or(line, |call| call.record);
-        if let Some(message) = self.session.records[own as usize].message {
+        if let Some(message) = self.session.records[own as usize].message() {
             let message = &self.session.messages[message as usize];
             for &at in &message.records {
                 marked[at as usize] = true;
@@ -541,7 +541,7 @@ impl<'a> Shape<'a> {
                     .session
                     .blocks_of(record)
                     .iter()
-                    .map(tokens)
+                    .map(tokens::of_block)
                     .sum::<u64>();
                 turns.push(self.turn_of[at]);
             }

@@ -237,10 +237,12 @@ mod tests {
         assert_eq!(entry.kind, Kind::User);
         assert!(!entry.input.opens_turn() && !entry.sidechain);
         let title = entry::decode(title::line("s", "a \"b\"").as_bytes());
-        assert!(matches!(&title.entries[0].kind, Kind::Title { text, .. } if text == "a \"b\""));
+        assert!(
+            matches!(&title.entries[0].kind, Kind::Title { text, .. } if text.as_str() == "a \"b\"")
+        );
         let leaf = entry::decode(last_prompt("s", &id, false).as_bytes());
         assert!(
-            matches!(&leaf.entries[0].kind, Kind::LastPrompt { leaf: Some(leaf), explicit: false } if *leaf == id)
+            matches!(&leaf.entries[0].kind, Kind::LastPrompt { leaf: Some(leaf), explicit: false } if **leaf == id)
         );
     }
 }

@@ -6,7 +6,7 @@ use super::plan::{Plan, Settings};
 use crate::entry::Kind;
 use crate::graph::{self, Links};
 use crate::id::Id;
-use crate::session::{Index, Record, Session};
+use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::view::messages;
 use crate::view::profile::Profile;
@@ -22,11 +22,12 @@ pub(super) fn relink(plan: &mut Plan, session: &Session, settings: Settings) {
         }
     }
     redirect(plan, session, &mut up);
-    if !settings.keep_tree {
-        straighten(plan, session, &links, &mut up);
-    }
+    let trees = match settings.keep_tree {
+        true => Trees::All,
+        false => straighten(plan, session, &links, &mut up),
+    };
     let leaf = leaf(plan, session, &links);
-    let strayed = leaf.is_some_and(|leaf| steer(plan, session, &links, leaf, settings));
+    let strayed = leaf.is_some_and(|leaf| steer(plan, session, &links, leaf, &trees));
     let before = graph::live_leaf(session, &links);
     let lost = before.is_some_and(|before| plan.is_dropped(before));
     // A line that was made the end must be the newest, whatever the clock said.
@@ -44,19 +45,13 @@ fn newest_goes(plan: &Plan, session: &Session, links: &Links) -> bool {
         .iter()
         .map(|&at| (at, &session.records[at as usize]));
     let own = own.filter(|(_, record)| record.thread == 0);
-    let newest = own.max_by_key(|(_, record)| record.at);
+    let newest = own.max_by_key(|(_, record)| record.at());
     newest.is_some_and(|(at, _)| plan.is_dropped(at))
 }
 
 /// Says where to go on if the lines that stay would not say it themselves; whether they would
 /// without help is said too.
-fn steer(
-    plan: &mut Plan,
-    session: &Session,
-    links: &Links,
-    leaf: Index,
-    settings: Settings,
-) -> bool {
+fn steer(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, trees: &Trees) -> bool {
     let wanted = parents(plan, session, links);
     let own = |at: &Index| {
         let record = &session.records[*at as usize];
@@ -68,8 +63,8 @@ fn steer(
     };
     let note = last_note(plan, session);
     let named = note.and_then(|(_, leaf, explicit)| {
-        let leaf = match plan.redirect.get(leaf?) {
-            Some(other) => other.as_ref()?,
+        let leaf = match plan.redirect.get(session, leaf?) {
+            Some(other) => other?,
             None => leaf?,
         };
         Some((session.find(leaf).filter(own)?, explicit))
@@ -87,8 +82,10 @@ fn steer(
     };
     let families = Families::new(session);
     let family = |at: Index| families.of(session, at);
-    // Of calls and results in one order, all but the last would leave some behind.
-    let same = settings.keep_tree && family(found).is_some() && family(found) == family(leaf)
+    // Of calls and results in one order, all but the last would leave some behind; of a tree,
+    // each of them brings the others along, and another one would bring them in another order.
+    let mates = family(found).is_some() && family(found) == family(leaf);
+    let same = mates && family(found).is_some_and(|family| trees.has(family))
         || wanted.ancestors(found).any(|at| at == leaf) && said(found) == said(leaf);
     if found == leaf || same {
         return false;
@@ -104,12 +101,12 @@ fn steer(
 fn last_note<'a>(plan: &Plan, session: &'a Session) -> Option<(Index, Option<&'a Id>, bool)> {
     let all = session.records.iter().enumerate().rev();
     let mut notes = all.filter_map(|(at, record)| match &record.kind {
-        Kind::LastPrompt { leaf, explicit } => Some((at as Index, leaf.as_ref(), *explicit)),
+        Kind::LastPrompt { leaf, explicit } => Some((at as Index, leaf.as_deref(), *explicit)),
         _ => None,
     });
     notes.find(|(at, leaf, _)| {
         // A note that names nothing which stays is not written.
-        let gone = leaf.is_some_and(|leaf| plan.redirect.get(leaf) == Some(&None));
+        let gone = leaf.is_some_and(|leaf| plan.redirect.get(session, leaf) == Some(None));
         !plan.is_dropped(*at) && !gone
     })
 }
@@ -152,8 +149,8 @@ impl<'a> Up<'a> {
     fn beside(&self, plan: &Plan, at: Index, above: Option<Index>) -> Option<Index> {
         let record = |at: Index| &self.session.records[at as usize];
         let parent = self.links.parent[at as usize].filter(|&parent| plan.is_dropped(parent))?;
-        let message = record(parent).message?;
-        let has = |at: Index| record(at).message == Some(message);
+        let message = record(parent).message()?;
+        let has = |at: Index| record(at).message() == Some(message);
         if has(at) || above.is_some_and(has) {
             return None;
         }
@@ -205,7 +202,7 @@ fn adopt(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>, at:
         return;
     };
     // A parent that is not in the file is a fault of the source, and stays one.
-    let named = record.parent.id().and_then(|id| session.find(id));
+    let named = session.parent_of(record).and_then(|id| session.find(id));
     if named == Some(parent) && plan.is_dropped(parent) {
         let above = up.above(plan, at);
         plan.set_parent(at, up.id(above));
@@ -220,15 +217,11 @@ fn redirect(plan: &mut Plan, session: &Session, up: &mut Up<'_>) {
     for at in (0..session.records.len()).rev() {
         let turn = turns[at];
         if dropped(plan, at) {
-            let Some(id) = session.records[at].uuid.clone() else {
-                continue;
-            };
             let above = up.above(plan, at as Index);
             let same = above.filter(|&above| turns[above as usize] == turn);
             let same = same.or_else(|| later.get(&turn?).copied());
-            let (above, same) = (up.id(above), up.id(same));
-            plan.redirect.insert(id.clone(), above);
-            plan.history.insert(id, same);
+            plan.redirect.set(at as Index, above);
+            plan.history.set(at as Index, same);
         } else if let (Some(turn), true) = (turn, session.records[at].in_chain()) {
             later.insert(turn, at as Index);
         }
@@ -252,9 +245,24 @@ impl Plan {
     }
 }
 
+/// Messages whose calls and results were not given one order.
+enum Trees {
+    All,
+    Some(HashSet<Index>),
+}
+
+impl Trees {
+    fn has(&self, family: Index) -> bool {
+        match self {
+            Trees::All => true,
+            Trees::Some(families) => families.contains(&family),
+        }
+    }
+}
+
 /// Gives the lines of parallel calls one order: a chain without branches is the one form
-/// that every client reads whole.
-fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>) {
+/// that every client reads whole. Says which of them stay a tree.
+fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>) -> Trees {
     let live = match plan.end {
         Some(end) => messages::lines_from(session, Profile::Strict, end),
         None => messages::live_lines(session, Profile::Strict),
@@ -273,15 +281,17 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
     let place: HashMap<Index, usize> = live.iter().copied().zip(0..).collect();
     let families = Families::new(session);
     // What a compaction kept is named by its first and last line, and must stay between them.
-    let kept = preserved(plan, session).into_iter();
+    let kept = named(plan, session).into_iter();
     let mut kept: HashSet<Index> = kept.filter_map(|at| families.of(session, at)).collect();
     kept.extend(families.forked(plan, session, links, &live));
+    kept.extend(families.broken(session, links));
+    kept.extend(families.newest(session, &live));
     let mut used: HashSet<Index> = HashSet::new();
     let mut wishes: Vec<(Index, Index)> = Vec::new();
     for (nth, pair) in live.windows(2).enumerate() {
         let (before, at) = (pair[0], pair[1]);
         let Some(path) = path_to(plan, up, at, &place) else {
-            return;
+            return Trees::All;
         };
         let Some(&found) = path.last().filter(|here| place.contains_key(here)) else {
             continue;
@@ -308,11 +318,13 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
             wishes.push((lowest, before));
         }
     }
-    if is_chain(plan, session, links, &wishes) {
-        for (at, parent) in wishes {
-            plan.set_parent(at, session.records[parent as usize].uuid.clone());
-        }
+    if !is_chain(plan, session, links, &wishes) {
+        return Trees::All;
     }
+    for (at, parent) in wishes {
+        plan.set_parent(at, session.records[parent as usize].uuid.clone());
+    }
+    Trees::Some(kept)
 }
 
 /// A line and the lines above it that stay, up to one that `place` knows.
@@ -350,14 +362,14 @@ struct Families(HashMap<Index, Index>);
 impl Families {
     fn new(session: &Session) -> Families {
         let answers = session.calls.iter().filter_map(|call| {
-            let message = session.records[call.record as usize].message?;
+            let message = session.records[call.record as usize].message()?;
             Some((call.result.as_ref()?.record, message))
         });
         Families(answers.collect())
     }
 
     fn of(&self, session: &Session, at: Index) -> Option<Index> {
-        let own = session.records[at as usize].message;
+        let own = session.records[at as usize].message();
         own.or_else(|| self.0.get(&at).copied())
     }
 
@@ -384,10 +396,45 @@ impl Families {
             (stays && inside && !own && !on_walk.contains(&at)).then_some(family)
         })
     }
+
+    /// Messages in which a line names a parent that is not there, or none. Clients find such a
+    /// line by other means, each by its own, and an order for the rest would hide it from some.
+    fn broken<'a>(
+        &'a self,
+        session: &'a Session,
+        links: &'a Links,
+    ) -> impl Iterator<Item = Index> + 'a {
+        let mut known: HashSet<Index> = HashSet::new();
+        links.order.iter().filter_map(move |&at| {
+            let family = self.of(session, at)?;
+            let first = known.insert(family);
+            let named = session.parent_of(&session.records[at as usize]);
+            let found = named.and_then(|id| session.find(id));
+            let whole = found.is_some() && found == links.parent[at as usize];
+            (!first && !whole).then_some(family)
+        })
+    }
+
+    /// Messages with a line that is newer than the last one. Clients that go on from the newest
+    /// line find the rest of its message beside it, but nothing that follows it.
+    fn newest<'a>(
+        &'a self,
+        session: &'a Session,
+        live: &'a [Index],
+    ) -> impl Iterator<Item = Index> + 'a {
+        let time = |at: &Index| session.records[*at as usize].at();
+        let newest = live.iter().filter_map(time).max();
+        let last = live.iter().rev().find_map(time);
+        let late = live
+            .iter()
+            .filter(move |at| newest > last && time(at) == newest);
+        late.filter_map(|&at| self.of(session, at))
+    }
 }
 
-/// Lines before a compaction that stay live behind it.
-fn preserved(plan: &Plan, session: &Session) -> HashSet<Index> {
+/// Lines that a compaction names as those it kept. Whether they are still sent is another
+/// question, see `repair::preserved`; here their names must stay true.
+fn named(plan: &Plan, session: &Session) -> HashSet<Index> {
     let mut all = HashSet::new();
     let records = session.records.iter().zip(&plan.dropped);
     for (record, _) in records.filter(|(_, dropped)| !**dropped) {
@@ -410,28 +457,42 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
     let mut tail: Vec<Index> = Vec::new();
     for at in links.ancestors(leaf).filter(kept) {
         tail.push(at);
-        if is_candidate(&session.records[at as usize]) {
+        // Clients differ in whether they go on from what follows it.
+        if session.records[at as usize].is_conversation() {
             break;
         }
     }
     tail.reverse();
-    let inside: HashSet<Index> = tail.iter().copied().collect();
+    let mut inside: HashSet<Index> = tail.iter().copied().collect();
+    // Notes that hang below the end lead to it, however new they are.
+    let wanted = parents(plan, session, links);
+    let mut below: HashSet<Index> = HashSet::from_iter([leaf]);
+    for &at in links.order.iter().filter(|at| kept(at)) {
+        let hangs = wanted.parent[at as usize].is_some_and(|above| below.contains(&above));
+        let spoken = session.records[at as usize].is_conversation();
+        if hangs && !spoken && below.insert(at) && inside.insert(at) {
+            tail.push(at);
+        }
+    }
     let others = links
         .order
         .iter()
         .filter(|at| kept(at) && !inside.contains(at));
     let mut newest = others
-        .filter_map(|&at| session.records[at as usize].at)
+        .filter_map(|&at| session.records[at as usize].at())
         .max();
+    let mut moves = made_end;
     for at in tail {
-        let Some(time) = session.records[at as usize].at else {
+        let Some(time) = session.records[at as usize].at() else {
             continue;
         };
         let mut now = time;
-        let late = newest.filter(|newest| *newest == time || made_end && *newest > time);
+        let late = newest.filter(|newest| *newest == time || moves && *newest > time);
         if let Some(newest) = late {
             now = Time(newest.0 + 1);
             plan.set_time(at, now);
+            // What follows it must not become older than it.
+            moves = true;
         }
         newest = newest.max(Some(now));
     }
@@ -460,18 +521,4 @@ pub(super) fn leaf(plan: &Plan, session: &Session, links: &Links) -> Option<Inde
     let members = links.order.iter().rev().copied().filter(below);
     let mut members = members.filter(|&at| wanted.ancestors(at).any(|above| above == leaf));
     Some(members.next().unwrap_or(leaf))
-}
-
-/// Whether old clients may go on from such a line.
-fn is_candidate(record: &Record) -> bool {
-    record.is_conversation()
-        || matches!(
-            record.kind,
-            Kind::System
-                | Kind::TurnDuration(_)
-                | Kind::StopHookSummary
-                | Kind::LocalCommand
-                | Kind::ApiError
-                | Kind::CompactBoundary(_)
-        )
 }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::block::{Block, BlockKind};
-
 /// A kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loss {
@@ -90,16 +88,5 @@ impl Losses {
             tokens: *tokens,
         };
         self.0.iter().map(one).collect()
-    }
-}
-
-/// An image takes about this much whatever its file size.
-const IMAGE: u64 = 1_500;
-
-/// About how many tokens a block takes: four bytes each.
-pub(super) fn tokens(block: &Block) -> u64 {
-    match block.kind {
-        BlockKind::Image | BlockKind::Document => IMAGE,
-        _ => block.body.len.div_ceil(4) as u64,
     }
 }

@@ -216,10 +216,10 @@ impl Join {
                 let new = self.fresh_id(session, id);
                 identity.taken.lines.insert(id.clone(), new);
             }
-            let message = record.message.map(|at| &session.messages[at as usize]);
+            let message = record.message().map(|at| &session.messages[at as usize]);
             let begun = |at: &Index| shared.contains(at);
             let own = message.filter(|message| !message.records.iter().any(begun));
-            if let Some(id) = own.and_then(|own| own.id.as_ref())
+            if let Some(id) = own.and_then(|own| session.message_id(own))
                 && self.messages.contains(id)
             {
                 let new = self.fresh_id(session, &Id::new(id)).to_string();
@@ -227,18 +227,19 @@ impl Join {
                 identity
                     .taken
                     .messages
-                    .entry(id.clone())
+                    .entry(id.into())
                     .or_insert_with(|| new.into());
             }
         }
         for call in &session.calls {
-            if !shared.contains(&call.record) && self.calls.contains(&call.id) {
-                let new = self.fresh_id(session, &Id::new(&call.id)).to_string();
+            let id = session.call_id(call);
+            if !shared.contains(&call.record) && self.calls.contains(id) {
+                let new = self.fresh_id(session, &Id::new(id)).to_string();
                 let new = format!("toolu_{}", new.replace('-', ""));
                 identity
                     .taken
                     .calls
-                    .entry(call.id.clone())
+                    .entry(id.into())
                     .or_insert_with(|| new.into());
             }
         }
@@ -316,8 +317,8 @@ impl Join {
             let call = session.find_call(id).map(|at| &session.calls[at as usize]);
             call.is_some_and(|call| shared.contains(&call.record)) && self.answered.contains(id)
         };
-        let gone = |block: &crate::block::Block| {
-            block.kind == BlockKind::ToolResult && block.id.as_deref().is_some_and(answered)
+        let gone = |block: &crate::session::Part| {
+            block.kind == BlockKind::ToolResult && session.id_of(block).is_some_and(answered)
         };
         !blocks.is_empty() && blocks.iter().all(gone)
     }
@@ -340,12 +341,10 @@ impl Join {
     /// What names a line that goes names another one; what names a shared line still does.
     fn point(&self, session: &Session, shared: &HashSet<Index>, plan: &mut Plan) {
         links::relink(plan, session, Settings { keep_tree: true });
-        for id in shared
-            .iter()
-            .filter_map(|&at| session.records[at as usize].uuid.as_ref())
-        {
-            plan.redirect.remove(id);
-            plan.history.remove(id);
+        let ids = shared.iter().map(|&at| &session.records[at as usize].uuid);
+        for at in ids.filter_map(|id| session.find(id.as_ref()?)) {
+            plan.redirect.forget(at);
+            plan.history.forget(at);
         }
         // What a compaction kept behind a summary that was left is not kept behind another line.
         for record in &session.records {
@@ -354,7 +353,7 @@ impl Join {
                 && let Some(at) = session.find(anchor).filter(|&at| plan.is_dropped(at))
                 && !shared.contains(&at)
             {
-                plan.redirect.insert(anchor.clone(), None);
+                plan.redirect.set(at, None);
             }
         }
     }
@@ -397,7 +396,7 @@ impl Join {
             // The name may be that of another line here.
             let other = |id: &Id| joint && identity.taken.lines.contains_key(id);
             let planned = planned || before.as_ref().is_some_and(other);
-            let same = !planned && before.is_some() && before.as_ref() == record.parent.id();
+            let same = !planned && before.is_some() && before.as_ref() == session.parent_of(record);
             if !same && !(first && (before.is_none() || begins(at))) {
                 let parent = match &before {
                     // A line of an earlier session may have an id that is another's here.
@@ -408,7 +407,7 @@ impl Join {
                 plan.entry(at).parent_named = true;
             }
             if let Some(newest) = self.newest.filter(|_| !first) {
-                let time = record.at.filter(|&time| time > newest);
+                let time = record.at().filter(|&time| time > newest);
                 if time.is_none() {
                     plan.set_time(at, Time(newest.0 + 1));
                 }
@@ -426,7 +425,7 @@ impl Join {
             let own = own.filter(|(at, record)| {
                 record.kind.is_link() && !record.sidechain && !plan.is_dropped(*at as Index)
             });
-            self.newest = own.filter_map(|(_, record)| record.at).max();
+            self.newest = own.filter_map(|(_, record)| record.at()).max();
         }
     }
 
@@ -446,15 +445,16 @@ impl Join {
                 continue;
             };
             let id = self.fresh_id(session, own);
-            let time = Time(self.newest.or(record.at).unwrap_or(Time(0)).0 + 1);
+            let time = Time(self.newest.or(record.at()).unwrap_or(Time(0)).0 + 1);
             self.newest = Some(time);
             let envelope = Envelope::of(&session.bytes_of(part.source, record));
             let stamp = Stamp { uuid: &id, time };
-            let name = identity.taken.calls.get(&call.id).unwrap_or(&call.id);
+            let call = session.call_id(call);
+            let name = identity.taken.calls.get(call).map_or(call, |name| name);
             let source = identity.line(own);
             let line = lines::tool_result(&envelope, stamp, &parent, (name, &source), NO_RESULT);
             plan.insert(end, line);
-            self.answered.insert(name.clone());
+            self.answered.insert(name.into());
             self.spoken.push(id.clone());
             self.lines.insert(
                 id.clone(),
@@ -479,13 +479,16 @@ impl Join {
                 self.lines.entry(identity.line(id)).or_insert(own);
             }
             let message = record
-                .message
-                .and_then(|at| session.messages[at as usize].id.clone());
+                .message()
+                .and_then(|at| session.message_id(&session.messages[at as usize]))
+                .map(Box::from);
             self.messages.extend(message);
             for block in session.blocks_of(record) {
                 match block.kind {
-                    BlockKind::ToolUse => self.calls.extend(block.id.clone()),
-                    BlockKind::ToolResult => self.answered.extend(block.id.clone()),
+                    BlockKind::ToolUse => self.calls.extend(session.id_of(block).map(Box::from)),
+                    BlockKind::ToolResult => {
+                        self.answered.extend(session.id_of(block).map(Box::from))
+                    }
                     _ => {}
                 }
             }
@@ -514,7 +517,7 @@ fn drop_unasked(session: &Session, at: Index, shared: &HashSet<Index>, plan: &mu
     let blocks = session.records[at as usize].blocks.clone();
     for place in blocks.clone() {
         let block = &session.blocks[place as usize];
-        let call = block.id.as_ref().and_then(|id| session.find_call(id));
+        let call = session.id_of(block).and_then(|id| session.find_call(id));
         let call = call.map(|call| session.calls[call as usize].record);
         let gone = call.is_some_and(|call| plan.is_dropped(call) && !shared.contains(&call));
         if block.kind == BlockKind::ToolResult && gone {
@@ -529,11 +532,12 @@ fn drop_unasked(session: &Session, at: Index, shared: &HashSet<Index>, plan: &mu
 fn print(session: &Session, at: Index) -> Print {
     let record = &session.records[at as usize];
     let message = record
-        .message
-        .and_then(|at| session.messages[at as usize].id.clone());
+        .message()
+        .and_then(|at| session.message_id(&session.messages[at as usize]))
+        .map(Box::from);
     Print {
         label: session.label_of(record).to_owned(),
-        at: record.at,
+        at: record.at(),
         message,
         blocks: session
             .blocks_of(record)

@@ -5,17 +5,19 @@
 
 use std::borrow::Cow;
 use std::ops::{AddAssign, Range};
+use std::sync::Arc;
 
 use super::compress;
+use super::detour::Detours;
 use super::identity::Identity;
 use super::lines;
 use super::places::{Place, places};
 use super::plan::{BlockChange, Change, Copy, Plan};
-use crate::block::{Block, BlockKind};
+use crate::block::BlockKind;
 use crate::id::Id;
 use crate::json::{self, Cursor, Span};
 use crate::log::Line;
-use crate::session::{Index, Record, Session};
+use crate::session::{Index, Part, Record, Session};
 
 /// What was written so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +54,7 @@ pub struct Pen<'a> {
     identity: Option<&'a Identity>,
     /// The records in the order of the file: one that stands for an earlier one with its id
     /// has that one's number.
-    order: Vec<Index>,
+    order: Arc<[Index]>,
     /// The next of these.
     next: usize,
     written: Written,
@@ -77,9 +79,22 @@ impl<'a> Pen<'a> {
             session,
             plan,
             identity,
-            order,
+            order: order.into(),
             next: 0,
             written: Written::default(),
+        }
+    }
+
+    /// Another pen for the same lines, from the one with this number on. What it writes is what
+    /// one pen for all would write there.
+    #[must_use]
+    pub fn from_line(&self, line: u32) -> Pen<'a> {
+        let before = |at: &Index| self.session.records[*at as usize].line < line;
+        Pen {
+            order: Arc::clone(&self.order),
+            next: self.order.partition_point(before),
+            written: Written::default(),
+            ..*self
         }
     }
 
@@ -172,7 +187,7 @@ impl<'a> Pen<'a> {
             let at = self.order[nth];
             let record = &self.session.records[at as usize];
             let start = (record.offset - line.offset) as usize;
-            let span = Span::new(start, start + record.len);
+            let span = Span::new(start, start + record.len());
             let draft = self.draft(at, record, span.of(line.bytes));
             if self.plan.dropped[at as usize] || draft.orphaned {
                 gone += 1;
@@ -208,7 +223,8 @@ impl<'a> Pen<'a> {
         if self.plan.dropped[at as usize] {
             return draft;
         }
-        let change = self.plan.changes.get(&at);
+        let change = self.plan.whole_change(self.session, at);
+        let change = change.as_deref();
         let leaf = self.plan.note.as_ref().filter(|note| note.0 == Some(at));
         if let Some((_, leaf)) = leaf {
             self.explicit(leaf, object, &mut draft);
@@ -407,15 +423,8 @@ impl<'a> Pen<'a> {
     }
 
     /// A place that names another line.
-    fn other(
-        &self,
-        place: Place,
-        span: Span,
-        old: &Id,
-        redirect: &foldhash::HashMap<Id, Option<Id>>,
-        draft: &mut Draft,
-    ) {
-        match redirect.get(old) {
+    fn other(&self, place: Place, span: Span, old: &Id, redirect: &Detours, draft: &mut Draft) {
+        match redirect.get(self.session, old) {
             Some(Some(new)) => {
                 let new = self.renamed(new).unwrap_or_else(|| new.clone());
                 draft.change(span, quoted(&new.to_string()));
@@ -432,7 +441,7 @@ impl<'a> Pen<'a> {
 
     /// Lines that a compaction kept: those that went are no longer among them.
     fn kept(&self, place: Place, span: Span, raw: &[u8], draft: &mut Draft) {
-        let gone = |id: &Id| self.plan.redirect.contains_key(id);
+        let gone = |id: &Id| self.plan.redirect.get(self.session, id).is_some();
         if place == Place::List {
             let mut ids = Vec::new();
             let mut cursor = Cursor::new(raw);
@@ -482,15 +491,15 @@ impl<'a> Pen<'a> {
             .iter()
             .filter(|_| !taken.is_empty())
         {
-            let Some(new) = block.id.as_ref().and_then(|id| taken.get(id)) else {
+            let Some(new) = self.session.id_of(block).and_then(|id| taken.get(id)) else {
                 continue;
             };
             let key = match block.kind {
                 BlockKind::ToolResult => "tool_use_id",
                 _ => "id",
             };
-            if let Some(span) = json::find(block.span.of(object), &[key]) {
-                let start = block.span.start + span.start;
+            if let Some(span) = json::find(block.span().of(object), &[key]) {
+                let start = block.span().start + span.start;
                 draft
                     .edits
                     .push((Span::new(start, start + span.len), quoted(new)));
@@ -511,16 +520,16 @@ impl<'a> Pen<'a> {
             let new = match change.blocks.get(&at) {
                 Some(BlockChange::Remove) => continue,
                 Some(BlockChange::Cut(cutter)) => {
-                    let body = block.body.of(object);
-                    cutter.value(body).map(|new| (block.body, new))
+                    let body = block.body().of(object);
+                    cutter.value(body).map(|new| (block.body(), new))
                 }
-                Some(BlockChange::Say(text)) => Some((block.body, quoted(text))),
+                Some(BlockChange::Say(text)) => Some((block.body(), quoted(text))),
                 None => None,
             };
             match (new, removes) {
                 (Some((span, new)), false) => draft.change(span, new),
                 (Some((span, new)), true) => left.push(within(block, object, span, new).into()),
-                (None, true) => left.push(block.span.of(object).into()),
+                (None, true) => left.push(block.span().of(object).into()),
                 (None, false) => {}
             }
         }
@@ -534,13 +543,13 @@ impl<'a> Pen<'a> {
 }
 
 /// A block with something else in one of its places.
-fn within(block: &Block, object: &[u8], span: Span, new: Vec<u8>) -> Vec<u8> {
-    let bytes = block.span.of(object);
+fn within(block: &Part, object: &[u8], span: Span, new: Vec<u8>) -> Vec<u8> {
+    let bytes = block.span().of(object);
     // A plain string among blocks is its own text.
-    if block.kind == BlockKind::Text && block.span == span {
+    if block.kind == BlockKind::Text && block.span() == span {
         return new;
     }
-    let start = span.start - block.span.start;
+    let start = span.start - block.span().start;
     json::splice(bytes, &[(Span::new(start, start + span.len), new)])
 }
 

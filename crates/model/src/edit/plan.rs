@@ -1,18 +1,21 @@
 //! What becomes of each line.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashMapExt};
 
 use super::cutter::Cutter;
+use super::detour::Detours;
 use super::identity::Identity;
-use super::lost::{Losses, tokens};
+use super::lost::Losses;
 use super::{Loss, Lost};
 use super::{lines, links};
 use crate::id::Id;
 use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::title;
+use crate::tokens;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -77,13 +80,18 @@ pub struct Counts {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) dropped: Vec<bool>,
+    /// Blocks that go. There may be as many as lines, so that they are no changes of lines.
+    removed: Vec<bool>,
+    /// Records whose copy of a result for the screen goes.
+    copyless: Vec<bool>,
+    /// What else becomes of lines that stay.
     pub(super) changes: HashMap<Index, Change>,
     /// Lines to be put in front of a record; behind the last one under the number of records.
     pub(super) inserted: BTreeMap<Index, Vec<String>>,
     /// Lines whose ids go, and which line stands for them now.
-    pub(super) redirect: HashMap<Id, Option<Id>>,
+    pub(super) redirect: Detours,
     /// The same for the backups of files, which belong to a turn.
-    pub(super) history: HashMap<Id, Option<Id>>,
+    pub(super) history: Detours,
     /// What was done; counted when the plan is made whole.
     pub counts: Counts,
     /// The line the conversation is to go on from, if it is another one than before.
@@ -103,10 +111,12 @@ impl Plan {
         let sent = messages::live_lines(session, Profile::Strict);
         Plan {
             dropped: vec![false; session.records.len()],
+            removed: vec![false; session.blocks.len()],
+            copyless: vec![false; session.records.len()],
             changes: HashMap::new(),
             inserted: BTreeMap::new(),
-            redirect: HashMap::new(),
-            history: HashMap::new(),
+            redirect: Detours::default(),
+            history: Detours::default(),
             counts: Counts::default(),
             end: None,
             note: None,
@@ -145,18 +155,20 @@ impl Plan {
 
     /// Whether a block goes, with its line or without.
     pub fn is_removed(&self, record: Index, block: Index) -> bool {
-        self.is_dropped(record) || self.change(record, block) == Some(&BlockChange::Remove)
+        self.is_dropped(record) || self.removed[block as usize]
     }
 
     /// What becomes of a block, if anything.
     pub fn change(&self, record: Index, block: Index) -> Option<&BlockChange> {
+        if self.removed[block as usize] {
+            return Some(&BlockChange::Remove);
+        }
         self.changes.get(&record)?.blocks.get(&block)
     }
 
     /// Lets a block go.
-    pub fn remove_block(&mut self, record: Index, block: Index) {
-        let change = self.changes.entry(record).or_default();
-        change.blocks.insert(block, BlockChange::Remove);
+    pub fn remove_block(&mut self, _record: Index, block: Index) {
+        self.removed[block as usize] = true;
     }
 
     /// Makes the texts of a block shorter, unless it goes anyway.
@@ -177,13 +189,15 @@ impl Plan {
 
     /// Lets the copy of a result for the screen go.
     pub fn remove_copy(&mut self, record: Index) {
-        self.changes.entry(record).or_default().copy = Some(Copy::Remove);
+        self.copyless[record as usize] = true;
     }
 
     /// Makes the texts of the copy of a result for the screen shorter.
     pub fn cut_copy(&mut self, record: Index, cutter: Cutter) {
-        let change = self.changes.entry(record).or_default();
-        change.copy = change.copy.or(Some(Copy::Cut(cutter)));
+        if !self.copyless[record as usize] {
+            let change = self.changes.entry(record).or_default();
+            change.copy = change.copy.or(Some(Copy::Cut(cutter)));
+        }
     }
 
     /// Marks a record as shortened to so many percent.
@@ -224,7 +238,7 @@ impl Plan {
         if self.is_sent(record) {
             let sum = blocks
                 .iter()
-                .map(|&at| tokens(&session.blocks[at as usize]))
+                .map(|&at| tokens::of_block(&session.blocks[at as usize]))
                 .sum();
             self.losses.add(loss, 1, sum);
         }
@@ -246,9 +260,36 @@ impl Plan {
 
     /// Whether nothing is changed.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-            && self.inserted.is_empty()
-            && !self.dropped.iter().any(|dropped| *dropped)
+        let mut gone = self.dropped.iter().chain(&self.removed);
+        let untouched = !gone.any(|gone| *gone) && !self.copyless.contains(&true);
+        untouched && self.changes.is_empty() && self.inserted.is_empty()
+    }
+
+    /// Whether something becomes of a record or a block of it.
+    pub(super) fn is_touched(&self, session: &Session, record: Index) -> bool {
+        let mut blocks = session.records[record as usize].blocks.clone();
+        self.is_dropped(record)
+            || self.copyless[record as usize]
+            || blocks.any(|block| self.removed[block as usize])
+            || self.changes.contains_key(&record)
+    }
+
+    /// Everything that becomes of a line that stays.
+    pub(super) fn whole_change(&self, session: &Session, record: Index) -> Option<Cow<'_, Change>> {
+        let known = self.changes.get(&record);
+        let blocks = session.records[record as usize].blocks.clone();
+        let goes = |block: &Index| self.removed[*block as usize];
+        if !self.copyless[record as usize] && !blocks.clone().any(|block| goes(&block)) {
+            return known.map(Cow::Borrowed);
+        }
+        let mut change = known.cloned().unwrap_or_default();
+        let removed = blocks.filter(goes);
+        let removed = removed.map(|block| (block, BlockChange::Remove));
+        change.blocks.extend(removed);
+        if self.copyless[record as usize] {
+            change.copy = Some(Copy::Remove);
+        }
+        Some(Cow::Owned(change))
     }
 
     pub(super) fn entry(&mut self, record: Index) -> &mut Change {

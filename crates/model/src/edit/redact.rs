@@ -104,8 +104,18 @@ impl Redactor {
         self.rounds(line, |bytes| self.places(bytes))
     }
 
+    /// A value of JSON that is no line, such as the input of a call, without its secrets;
+    /// `None` if it has none. No field of it is needed to find one's way.
+    pub fn value(&self, json: &[u8]) -> Option<Redacted> {
+        self.rounds(json, |bytes| self.places_below(bytes, Level::Free))
+    }
+
     /// A text that is no transcript without its secrets; `None` if it has none.
     pub fn text(&self, text: &str) -> Option<Redacted> {
+        // Nearly all texts are done here.
+        if self.secrets.find(text).is_empty() {
+            return None;
+        }
         self.file(text.as_bytes())
     }
 
@@ -213,8 +223,13 @@ impl Redactor {
 
     /// The secrets of a line of a transcript, in order.
     pub fn places(&self, line: &[u8]) -> Vec<Place> {
+        self.places_below(line, Level::Top)
+    }
+
+    fn places_below(&self, line: &[u8], top: Level) -> Vec<Place> {
         let mut walk = Walk {
             redactor: self,
+            top,
             line,
             text: simdutf8::basic::from_utf8(line).ok(),
             frames: Vec::new(),
@@ -310,6 +325,8 @@ struct Frame {
 /// The walk over the strings of one line.
 struct Walk<'a> {
     redactor: &'a Redactor,
+    /// What the outermost bracket belongs to.
+    top: Level,
     line: &'a [u8],
     /// The same, if all of it is UTF-8.
     text: Option<&'a str>,
@@ -351,7 +368,7 @@ impl Walk<'_> {
 
     fn open(&mut self, is_object: bool, start: usize) {
         let level = match self.frames.last() {
-            None => Level::Top,
+            None => self.top,
             Some(above) => {
                 let key = above.key.of(self.line);
                 match (above.level, is_object) {

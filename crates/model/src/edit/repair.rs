@@ -501,7 +501,9 @@ fn spoken(session: &Session) -> Vec<(Id, bool)> {
     let mut lines = Vec::new();
     for record in live.into_iter().map(|at| &session.records[at as usize]) {
         let follows = record.input == Input::Results
-            || record.message.is_some_and(|message| !begun.insert(message));
+            || record
+                .message()
+                .is_some_and(|message| !begun.insert(message));
         let id = record.uuid.clone().filter(|_| record.is_conversation());
         lines.extend(id.map(|id| (id, follows)));
     }

@@ -47,8 +47,7 @@ fn pair(plan: &mut Plan, session: &Session) {
 
 /// A line all of whose blocks go, goes.
 fn empty(plan: &mut Plan, session: &Session) {
-    let touched: Vec<Index> = plan.changes.keys().copied().collect();
-    for at in touched {
+    for at in 0..session.records.len() as Index {
         let blocks = session.records[at as usize].blocks.clone();
         if !blocks.is_empty() && blocks.clone().all(|block| plan.is_removed(at, block)) {
             plan.drop(at);
@@ -71,14 +70,14 @@ fn left<'a>(
 }
 
 /// Whether the plan takes something from a message.
-fn is_touched(plan: &Plan, message: &Message) -> bool {
-    let touched = |at: &Index| plan.is_dropped(*at) || plan.changes.contains_key(at);
+fn is_touched(plan: &Plan, session: &Session, message: &Message) -> bool {
+    let touched = |at: &Index| plan.is_touched(session, *at);
     message.records.iter().any(touched)
 }
 
 /// Thinking without what was thought about is refused by the API.
 fn unthink(plan: &mut Plan, session: &Session, message: &Message) {
-    if !is_touched(plan, message) {
+    if !is_touched(plan, session, message) {
         return;
     }
     let kind = |block: Index| session.blocks[block as usize].kind;
@@ -92,7 +91,7 @@ fn unthink(plan: &mut Plan, session: &Session, message: &Message) {
 
 /// A message that no longer calls did not stop to call.
 fn end_turn(plan: &mut Plan, session: &Session, message: &Message) {
-    if !is_touched(plan, message) {
+    if !is_touched(plan, session, message) {
         return;
     }
     let calls = |block: Index| session.blocks[block as usize].kind == BlockKind::ToolUse;
@@ -101,7 +100,9 @@ fn end_turn(plan: &mut Plan, session: &Session, message: &Message) {
     let still = left(plan, session, message).any(|(_, block)| calls(block));
     if all.any(calls) && !still {
         for &record in &message.records {
-            plan.entry(record).ends_turn = true;
+            if !plan.is_dropped(record) {
+                plan.entry(record).ends_turn = true;
+            }
         }
     }
 }

@@ -126,7 +126,7 @@ fn named(session: &Session) -> HashSet<Index> {
     let leaf = session.last_prompt.iter().flat_map(|(leaf, _)| leaf);
     let mut ids: Vec<&Id> = leaf.collect();
     for record in &session.records {
-        ids.extend(&record.logical_parent);
+        ids.extend(&record.logical_parent());
         if let Kind::CompactBoundary(boundary) = &record.kind {
             ids.extend(&boundary.preserved);
             ids.extend(
@@ -145,11 +145,11 @@ fn newest(session: &Session, links: &Links) -> Option<Index> {
     let candidate = |at: &&Index| {
         let record = &session.records[**at as usize];
         let beside = matches!(record.kind, Kind::Attachment | Kind::QueuedCommand { .. });
-        !record.sidechain && !beside && record.at.is_some()
+        !record.sidechain && !beside && record.at().is_some()
     };
     let all = links.order.iter().filter(candidate).copied();
     all.reduce(|best, at| {
-        match session.records[at as usize].at > session.records[best as usize].at {
+        match session.records[at as usize].at() > session.records[best as usize].at() {
             true => at,
             false => best,
         }
@@ -164,7 +164,7 @@ fn prompts(session: &Session) -> HashSet<Index> {
     let all = session.records.iter().enumerate();
     let keeps = all.filter(|(at, record)| match &record.kind {
         Kind::Queue { text, .. } => {
-            let text = text.as_deref().map(str::trim);
+            let text = text.as_deref().map(|text| text.trim());
             taken.contains_key(&(*at as Index)) || text.is_some_and(|text| texts.contains(text))
         }
         _ => false,

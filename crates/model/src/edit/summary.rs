@@ -7,7 +7,6 @@ use foldhash::HashSet;
 
 use super::identity::made;
 use super::lines::{self, Envelope, Stamp};
-use super::lost::tokens;
 use super::plan::Plan;
 use super::repair::preserved;
 use super::{Loss, Refused};
@@ -17,6 +16,7 @@ use crate::id::Id;
 use crate::log::Source;
 use crate::session::{Index, Session};
 use crate::time::Time;
+use crate::tokens;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -67,7 +67,7 @@ pub fn put(
     let own = record.uuid.clone().unwrap_or_else(|| Id::new(""));
     let (boundary, summary) = (fresh(session, 1, &own), fresh(session, 2, &own));
     let planned = plan.changes.get(&first).and_then(|change| change.time);
-    let time = planned.or(record.at).unwrap_or(Time(2));
+    let time = planned.or(record.at()).unwrap_or(Time(2));
     let at = |earlier: i64| Time((time.0 - earlier).max(0));
     let envelope = Envelope::of(&session.bytes_of(source, record));
     let blocks = before
@@ -75,7 +75,7 @@ pub fn put(
         .filter(said)
         .flat_map(|&at| session.records[at as usize].blocks.clone());
     let sum: u64 = blocks
-        .map(|block| tokens(&session.blocks[block as usize]))
+        .map(|block| tokens::of_block(&session.blocks[block as usize]))
         .sum();
     let follows = before
         .iter()

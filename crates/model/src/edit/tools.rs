@@ -8,14 +8,14 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::ages::Ages;
 use super::cutter::Cutter;
-use super::lost::tokens;
 use super::{Loss, Plan, thinking};
-use crate::block::{Block, BlockKind};
+use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::input::Input;
 use crate::json;
 use crate::log::Source;
-use crate::session::{Index, Session};
+use crate::session::{Call, Index, Part, Session};
+use crate::tokens;
 use crate::view::turns::{CallStatus, Course};
 
 /// How many of the last turns with tools stay, and how many of these are cut short.
@@ -132,7 +132,7 @@ pub fn results_over(session: &Session, source: &dyn Source, plan: &mut Plan, byt
         }
         for block in record.blocks.clone() {
             let large = &session.blocks[block as usize];
-            if large.kind != BlockKind::ToolResult || large.body.len <= bytes {
+            if large.kind != BlockKind::ToolResult || large.body().len <= bytes {
                 continue;
             }
             if cut(session, source, plan, (at, block), cutter) {
@@ -172,28 +172,28 @@ impl Borders {
 }
 
 /// Whether a block is a call or a result of any kind.
-fn is_tool(block: &Block) -> bool {
-    is_call(block) || block.kind == BlockKind::ToolResult || is_server_result(block)
+fn is_tool(session: &Session, block: &Part) -> bool {
+    is_call(block) || block.kind == BlockKind::ToolResult || is_server_result(session, block)
 }
 
-fn is_call(block: &Block) -> bool {
+fn is_call(block: &Part) -> bool {
     matches!(block.kind, BlockKind::ToolUse | BlockKind::ServerToolUse)
 }
 
 /// Whether a block belongs to a tool that runs at the API.
-fn is_server(block: &Block) -> bool {
-    block.kind == BlockKind::ServerToolUse || is_server_result(block)
+fn is_server(session: &Session, block: &Part) -> bool {
+    block.kind == BlockKind::ServerToolUse || is_server_result(session, block)
 }
 
 /// Results of tools that run at the API stand beside their calls, as `web_search_tool_result`.
-fn is_server_result(block: &Block) -> bool {
+fn is_server_result(session: &Session, block: &Part) -> bool {
     let ends = |name: &str| name.ends_with("_tool_result");
-    block.kind == BlockKind::Other && block.tool.as_deref().is_some_and(ends)
+    block.kind == BlockKind::Other && session.tool_of(block).is_some_and(ends)
 }
 
 fn has_tools(session: &Session, at: Index) -> bool {
     let blocks = session.blocks_of(&session.records[at as usize]);
-    blocks.iter().any(is_tool)
+    blocks.iter().any(|block| is_tool(session, block))
 }
 
 /// The ages of the turns that hold calls or results, oldest first.
@@ -208,19 +208,19 @@ fn turns_with_tools(session: &Session, ages: &Ages) -> Vec<u32> {
 
 fn apply(session: &Session, source: &dyn Source, plan: &mut Plan, ages: &Ages, borders: Borders) {
     let fates = fates(session, ages, borders);
-    let mut short: HashSet<&str> = HashSet::default();
+    let mut short: HashSet<Index> = HashSet::default();
     for (at, record) in session.records.iter().enumerate() {
         let at = at as Index;
         let Some(age) = ages.of(at) else { continue };
         for number in record.blocks.clone() {
             let block = &session.blocks[number as usize];
-            let id = own_id(block);
-            let fate = id.and_then(|id| fates.get(id).copied());
+            let id = own_id(session, block);
+            let fate = id.and_then(|id| fates.get(&id).copied());
             match fate.unwrap_or_else(|| borders.fate(age)) {
-                _ if !is_tool(block) => {}
+                _ if !is_tool(session, block) => {}
                 Fate::Goes => remove(session, plan, at, number),
                 // What the API ran is sealed: it stays whole or goes.
-                Fate::Short if is_server(block) => {}
+                Fate::Short if is_server(session, block) => {}
                 Fate::Short => {
                     let cut = cut(session, source, plan, (at, number), Cutter::Start);
                     let copied = || has_long_copy(session, source, at);
@@ -236,11 +236,11 @@ fn apply(session: &Session, source: &dyn Source, plan: &mut Plan, ages: &Ages, b
 }
 
 /// The copy of a result for the screen says all that was cut from the call or the result.
-fn forget_copies(session: &Session, plan: &mut Plan, short: &HashSet<&str>) {
+fn forget_copies(session: &Session, plan: &mut Plan, short: &HashSet<Index>) {
     for (at, record) in session.records.iter().enumerate() {
         let blocks = session.blocks_of(record).iter();
         let mut results = blocks.filter(|block| block.kind == BlockKind::ToolResult);
-        let is_short = |block: &Block| own_id(block).is_some_and(|id| short.contains(id));
+        let is_short = |block: &Part| own_id(session, block).is_some_and(|id| short.contains(&id));
         if !short.is_empty() && results.any(is_short) && !plan.is_dropped(at as Index) {
             plan.remove_copy(at as Index);
         }
@@ -248,7 +248,7 @@ fn forget_copies(session: &Session, plan: &mut Plan, short: &HashSet<&str>) {
 }
 
 /// The fate of each id: the newest turn in which it is called decides.
-fn fates<'a>(session: &'a Session, ages: &Ages, borders: Borders) -> HashMap<&'a str, Fate> {
+fn fates(session: &Session, ages: &Ages, borders: Borders) -> HashMap<Index, Fate> {
     let mut fates = HashMap::new();
     for (at, record) in session.records.iter().enumerate() {
         let Some(age) = ages.of(at as Index) else {
@@ -256,24 +256,26 @@ fn fates<'a>(session: &'a Session, ages: &Ages, borders: Borders) -> HashMap<&'a
         };
         let calls = session.blocks_of(record).iter();
         for block in calls.filter(|block| block.kind == BlockKind::ToolUse) {
-            if let Some(id) = own_id(block) {
+            if let Some(id) = own_id(session, block) {
                 let known = fates.entry(id).or_insert(Fate::Goes);
                 *known = borders.fate(age).max(*known);
             }
         }
     }
     let course = Course::of(session);
-    let runs = |call: &&crate::session::Call| course.status(session, call) == CallStatus::Running;
+    let runs = |call: &&Call| course.status(session, call) == CallStatus::Running;
     for call in session.calls.iter().filter(runs) {
-        fates.insert(&*call.id, Fate::Stays);
+        let block = &session.blocks[call.block as usize];
+        fates.extend(block.key().map(|id| (id, Fate::Stays)));
     }
     fates
 }
 
-/// The id that pairs a call of the client with its result.
-fn own_id(block: &Block) -> Option<&str> {
+/// The id that pairs a call of the client with its result, as a number.
+fn own_id(session: &Session, block: &Part) -> Option<Index> {
     let own = matches!(block.kind, BlockKind::ToolUse | BlockKind::ToolResult);
-    block.id.as_deref().filter(|id| own && !id.is_empty())
+    let named = || session.id_of(block).is_some_and(|id| !id.is_empty());
+    block.key().filter(|_| own && named())
 }
 
 fn remove(session: &Session, plan: &mut Plan, at: Index, number: Index) {
@@ -287,9 +289,10 @@ fn remove(session: &Session, plan: &mut Plan, at: Index, number: Index) {
         plan.remove_copy(at);
     }
     if plan.is_sent(at) {
-        let call = own_id(block).and_then(|id| session.find_call(id));
-        let alone = !answers && !is_server_result(block) || answers && call.is_none();
-        plan.lose_tokens(Loss::Calls, u64::from(alone), tokens(block));
+        let call = session.id_of(block).and_then(|id| session.find_call(id));
+        let call = call.filter(|_| own_id(session, block).is_some());
+        let alone = !answers && !is_server_result(session, block) || answers && call.is_none();
+        plan.lose_tokens(Loss::Calls, u64::from(alone), tokens::of_block(block));
     }
 }
 
@@ -305,7 +308,7 @@ fn cut(
         return false;
     }
     let bytes = session.bytes_of(source, &session.records[at as usize]);
-    let body = session.blocks[number as usize].body.of(&bytes);
+    let body = session.blocks[number as usize].body().of(&bytes);
     let Some(new) = cutter.value(body) else {
         return false;
     };
@@ -316,7 +319,7 @@ fn cut(
             Cutter::Over(_) => Loss::Middles,
         };
         let gone = body.len().saturating_sub(new.len());
-        plan.lose_tokens(loss, 1, gone.div_ceil(4) as u64);
+        plan.lose_tokens(loss, 1, tokens::of_bytes(gone));
     }
     true
 }
@@ -345,12 +348,12 @@ fn shorten(session: &Session, source: &dyn Source, plan: &mut Plan, at: Index) {
         if block.kind != BlockKind::Text || plan.is_removed(at, number) {
             continue;
         }
-        let text = json::string(block.body.of(&bytes));
+        let text = json::string(block.body().of(&bytes));
         if let Some(short) = shortened(&text) {
             let gone = text.len().saturating_sub(short.len());
             plan.say(at, number, &short);
             if plan.is_sent(at) {
-                plan.lose_tokens(Loss::Cut, 1, gone.div_ceil(4) as u64);
+                plan.lose_tokens(Loss::Cut, 1, tokens::of_bytes(gone));
             }
         }
     }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use compact_str::CompactString;
 
 use super::{
-    Boundary, Entry, HEAD, Kind, MessageHead, Parent, TitleSource, clip, media_note, text_of,
+    Boundary, Entry, HEAD, Kind, MessageHead, Parent, Queueing, Summary, TitleSource, clip,
+    media_note, text_of,
 };
 use crate::block::{self, Block, BlockKind};
 use crate::id::Id;
@@ -333,7 +334,7 @@ impl<'a> Parts<'a> {
     fn kind(&mut self, kind: &str, label: &str, line: &[u8]) -> Kind {
         let title = |source, text: &mut Option<String>| Kind::Title {
             source,
-            text: text.take().unwrap_or_default(),
+            text: apart(text.take()),
         };
         match kind {
             "user" => Kind::User,
@@ -342,32 +343,29 @@ impl<'a> Parts<'a> {
             "progress" => Kind::Progress,
             "attachment" if label == "attachment/queued_command" => Kind::QueuedCommand {
                 human: self.nested.human,
-                text: self.nested.text.take().unwrap_or_default(),
+                text: apart(self.nested.text.take()),
             },
             "attachment" => Kind::Attachment,
             "queue-operation" => Kind::Queue {
-                operation: self.operation.take().unwrap_or_default(),
-                text: (!self.content.is_empty()).then(|| text_of(&self.content, line)),
+                operation: Queueing::of(self.operation.as_deref().unwrap_or_default()),
+                text: (!self.content.is_empty()).then(|| apart(Some(text_of(&self.content, line)))),
             },
-            "summary" => Kind::Summary {
+            "summary" => Kind::Summary(Box::new(Summary {
                 text: self.title.take().unwrap_or_default(),
                 leaf: self.leaf.take(),
-            },
+            })),
             "custom-title" => title(TitleSource::Custom, &mut self.title),
             "ai-title" => title(TitleSource::Ai, &mut self.title),
             "agent-name" => title(TitleSource::AgentName, &mut self.title),
             "last-prompt" => Kind::LastPrompt {
-                leaf: self.leaf.take(),
+                leaf: self.leaf.take().map(Box::new),
                 explicit: self.explicit,
             },
-            "permission-mode" => Kind::PermissionMode(
-                self.permission_mode
-                    .as_deref()
-                    .unwrap_or_default()
-                    .to_owned(),
-            ),
+            "permission-mode" => {
+                Kind::PermissionMode(Box::new(self.permission_mode.clone().unwrap_or_default()))
+            }
             "pr-link" => Kind::PrLink {
-                url: self.url.take().unwrap_or_default(),
+                url: apart(self.url.take()),
             },
             "file-history-snapshot" | "file-history-delta" => Kind::FileHistory,
             _ if known::label(kind).is_some() => Kind::Bookkeeping,
@@ -384,13 +382,21 @@ impl<'a> Parts<'a> {
                 micro: true,
                 ..std::mem::take(&mut self.boundary)
             })),
-            Some("turn_duration") => Kind::TurnDuration(self.duration),
+            Some("turn_duration") => Kind::TurnDuration(
+                self.duration
+                    .map(|ms| u32::try_from(ms).unwrap_or(u32::MAX)),
+            ),
             Some("stop_hook_summary") => Kind::StopHookSummary,
             Some("local_command") => Kind::LocalCommand,
             Some("api_error") => Kind::ApiError,
             _ => Kind::System,
         }
     }
+}
+
+/// A text of its own, which takes little room where it is not.
+fn apart(text: Option<String>) -> Box<CompactString> {
+    Box::new(text.unwrap_or_default().into())
 }
 
 fn parent(c: &mut Cursor<'_>) -> Read<Parent> {

@@ -1,10 +1,14 @@
 //! The fold itself: what one entry does to a session.
 
+use std::hash::BuildHasher;
+
+use super::pool::Slot;
 use super::{
-    Answer, Call, CallResult, Group, Index, Message, Record, Role, Session, Thread, Title, Turn,
+    Answer, Call, CallResult, Group, Index, Link, Message, NEVER, Record, Role, Session, Thread,
+    Title, Turn,
 };
 use crate::block::BlockKind;
-use crate::entry::{Entry, Kind, MessageHead};
+use crate::entry::{Entry, Kind, MessageHead, Parent};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::time::Time;
@@ -25,31 +29,36 @@ impl Session {
             entry.input = Input::Meta;
         }
         let index = self.records.len() as Index;
-        let twin = entry.uuid.as_ref().and_then(|id| self.ids.get(id).copied());
-        let thread = self.thread_of(entry, index);
-        let group = self.group_of(entry, thread, twin.is_some(), index);
+        let twin = entry.uuid.as_ref().and_then(|id| self.find(id));
+        let parent = self.link_to(&mut entry.parent);
+        let thread = self.thread_of(entry, parent, index);
+        let group = self.group_of(entry, parent, thread, twin.is_some(), index);
         let start = self.blocks.len() as Index;
-        self.blocks.append(&mut entry.blocks);
+        for block in &entry.blocks {
+            self.keep_block(block, entry.span.start);
+        }
         let label = self.labels.add(&entry.label);
         let permission_mode = entry
             .permission_mode
             .as_deref()
             .map(|mode| self.names.add(mode));
+        let model = entry.message.model.as_deref();
+        let model = model.map(|model| self.names.add(model));
         let record = Record {
             line,
             offset: offset + entry.span.start as u64,
-            len: entry.span.len,
+            length: u32::try_from(entry.span.len).unwrap_or(u32::MAX),
             label,
-            uuid: entry.uuid.clone(),
-            parent: std::mem::take(&mut entry.parent),
-            logical_parent: entry.logical_parent.take(),
-            at: entry.at,
+            uuid: entry.uuid.take(),
+            parent,
+            logical: entry.logical_parent.take().map(Box::new),
+            when: entry.at.map_or(NEVER, |at| at.0),
             thread,
-            message: None,
+            reply: Slot::default(),
             blocks: start..self.blocks.len() as Index,
             input: entry.input,
             input_kinds: entry.input_kinds,
-            permission_mode,
+            mode: permission_mode.into(),
             sidechain: entry.sidechain,
             meta: entry.meta,
             api_error: entry.api_error,
@@ -57,32 +66,16 @@ impl Session {
             refused,
             glued,
             untyped: entry.untyped,
-            model: entry
-                .message
-                .model
-                .as_deref()
-                .map(|model| self.names.add(model)),
+            speaker: model.into(),
             notifies: entry.origin.as_deref() == Some("task-notification"),
             duplicate: twin.is_some(),
             group,
             kind: std::mem::replace(&mut entry.kind, Kind::Unknown),
         };
-        self.relocate_blocks(&record, entry.span.start);
         self.records.push(record);
         match twin {
             Some(twin) => self.replace(twin, index, entry),
             None => self.settle(index, entry),
-        }
-    }
-
-    /// Spans of blocks count from the start of the line; from here on from the record's.
-    fn relocate_blocks(&mut self, record: &Record, start: usize) {
-        if start == 0 {
-            return;
-        }
-        for block in &mut self.blocks[record.blocks.start as usize..] {
-            block.span.start -= start.min(block.span.start);
-            block.body.start -= start.min(block.body.start);
         }
     }
 
@@ -106,17 +99,20 @@ impl Session {
         std::mem::swap(&mut now.group, &mut old.group);
         std::mem::swap(&mut now.thread, &mut old.thread);
         (now.duplicate, old.duplicate) = (false, true);
-        let same_message = old
-            .message
-            .is_some_and(|at| self.messages[at as usize].id == entry.message.id);
-        match old.message.filter(|_| same_message) {
+        let id = entry.message.id.as_deref();
+        let id = id.map(|id| self.pool.find(id));
+        let same_message = old.message().is_some_and(|at| {
+            let name = self.messages[at as usize].name.get();
+            id.map_or(name.is_none(), |id| id.is_some() && id == name)
+        });
+        match old.message().filter(|_| same_message) {
             Some(at) => {
-                now.message = Some(at);
+                now.reply = Some(at).into();
                 self.messages[at as usize].add(&entry.message, None, None, entry.at);
             }
             // Another message under the same uuid: what the first one cost was still spent.
             None if now.kind == Kind::Assistant => {
-                let earlier = old.message;
+                let earlier = old.message();
                 self.merge(twin, &entry.message);
                 if let Some(at) = earlier {
                     let lines = &mut self.messages[at as usize].records;
@@ -135,8 +131,8 @@ impl Session {
     /// Calls and results of a line go with its bytes.
     fn move_calls(&mut self, from: Index, to: Index) {
         for at in self.records[from as usize].blocks.clone() {
-            let id = self.blocks[at as usize].id.as_ref();
-            let Some(&call) = id.and_then(|id| self.call_ids.get(id)) else {
+            let id = self.blocks[at as usize].key();
+            let Some(&call) = id.and_then(|id| self.call_ids.get(&id)) else {
                 continue;
             };
             let call = &mut self.calls[call as usize];
@@ -151,23 +147,29 @@ impl Session {
 
     /// Places a new record among messages, calls and turns.
     fn settle(&mut self, index: Index, entry: &mut Entry) {
-        if let Some(id) = entry.uuid.take() {
+        if let Some(id) = &self.records[index as usize].uuid {
             let waiting = if self.waiting.is_empty() {
                 None
             } else {
-                self.waiting.remove(&id)
+                self.waiting.remove(id)
             };
+            let (records, hasher) = (&self.records, &self.hasher);
+            // Only records with an id are ever entered.
+            let hash = |at: &Index| {
+                let id = records[*at as usize].uuid.as_ref();
+                id.map_or(0, |id| hasher.hash_one(id))
+            };
+            self.ids.insert_unique(hash(&index), index, hash);
             for group in waiting.unwrap_or_default() {
                 self.link(group, self.records[index as usize].group);
             }
-            self.ids.insert(id, index);
         }
         if self.records[index as usize].kind == Kind::Assistant {
             self.merge(index, &entry.message);
         }
         self.pair(index, entry);
         if let Some(copy) = &entry.copy {
-            self.copy(copy, entry.at);
+            self.copy(copy, entry.source_call.take(), entry.at);
         }
         self.describe(index, entry.head.take());
     }
@@ -215,29 +217,45 @@ impl Session {
             self.forked_from = entry.forked_from.take();
         }
         match &mut entry.kind {
-            Kind::Summary { text, leaf } => {
-                self.summaries.push((std::mem::take(text), leaf.take()))
+            Kind::Summary(summary) => {
+                let text = std::mem::take(&mut summary.text);
+                self.summaries.push((text, summary.leaf.take()));
             }
             Kind::Title { source, text } => {
                 self.titles.push(Title {
                     source: *source,
-                    text: std::mem::take(text),
+                    text: std::mem::take(&mut **text).into(),
                 });
             }
             Kind::PrLink { url } => drop(self.pr_links.add(url)),
             Kind::LastPrompt { leaf, explicit } => {
-                self.last_prompt = Some((leaf.clone(), *explicit))
+                self.last_prompt = Some((leaf.as_deref().cloned(), *explicit))
             }
             _ => {}
         }
     }
 
     fn answers_a_call(&self, entry: &Entry) -> bool {
-        let parent = entry.parent.id().and_then(|id| self.ids.get(id));
-        parent.is_some_and(|&at| self.records[at as usize].input == Input::Results)
+        let parent = entry.parent.id().and_then(|id| self.find(id));
+        parent.is_some_and(|at| self.records[at as usize].input == Input::Results)
     }
 
-    fn thread_of(&mut self, entry: &Entry, index: Index) -> Index {
+    /// The parent of an entry: where it stands, or its id if it is not there yet.
+    fn link_to(&mut self, parent: &mut Parent) -> Link {
+        match std::mem::take(parent) {
+            Parent::Absent => Link::Absent,
+            Parent::Null => Link::Null,
+            Parent::Is(id) => match self.find(&id) {
+                Some(at) => Link::At(at),
+                None => {
+                    self.strays.push(id);
+                    Link::Named(self.strays.len() as Index - 1)
+                }
+            },
+        }
+    }
+
+    fn thread_of(&mut self, entry: &Entry, parent: Link, index: Index) -> Index {
         if self.role == Role::Agent || !entry.sidechain {
             return 0;
         }
@@ -251,9 +269,10 @@ impl Session {
             return thread;
         }
         // 1.0 wrote the lines of sub-agents between those of the session, without a name.
-        let parent = entry.parent.id().and_then(|id| self.ids.get(id));
-        match parent.map(|&at| self.records[at as usize].thread) {
-            Some(thread) if thread > 0 => thread,
+        match parent {
+            Link::At(at) if self.records[at as usize].thread > 0 => {
+                self.records[at as usize].thread
+            }
             _ => self.new_thread(index),
         }
     }
@@ -267,7 +286,14 @@ impl Session {
     }
 
     /// Which turn the line belongs to, as a group; opens the turn if it opens one.
-    fn group_of(&mut self, entry: &Entry, thread: Index, duplicate: bool, index: Index) -> Index {
+    fn group_of(
+        &mut self,
+        entry: &Entry,
+        parent: Link,
+        thread: Index,
+        duplicate: bool,
+        index: Index,
+    ) -> Index {
         let opens = entry.input.opens_turn() && entry.kind == Kind::User && !duplicate;
         if opens {
             let turn = self.turns.len() as Index;
@@ -282,19 +308,17 @@ impl Session {
             return group;
         }
         let current = self.threads[thread as usize].group;
-        let parent = entry.parent.id();
-        let known = parent
-            .and_then(|id| self.ids.get(id))
-            .map(|&at| &self.records[at as usize]);
-        match (known, parent, current) {
-            (Some(known), _, _) if known.thread == thread => known.group,
-            (None, Some(parent), _) if entry.uuid.is_some() => {
-                let parent = parent.clone();
+        match (parent, current) {
+            (Link::At(at), _) if self.records[at as usize].thread == thread => {
+                self.records[at as usize].group
+            }
+            (Link::Named(stray), _) if entry.uuid.is_some() => {
+                let parent = self.strays[stray as usize].clone();
                 let group = self.new_group(current.and_then(|group| self.turn_of_group(group)));
                 self.waiting.entry(parent).or_default().push(group);
                 group
             }
-            (_, _, Some(current)) => current,
+            (_, Some(current)) => current,
             _ => {
                 let group = self.new_group(None);
                 self.threads[thread as usize].group = Some(group);
@@ -354,17 +378,13 @@ impl Session {
 
     /// Adds a line to its message.
     fn merge(&mut self, index: Index, head: &MessageHead) {
-        let known = head
-            .id
-            .as_ref()
-            .and_then(|id| self.message_ids.get(id).copied());
+        let id = head.id.as_deref().map(|id| self.pool.add(id));
+        let known = id.and_then(|id| self.message_ids.get(&id).copied());
         let at = known.unwrap_or_else(|| {
             let thread = self.records[index as usize].thread;
-            self.messages.push(Message::new(head.id.clone(), thread));
+            self.messages.push(Message::new(id.into(), thread));
             let at = self.messages.len() as Index - 1;
-            if let Some(id) = &head.id {
-                self.message_ids.insert(id.clone(), at);
-            }
+            self.message_ids.extend(id.map(|id| (id, at)));
             at
         });
         let model = head.model.as_deref().map(|model| self.names.add(model));
@@ -374,25 +394,22 @@ impl Session {
             self.models.add(model);
         }
         let record = &mut self.records[index as usize];
-        record.message = Some(at);
+        record.reply = Some(at).into();
         let message = &mut self.messages[at as usize];
-        message.add(head, model, stop, record.at);
+        message.add(head, model, stop, record.at());
         message.synthetic = synthetic;
         message.records.push(index);
     }
 
     /// Keeps a message that a progress line repeats from a sub-agent's file.
-    fn copy(&mut self, head: &MessageHead, at: Option<Time>) {
-        let known = head
-            .id
-            .as_ref()
-            .and_then(|id| self.copy_ids.get(id).copied());
+    fn copy(&mut self, head: &MessageHead, call: Option<Box<str>>, at: Option<Time>) {
+        let id = head.id.as_deref().map(|id| self.pool.add(id));
+        let known = id.and_then(|id| self.copy_ids.get(&id).copied());
         let index = known.unwrap_or_else(|| {
-            self.copies.push(Message::new(head.id.clone(), 0));
+            self.copies.push(Message::new(id.into(), 0));
+            self.copy_calls.push(call);
             let index = self.copies.len() as Index - 1;
-            if let Some(id) = &head.id {
-                self.copy_ids.insert(id.clone(), index);
-            }
+            self.copy_ids.extend(id.map(|id| (id, index)));
             index
         });
         let model = head.model.as_deref().map(|model| self.names.add(model));
@@ -421,20 +438,20 @@ impl Session {
 
     fn call(&mut self, record: Index, at: Index) {
         let block = &self.blocks[at as usize];
-        let (id, subject, print) = (block.id.clone(), block.subject.clone(), block.print);
-        let tool = self.names.add(block.tool.as_deref().unwrap_or_default());
+        let (id, about, print) = (block.key(), block.about(), block.print);
+        let tool = block.tool().unwrap_or_else(|| self.names.add(""));
         let (line, message) = {
             let record = &self.records[record as usize];
-            (record.line, record.message)
+            (record.line, record.message())
         };
         // History that was written again calls nothing.
         if message.is_some_and(|message| !self.call_prints.insert((message, print))) {
             return;
         }
         let call = Call {
-            id: id.clone().unwrap_or_default(),
+            name: id.into(),
             tool,
-            subject,
+            about: about.into(),
             record,
             block: at,
             result: None,
@@ -443,10 +460,9 @@ impl Session {
         };
         self.calls.push(call);
         let Some(id) = id else { return };
-        let earlier = self
-            .call_ids
-            .insert(id.clone(), self.calls.len() as Index - 1);
+        let earlier = self.call_ids.insert(id, self.calls.len() as Index - 1);
         if earlier.is_some() {
+            let id = self.pool.get(id);
             let detail = format!("an earlier call has the id {id} too");
             self.faults.push(Fault {
                 line,
@@ -454,7 +470,7 @@ impl Session {
                 detail,
             });
         }
-        for answer in self.early_results.remove(&id).unwrap_or_default() {
+        for answer in self.early_results.remove(&Some(id)).unwrap_or_default() {
             self.result(answer);
         }
     }
@@ -462,20 +478,18 @@ impl Session {
     fn result(&mut self, answer: Answer) {
         let block = &self.blocks[answer.block as usize];
         let is_error = block.is_error;
-        let id = block.id.clone();
-        let Some(&call) = id.as_ref().and_then(|id| self.call_ids.get(id)) else {
-            self.early_results
-                .entry(id.unwrap_or_default())
-                .or_default()
-                .push(answer);
+        let id = block.key();
+        let Some(&call) = id.and_then(|id| self.call_ids.get(&id)) else {
+            self.early_results.entry(id).or_default().push(answer);
             return;
         };
         let record = &self.records[answer.record as usize];
-        let (line, uuid) = (record.line, record.uuid.clone());
+        let (line, uuid) = (record.line, &record.uuid);
         let call = &mut self.calls[call as usize];
         // A line that is written again under its uuid answers nothing new.
-        let same =
-            |given: &CallResult| uuid.is_some() && self.records[given.record as usize].uuid == uuid;
+        let same = |given: &CallResult| {
+            uuid.is_some() && self.records[given.record as usize].uuid == *uuid
+        };
         if call.result.as_ref().is_none_or(same) {
             call.result = Some(CallResult {
                 record: answer.record,
@@ -485,7 +499,8 @@ impl Session {
             call.agent = answer.agent.or_else(|| call.agent.take());
             call.launched = answer.launched;
         } else {
-            let detail = format!("an earlier result answers the call {} too", call.id);
+            let id = call.name.get().map_or("", |name| self.pool.get(name));
+            let detail = format!("an earlier result answers the call {id} too");
             self.faults.push(Fault {
                 line,
                 kind: FaultKind::DuplicateCall,
@@ -501,7 +516,7 @@ impl Session {
             return;
         }
         if let Kind::PermissionMode(mode) = &record.kind {
-            self.permission_mode = Some(mode.clone());
+            self.permission_mode = Some(mode.to_string());
         }
         let Some(head) = head else { return };
         match record.kind {
@@ -514,7 +529,7 @@ impl Session {
                 }
             }
             Kind::Assistant => {
-                let message = record.message.map(|at| &self.messages[at as usize]);
+                let message = record.message().map(|at| &self.messages[at as usize]);
                 let real = !record.api_error && message.is_some_and(|message| !message.synthetic);
                 if real {
                     self.recent_output = Some(head);
@@ -526,9 +541,9 @@ impl Session {
 }
 
 impl Message {
-    fn new(id: Option<Box<str>>, thread: Index) -> Message {
+    fn new(name: Slot, thread: Index) -> Message {
         Message {
-            id,
+            name,
             thread,
             records: Vec::new(),
             model: None,

@@ -94,12 +94,12 @@ fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentR
     let course = Course::of(session);
     let calls = (0..session.calls.len() as Index).filter(|&call| is_agent_call(session, call));
     let calls = calls.map(|call| &session.calls[call as usize]);
-    let lost = calls.filter(|call| !known.contains(&*call.id));
+    let lost = calls.filter(|call| !known.contains(session.call_id(call)));
     lost.map(|call| AgentRow {
         agent: call.agent.as_deref().unwrap_or_default().to_owned(),
         kind: sent_kind(session, source, call),
-        description: call.subject.as_deref().map(str::to_owned),
-        call: Some(call.id.to_string()),
+        description: session.subject(call).map(str::to_owned),
+        call: Some(session.call_id(call).to_owned()),
         parent: None,
         depth: 1,
         status: status(course.status(session, call)),
@@ -146,9 +146,9 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
             agent: thread_name(session, index as Index),
             kind: call.and_then(|call| sent_kind(session, source, call)),
             description: call
-                .and_then(|call| call.subject.as_deref())
+                .and_then(|call| session.subject(call))
                 .map(str::to_owned),
-            call: call.map(|call| call.id.to_string()),
+            call: call.map(|call| session.call_id(call).to_owned()),
             parent: None,
             depth: 1,
             status: call.map_or("unknown", |call| status(course.status(session, call))),
@@ -273,7 +273,6 @@ fn beside(
     let origin = makers
         .origin(file)
         .map(|(maker, call)| (&makers.all[maker], call));
-    let call = origin.map(|((session, _, _), call)| &session.calls[call as usize]);
     let state = origin.map_or("unknown", |((session, _, course), call)| {
         let call = &session.calls[call as usize];
         let runs = call.launched && !is_done(file.session);
@@ -290,16 +289,14 @@ fn beside(
         };
         sent_kind(session, source, &session.calls[call as usize])
     };
+    let about =
+        origin.and_then(|((session, _, _), at)| session.subject(&session.calls[at as usize]));
+    let id = origin.map(|((session, _, _), at)| session.call_id(&session.calls[at as usize]));
     AgentRow {
         agent: file.id.to_owned(),
         kind: file.kind.map(str::to_owned).or_else(sent),
-        description: file
-            .description
-            .map(str::to_owned)
-            .or_else(|| call?.subject.as_deref().map(str::to_owned)),
-        call: call
-            .map(|call| call.id.to_string())
-            .or_else(|| file.call.map(str::to_owned)),
+        description: file.description.or(about).map(str::to_owned),
+        call: id.or(file.call).map(str::to_owned),
         parent: origin.and_then(|((_, id, _), _)| *id).map(str::to_owned),
         depth: 1,
         status: state,

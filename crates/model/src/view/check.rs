@@ -40,11 +40,8 @@ pub fn faults(session: &Session) -> Vec<Fault> {
 fn broken_links<'a>(session: &'a Session, links: &'a Links) -> impl Iterator<Item = Fault> + 'a {
     let missing = links.missing.iter().map(|&at| {
         let record = &session.records[at as usize];
-        let parent = record
-            .parent
-            .id()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let parent = session.parent_of(record);
+        let parent = parent.map(ToString::to_string).unwrap_or_default();
         let detail = format!("its parent {parent} is not in the file");
         Fault {
             line: record.line,
@@ -78,7 +75,7 @@ fn broken_calls(session: &Session) -> Vec<Fault> {
             let line = session.records[call.record as usize].line;
             let detail = format!(
                 "the call {} ({}) never got a result",
-                call.id,
+                session.call_id(call),
                 session.text(call.tool)
             );
             faults.push(Fault {
@@ -90,7 +87,8 @@ fn broken_calls(session: &Session) -> Vec<Fault> {
     }
     for (record, block) in session.orphan_results() {
         let record = &session.records[record as usize];
-        let id = session.blocks[block as usize].id.as_deref().unwrap_or("?");
+        let id = session.id_of(&session.blocks[block as usize]);
+        let id = id.unwrap_or("?");
         let detail = format!("the call {id} is not in the file");
         faults.push(Fault {
             line: record.line,

@@ -11,6 +11,7 @@ use crate::input::Input;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Session};
+use crate::tokens;
 use crate::view::messages::{self, Piece, PieceKind, Resume};
 use crate::view::profile::Profile;
 use crate::view::row;
@@ -57,9 +58,6 @@ pub struct Context {
     /// The largest pieces, largest first.
     pub largest: Vec<ItemRow>,
 }
-
-/// An image takes about this much whatever its file size.
-const IMAGE: u64 = 1_500;
 
 struct Item {
     category: String,
@@ -135,7 +133,7 @@ fn said(session: &Session, source: &dyn Source) -> Vec<Item> {
         .filter_map(|piece| {
             Some(Item {
                 category: category(session, piece),
-                tokens: tokens(&piece.json),
+                tokens: estimate(&piece.json),
                 record: piece.record?,
             })
         })
@@ -185,21 +183,19 @@ fn attached(session: &Session, source: &dyn Source) -> Vec<Item> {
         let text = String::from_utf8_lossy(rendered.of(&bytes));
         items.push(Item {
             category: category.to_owned(),
-            tokens: tokens(&text),
+            tokens: estimate(&text),
             record: at,
         });
     }
     items
 }
 
-/// About how many tokens a text is: four Latin letters or one other character each.
-fn tokens(json: &str) -> u64 {
-    if json.contains("\"type\":\"image\"") || json.contains("\"type\":\"base64\"") {
-        return IMAGE;
+/// About how many tokens something takes that is sent.
+fn estimate(json: &str) -> u64 {
+    match json.contains("\"type\":\"image\"") || json.contains("\"type\":\"base64\"") {
+        true => tokens::IMAGE,
+        false => tokens::of_text(json).max(1),
     }
-    let ascii = json.bytes().filter(u8::is_ascii).count() as u64;
-    let other = json.chars().filter(|c| !c.is_ascii()).count() as u64;
-    (ascii / 4 + other).max(1)
 }
 
 fn item_row(session: &Session, source: &dyn Source, item: &Item, share: f64) -> ItemRow {
@@ -208,13 +204,11 @@ fn item_row(session: &Session, source: &dyn Source, item: &Item, share: f64) -> 
     let call_of = |id: &str| {
         session
             .find_call(id)
-            .and_then(|call| session.calls[call as usize].subject.clone())
+            .and_then(|call| session.subject(&session.calls[call as usize]))
     };
     let subject = blocks.iter().find_map(|block| {
-        block
-            .subject
-            .clone()
-            .or_else(|| block.id.as_deref().and_then(call_of))
+        let own = session.subject_of(block);
+        own.or_else(|| session.id_of(block).and_then(call_of))
             .map(String::from)
     });
     let label = subject.unwrap_or_else(|| {

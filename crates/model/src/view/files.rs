@@ -116,7 +116,7 @@ pub fn changed_lines(meta: &Value, input: &Value) -> (usize, usize) {
 pub fn input(session: &Session, source: &dyn Source, call: &Call) -> Value {
     let record = &session.records[call.record as usize];
     let bytes = session.bytes_of(source, record);
-    json::value(session.blocks[call.block as usize].body.of(&bytes))
+    json::value(session.blocks[call.block as usize].body().of(&bytes))
 }
 
 /// What the client noted about the result of a call (`toolUseResult`).

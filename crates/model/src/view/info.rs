@@ -59,9 +59,12 @@ pub fn info(session: &Session) -> Info {
         *info.stop_reasons.entry(stop.to_owned()).or_default() += 1;
     }
     for block in &session.blocks {
-        *info.blocks.entry(block.name().to_owned()).or_default() += 1;
+        *info
+            .blocks
+            .entry(session.type_of(block).to_owned())
+            .or_default() += 1;
         if block.kind == BlockKind::ToolUse {
-            let tool = block.tool.as_deref().unwrap_or("?");
+            let tool = session.tool_of(block).unwrap_or("?");
             *info.tools.entry(tool.to_owned()).or_default() += 1;
         }
     }

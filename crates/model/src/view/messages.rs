@@ -136,7 +136,7 @@ fn breaks(session: &Session, source: &dyn Source, lines: &[Index]) -> bool {
                 content.is_none_or(|span| !matches!(span.of(&bytes).first(), Some(b'[' | b'"')))
             }
             (Kind::Assistant, Some(block)) => {
-                block.kind == BlockKind::Text && block.span == block.body
+                block.kind == BlockKind::Text && block.span() == block.body()
             }
             _ => false,
         }

@@ -6,7 +6,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::entry::Kind;
+use crate::entry::{Kind, Queueing};
 use crate::input::{self, Facts, Input};
 use crate::session::{Index, Session};
 
@@ -33,18 +33,18 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
             Kind::QueuedCommand { human: true, text } if is_typed(text) => {
                 out.push((index as Index, text.trim().to_owned()));
             }
-            Kind::Queue { operation, text } => match &**operation {
-                "enqueue" => {
-                    waiting.push_back(text.as_deref());
+            Kind::Queue { operation, text } => match operation {
+                Queueing::Enqueue => {
+                    waiting.push_back(text.as_deref().map(|text| text.as_str()));
                     if waiting.len() > WAITING {
                         waiting.pop_front();
                     }
                 }
-                "dequeue" => drop(waiting.pop_front()),
-                "popAll" => waiting.clear(),
-                "remove" => {
+                Queueing::Dequeue => drop(waiting.pop_front()),
+                Queueing::PopAll => waiting.clear(),
+                Queueing::Remove => {
                     // A text that was never queued takes nothing.
-                    let place = match text.as_deref() {
+                    let place = match text.as_deref().map(|text| text.as_str()) {
                         Some(text) => waiting.iter().position(|queued| *queued == Some(text)),
                         None => Some(0),
                     };
@@ -54,7 +54,7 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
                         .filter(|text| is_typed(text) && !attached.contains(text));
                     out.extend(typed.map(|text| (index as Index, text.to_owned())));
                 }
-                _ => {}
+                Queueing::Other => {}
             },
             _ => {}
         }

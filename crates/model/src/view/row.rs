@@ -130,7 +130,7 @@ pub fn totals(session: &Session, agents: &[&Session], prices: &Prices) -> (Usage
     let files = all.flat_map(|session| session.messages.iter().map(move |one| (session, one)));
     let copies = session.copies.iter().map(|copy| (session, copy));
     for (session, message) in files.chain(copies) {
-        let first = message.id.as_deref().is_none_or(|id| seen.insert(id));
+        let first = session.message_id(message).is_none_or(|id| seen.insert(id));
         if first && !message.synthetic {
             usage += message.usage;
             bill.add(session, message);

@@ -80,7 +80,7 @@ pub fn status(session: &Session, now: Time) -> Status {
         Some(None) => State::Working,
         None => after(session, last),
     };
-    let since = last.at.or(session.last);
+    let since = last.at().or(session.last);
     let quiet = session
         .last
         .or(since)
@@ -111,7 +111,7 @@ fn last_event(session: &Session) -> Option<&Record> {
     }
     // 2.1.45 may write the answer before the prompt.
     let answers = |record: &&Record| {
-        record.kind == Kind::Assistant && record.parent.id() == last.uuid.as_ref()
+        record.kind == Kind::Assistant && session.parent_of(record) == last.uuid.as_ref()
     };
     Some(
         session
@@ -156,7 +156,7 @@ fn pending(session: &Session) -> Option<Index> {
         .rposition(|message| message.thread == 0)? as Index;
     let open = calls.find(|(_, call)| {
         let record = &session.records[call.record as usize];
-        call.result.is_none() && record.message == Some(last_message)
+        call.result.is_none() && record.message() == Some(last_message)
     });
     let (index, call) = open?;
     let settled = session.records[call.record as usize + 1..]
@@ -187,7 +187,7 @@ fn after(session: &Session, last: &Record) -> State {
         Kind::ApiError => State::Error,
         Kind::Assistant if last.api_error => State::Error,
         Kind::Assistant => {
-            let message = last.message.map(|at| &session.messages[at as usize]);
+            let message = last.message().map(|at| &session.messages[at as usize]);
             let stop = message
                 .and_then(|message| message.stop)
                 .map(|stop| session.text(stop));

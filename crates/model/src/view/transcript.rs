@@ -7,10 +7,11 @@
 mod items;
 mod nested;
 mod progress;
-mod says;
+pub(crate) mod says;
 mod walk;
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -138,6 +139,21 @@ pub struct Note {
     /// Whether they tell or do something, as attachments and hooks do; the others only keep
     /// books.
     pub matters: bool,
+    /// What they say; empty unless [`whole`] was asked for.
+    pub text: String,
+}
+
+/// An image or a document, with its data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Media {
+    /// `image` or `document`.
+    pub kind: String,
+    /// Such as `image/png`; empty if nothing says.
+    pub media_type: String,
+    /// In base64; empty if it stands elsewhere.
+    pub data: String,
+    /// Where it stands, if not here.
+    pub place: Option<String>,
 }
 
 /// The head of a turn.
@@ -164,6 +180,8 @@ pub struct Prompt {
     pub kinds: InputKinds,
     /// How many images and documents came with it.
     pub images: usize,
+    /// These images and documents; empty unless [`whole`] was asked for.
+    pub media: Vec<Media>,
     /// The permission mode it was typed in.
     pub permission_mode: Option<String>,
 }
@@ -189,7 +207,9 @@ pub struct Call {
     pub text: String,
     /// How many images the result holds.
     pub images: usize,
-    /// The structured result, or null.
+    /// These images; empty unless [`whole`] was asked for.
+    pub media: Vec<Media>,
+    /// The structured result, or null; without copies of files where [`whole`] was asked for.
     pub meta: Value,
     /// What came of it.
     pub outcome: Outcome,
@@ -204,6 +224,8 @@ pub struct Call {
 pub struct Agent {
     /// Its id, if it has one.
     pub id: Option<String>,
+    /// Tells it from all others of the session, see [`loose`].
+    pub key: String,
     /// How many calls its transcript holds.
     pub calls: u64,
     /// Its conversation; empty unless it was picked.
@@ -257,4 +279,50 @@ pub fn parts<'a>(
     let walk = walk::Walk::new(session, source, agents, pick.agents);
     let picked = walk.picked(pick);
     picked.into_iter().map(move |turn| walk.turn(turn))
+}
+
+/// Everything, one turn at a time: sub-agents are open, images have their data, and notes
+/// their texts.
+pub fn whole<'a>(
+    session: &'a Session,
+    source: &'a dyn Source,
+    agents: &'a Agents<'a>,
+) -> impl Iterator<Item = Vec<Item>> + 'a {
+    let walk = walk::Walk::new(session, source, agents, true).whole();
+    let picked = walk.picked(&Pick::default());
+    picked.into_iter().map(move |turn| walk.turn(turn))
+}
+
+/// The conversations of sub-agents that stand under no call, with their names. `shown` are the
+/// keys of those that do (see [`Agent`]).
+pub fn loose<'a>(
+    session: &'a Session,
+    source: &'a dyn Source,
+    agents: &'a Agents<'a>,
+    shown: &'a HashSet<String>,
+) -> impl Iterator<Item = (String, Vec<Item>)> + 'a {
+    let mut names: Vec<&String> = agents.keys().collect();
+    names.sort();
+    let files = names.into_iter().filter(|name| !shown.contains(*name));
+    let files = files.filter_map(|name| Some((name, agents.get(name)?)));
+    let files = files.filter(|(_, file)| !std::ptr::eq(file.session, session));
+    let files = files.map(|(name, file)| {
+        let walk = walk::Walk::new(file.session, file.source, agents, true).whole();
+        (name.clone(), walk.below(1).all())
+    });
+    let threads = (1..session.threads.len() as u32)
+        .filter(|thread| !shown.contains(&nested::thread_key(session, *thread)));
+    let own = OnceCell::new();
+    let threads = threads.map(move |thread| {
+        let new = || walk::Walk::new(session, source, agents, true).whole();
+        let walk: &walk::Walk<'a> = own.get_or_init(new);
+        let name = crate::view::agents::thread_name(session, thread);
+        (name, walk.in_thread(thread).below(1).all())
+    });
+    files.chain(threads)
+}
+
+/// The text of a result: a string, or a list of blocks.
+pub(crate) fn result_text(raw: &[u8]) -> String {
+    says::content(raw).0
 }

@@ -103,7 +103,7 @@ pub fn tree(
             kind,
             parent: Some(parent),
             live: live[at as usize],
-            at: record.at,
+            at: record.at(),
             label: label(session, source, record),
             line: record.line,
         });
@@ -156,7 +156,7 @@ fn above(session: &Session, links: &Links, nodes: &HashMap<Index, usize>, at: In
     let mut here = at;
     while left > 0 {
         left -= 1;
-        let logical = || session.find(session.records[here as usize].logical_parent.as_ref()?);
+        let logical = || session.find(session.records[here as usize].logical_parent()?);
         let Some(parent) = links.parent[here as usize].or_else(logical) else {
             return 1;
         };

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use crate::block::BlockKind;
-use crate::entry::{self, Kind, Parent};
+use crate::entry::{self, Kind};
 use crate::graph;
 use crate::input::{self, Input};
 use crate::json;
 use crate::log::Source;
-use crate::session::{Call, Index, Message, Record, Session};
+use crate::session::{Call, Index, Link, Message, Record, Session};
 use crate::time::Time;
 use crate::usage::Usage;
 use crate::view::queue;
@@ -95,7 +95,12 @@ pub struct TurnRow {
     pub queued: Vec<String>,
     /// Tokens of its replies.
     pub usage: Usage,
+    /// Nothing more is to be expected. A command that the model may still answer is not over
+    /// even though nothing of it runs.
+    pub over: bool,
     closed: bool,
+    /// A command printed what it did: it ran in the client.
+    printed: bool,
 }
 
 /// What the caller may choose.
@@ -126,15 +131,8 @@ pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<Tu
 /// The turns without their texts, which need no look into the file.
 pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
     let live = graph::live(session, &graph::links(session));
-    let mut place = vec![usize::MAX; session.turns.len()];
     let mut rows: Vec<TurnRow> = Vec::new();
-    for (index, turn) in session
-        .turns
-        .iter()
-        .enumerate()
-        .filter(|(_, turn)| turn.thread == 0)
-    {
-        place[index] = rows.len();
+    for turn in session.turns.iter().filter(|turn| turn.thread == 0) {
         rows.push(opened(
             session,
             turn.record,
@@ -142,15 +140,8 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
             live[turn.record as usize],
         ));
     }
-    let turn_of = session.turns_by_record();
-    let of = |record: Index| {
-        let turn =
-            turn_of[record as usize].filter(|_| session.records[record as usize].thread == 0)?;
-        place
-            .get(turn as usize)
-            .copied()
-            .filter(|&at| at != usize::MAX)
-    };
+    let places = places(session);
+    let of = |record: Index| places[record as usize].map(|at| at as usize);
     gather_lines(session, &mut rows, of, options);
     gather_messages(session, &mut rows, of);
     for (index, call) in session.calls.iter().enumerate() {
@@ -167,6 +158,59 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
     rows
 }
 
+/// What was said before the first turn, as a turn with the number 0: sessions that other
+/// programs speak to hold no act of a person, and a file may begin in the middle of a turn.
+/// `None` if no model said anything there.
+pub fn prelude(session: &Session) -> Option<TurnRow> {
+    let places = places(session);
+    let before = |record: Index| {
+        let at = record as usize;
+        (session.records[at].thread == 0 && places[at].is_none()).then_some(0)
+    };
+    let said = |record: &Record| record.is_conversation() && !record.duplicate;
+    let mut lines = (0..).zip(&session.records);
+    let first = lines.find(|(at, record)| said(record) && before(*at).is_some());
+    let mut rows = [opened(session, first?.0, 0, true)];
+    gather_messages(session, &mut rows, before);
+    if rows[0].messages.is_empty() {
+        return None;
+    }
+    gather_lines(session, &mut rows, before, Options::default());
+    for (index, call) in (0..).zip(&session.calls) {
+        if before(call.record).is_some() {
+            rows[0].calls.push(index);
+        }
+    }
+    finish(session, &mut rows);
+    let [mut row] = rows;
+    // Something follows it.
+    let followed = session.turns.iter().any(|turn| turn.thread == 0);
+    row.over |= followed;
+    Some(row)
+}
+
+/// The place of the turn that each record belongs to, among those of the file's own
+/// conversation; `None` for lines of sub-agents and those before the first turn.
+pub fn places(session: &Session) -> Vec<Option<Index>> {
+    let mut next = 0;
+    let own: Vec<Option<Index>> = session
+        .turns
+        .iter()
+        .map(|turn| {
+            let place = (turn.thread == 0).then_some(next);
+            next += Index::from(turn.thread == 0);
+            place
+        })
+        .collect();
+    let mut places = session.turns_by_record();
+    for (place, record) in places.iter_mut().zip(&session.records) {
+        *place = place
+            .filter(|_| record.thread == 0)
+            .and_then(|turn| own[turn as usize]);
+    }
+    places
+}
+
 fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
     let opener = &session.records[record as usize];
     TurnRow {
@@ -176,7 +220,7 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
         round: Round::NewRound,
         live,
         prompt: String::new(),
-        at: opener.at,
+        at: opener.at(),
         ended: None,
         duration_ms: None,
         messages: Vec::new(),
@@ -186,14 +230,16 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
         compacted: false,
         queued: Vec::new(),
         usage: Usage::default(),
+        over: false,
         closed: false,
+        printed: false,
     }
 }
 
 fn is_synthetic(session: &Session, record: &Record) -> bool {
     record.api_error
         || record
-            .message
+            .message()
             .is_some_and(|at| session.messages[at as usize].synthetic)
 }
 
@@ -220,7 +266,7 @@ fn gather_lines(
             rows[at].round = round(record, last_said, at == 0, options);
         }
         if record.is_conversation() {
-            last_said = record.at.or(last_said);
+            last_said = record.at().or(last_said);
         }
         let Some(at) = of(index as Index) else {
             continue;
@@ -228,12 +274,16 @@ fn gather_lines(
         let row = &mut rows[at];
         match &record.kind {
             Kind::TurnDuration(duration) => {
-                row.duration_ms = *duration;
+                row.duration_ms = duration.map(u64::from);
                 row.closed = true;
             }
             Kind::StopHookSummary => row.closed = true,
             Kind::CompactBoundary(boundary) => row.compacted |= !boundary.micro,
-            Kind::User => row.interrupted |= record.input == Input::Interrupt,
+            Kind::User => {
+                row.interrupted |= record.input == Input::Interrupt;
+                row.printed |= record.input == Input::Machine;
+            }
+            Kind::LocalCommand => row.printed = true,
             // The client's own last word: an API error, or that nothing was asked.
             Kind::Assistant => row.closed = is_synthetic(session, record),
             _ => {}
@@ -241,16 +291,16 @@ fn gather_lines(
         let counts = record.is_conversation()
             || matches!(record.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
         if counts {
-            row.ended = row.ended.max(record.at);
+            row.ended = row.ended.max(record.at());
         }
     }
 }
 
 fn round(record: &Record, last_said: Option<Time>, first: bool, options: Options) -> Round {
-    if first || record.parent == Parent::Null {
+    if first || record.parent == Link::Null {
         return Round::NewSession;
     }
-    match (record.at, last_said) {
+    match (record.at(), last_said) {
         (Some(at), Some(last)) if at.since(last) > options.gap_ms => Round::Resume,
         _ => Round::NewRound,
     }
@@ -281,6 +331,11 @@ fn finish(session: &Session, rows: &mut [TurnRow]) {
             && !row.interrupted
             && !row.closed
             && !is_answered(session, row);
+        let waits = at == last
+            && row.messages.is_empty()
+            && row.duration_ms.is_none()
+            && !(row.interrupted || row.closed || row.printed);
+        row.over = !open && !waits;
         if open {
             row.ended = None;
         }
@@ -343,11 +398,11 @@ impl Course {
                 }
                 Kind::Assistant => {
                     if let Some((before, message)) = reach.reply
-                        && message != record.message
+                        && message != record.message()
                     {
                         reach.other_reply = Some(before);
                     }
-                    reach.reply = Some((at, record.message));
+                    reach.reply = Some((at, record.message()));
                 }
                 _ => {}
             }
@@ -371,7 +426,7 @@ impl Course {
         let reach = &self.threads[made.thread as usize];
         let after = |at: usize| at > call.record as usize;
         let replied = match reach.reply {
-            Some((at, message)) if message != made.message => after(at),
+            Some((at, message)) if message != made.message() => after(at),
             _ => reach.other_reply.is_some_and(after),
         };
         replied || reach.act.is_some_and(after)
@@ -382,8 +437,8 @@ impl Course {
 pub fn call_duration(session: &Session, call: &Call) -> Option<u64> {
     let result = call.result.as_ref()?;
     let (start, end) = (
-        session.records[call.record as usize].at?,
-        session.records[result.record as usize].at?,
+        session.records[call.record as usize].at()?,
+        session.records[result.record as usize].at()?,
     );
     Some(end.since(start))
 }
@@ -402,11 +457,25 @@ pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String
 
 /// The last thing the model said in these messages.
 fn reply(session: &Session, source: &dyn Source, messages: &[Index]) -> Option<String> {
-    let said = messages
-        .iter()
-        .rev()
-        .map(|&at| said(session, source, &session.messages[at as usize]));
-    said.into_iter().find(|text| !text.trim().is_empty())
+    let last = last_said(session, messages)?;
+    Some(said(session, source, &session.messages[last as usize]))
+}
+
+/// The last of these messages that says something.
+pub fn last_said(session: &Session, messages: &[Index]) -> Option<Index> {
+    let speaks = |record: Index| {
+        let record = &session.records[record as usize];
+        let blocks = session.blocks_of(record);
+        !record.api_error
+            && blocks
+                .iter()
+                .any(|block| block.kind == BlockKind::Text && !block.blank)
+    };
+    let mut latest = messages.iter().rev().copied();
+    latest.find(|&at| {
+        let message = &session.messages[at as usize];
+        !message.synthetic && message.records.iter().any(|&record| speaks(record))
+    })
 }
 
 /// The visible text of a message.
@@ -425,7 +494,7 @@ pub fn said(session: &Session, source: &dyn Source, message: &Message) -> String
             out.push('\n');
         }
         let bytes = session.bytes_of(source, record);
-        out.push_str(&json::string(block.body.of(&bytes)));
+        out.push_str(&json::string(block.body().of(&bytes)));
     }
     out
 }

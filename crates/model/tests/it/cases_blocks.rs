@@ -66,7 +66,11 @@ fn a_call_without_id_name_or_input_is_still_a_call() {
     ] {
         let read = read(&[reply("a", "", "10:00:00", "m", block)]);
         assert_eq!(read.session.calls.len(), 1, "{block}");
-        assert_eq!(read.session.calls[0].subject, None, "{block}");
+        assert_eq!(
+            read.session.subject(&read.session.calls[0]),
+            None,
+            "{block}"
+        );
     }
 }
 
@@ -123,12 +127,9 @@ fn an_empty_text_is_no_output() {
 fn the_subject_of_a_shell_command_is_the_command() {
     let subject = |input: &str| {
         let block = format!(r#"[{{"type":"tool_use","id":"t","name":"Bash","input":{input}}}]"#);
-        read(&[reply("a", "", "10:00:00", "m", &block)])
-            .session
-            .calls[0]
-            .subject
-            .clone()
-            .map(String::from)
+        let read = read(&[reply("a", "", "10:00:00", "m", &block)]);
+        let subject = read.session.subject(&read.session.calls[0]);
+        subject.map(String::from)
     };
     assert_eq!(
         subject(r#"{"description":"List files","command":"ls"}"#).as_deref(),
@@ -192,7 +193,7 @@ fn calls_of_every_tool_the_documents_name_say_what_they_are_about() {
         let block = format!(r#"[{{"type":"tool_use","id":"t","name":"{tool}","input":{input}}}]"#);
         let read = read(&[reply("a", "", "10:00:00", "m", &block)]);
         assert_eq!(
-            read.session.calls[0].subject.as_deref(),
+            read.session.subject(&read.session.calls[0]),
             Some(wanted),
             "{tool}"
         );

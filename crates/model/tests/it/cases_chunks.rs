@@ -14,19 +14,21 @@ fn digest(session: &Session) -> String {
             "{} {} {} {} {:?} {:?} {:?} {:?} {}",
             record.line,
             record.offset,
-            record.len,
+            record.len(),
             session.label_of(record),
             record.uuid,
             record.thread,
             turn_of[at],
-            record.message,
+            record.message(),
             record.input.name(),
         ));
     }
     for message in &session.messages {
         out.push(format!(
             "{:?} {:?} {:?}",
-            message.id, message.records, message.usage
+            session.message_id(message),
+            message.records,
+            message.usage
         ));
     }
     for call in &session.calls {
@@ -36,7 +38,7 @@ fn digest(session: &Session) -> String {
             .map(|result| (result.record, result.is_error));
         out.push(format!(
             "{} {} {result:?}",
-            call.id,
+            session.call_id(call),
             session.text(call.tool)
         ));
     }

@@ -148,7 +148,7 @@ fn a_line_without_message_id_is_a_message_of_its_own() {
         read.session
             .messages
             .iter()
-            .all(|message| message.id.is_none())
+            .all(|message| read.session.message_id(message).is_none())
     );
 }
 

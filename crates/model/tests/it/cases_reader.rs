@@ -98,7 +98,7 @@ fn lines_without_session_id_take_their_bytes_like_all_others() {
     let whole = format!("{snapshot}\n{USER}\n{SUMMARY}\n{REPLY}\n");
     let read = read_bytes(whole.clone());
     let last = read.session.records.last().unwrap();
-    assert_eq!(last.offset as usize + last.len + 1, whole.len());
+    assert_eq!(last.offset as usize + last.len() + 1, whole.len());
     assert_eq!(read.session.records.len(), 4);
 }
 

@@ -171,7 +171,10 @@ fn the_result_of_one_call_leaves_the_other_pending() {
     ]);
     let status = at(&read, "10:00:03");
     let pending = &read.session.calls[status.pending.unwrap() as usize];
-    assert_eq!((&*pending.id, status.state), ("t2", State::Working));
+    assert_eq!(
+        (read.session.call_id(pending), status.state),
+        ("t2", State::Working)
+    );
 }
 
 #[test]

@@ -327,3 +327,55 @@ fn bookkeeping_in_between_opens_and_ends_nothing() {
     assert_eq!(read.session.turns.len(), 1);
     assert_eq!(read.session.turns_by_record()[4], Some(0));
 }
+
+/// Whether the last turn is over.
+fn is_over(lines: &[String]) -> bool {
+    let read = read(lines);
+    let rows = unspool_model::view::turns::outline(&read.session, Default::default());
+    rows.last().unwrap().over
+}
+
+#[test]
+fn a_turn_is_over_when_it_was_answered_and_a_command_when_it_printed_too() {
+    let prompt = user("a", "", "10:00:00", r#""hello""#);
+    assert!(!is_over(std::slice::from_ref(&prompt)));
+    assert!(is_over(&[prompt.clone(), says("b", "a", "10:00:01", "m1")]));
+    let calls = format!("[{}]", call("t1", "Read", "{}"));
+    assert!(!is_over(&[
+        prompt,
+        reply("b", "a", "10:00:01", "m1", &calls)
+    ]));
+    let command = user(
+        "a",
+        "",
+        "10:00:00",
+        r#""<command-name>/fix</command-name>""#,
+    );
+    let printed = r#""<local-command-stdout>done</local-command-stdout>""#;
+    // The model may still answer it.
+    assert!(!is_over(std::slice::from_ref(&command)));
+    assert!(is_over(&[
+        command.clone(),
+        user("b", "a", "10:00:01", printed)
+    ]));
+    assert!(is_over(&[command, says("b", "a", "10:00:01", "m1")]));
+}
+
+#[test]
+fn what_was_said_before_the_first_turn_is_a_turn_without_a_number() {
+    let prelude = |lines: &[String]| unspool_model::view::turns::prelude(&read(lines).session);
+    let notice = user(
+        "a",
+        "",
+        "10:00:00",
+        r#""<task-notification>x</task-notification>""#,
+    );
+    let row = prelude(&[notice.clone(), says("b", "a", "10:00:01", "m1")]).unwrap();
+    assert_eq!(
+        (row.n, row.record, row.messages.len(), row.over),
+        (0, 0, 1, true)
+    );
+    assert!(prelude(std::slice::from_ref(&notice)).is_none());
+    let prompt = user("a", "", "10:00:00", r#""hello""#);
+    assert!(prelude(&[prompt, says("b", "a", "10:00:01", "m1")]).is_none());
+}

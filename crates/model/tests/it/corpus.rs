@@ -293,7 +293,7 @@ fn a_recording_is_the_same_session_in_a_thousand_cuttings_of_its_bytes() {
 fn digest(session: &Session) -> u64 {
     let mut hasher = DefaultHasher::new();
     for record in &session.records {
-        (record.line, record.offset, record.len, record.thread).hash(&mut hasher);
+        (record.line, record.offset, record.len(), record.thread).hash(&mut hasher);
         record
             .uuid
             .as_ref()
@@ -305,14 +305,19 @@ fn digest(session: &Session) -> u64 {
         (turn.record, turn.thread).hash(&mut hasher);
     }
     for message in &session.messages {
-        (&message.id, &message.records, message.usage.output).hash(&mut hasher);
+        (
+            session.message_id(message),
+            &message.records,
+            message.usage.output,
+        )
+            .hash(&mut hasher);
         (message.usage.input, message.usage.cache_read).hash(&mut hasher);
         (message.usage.cache_write_5m, message.usage.cache_write_1h).hash(&mut hasher);
     }
     for call in &session.calls {
         let result = call.result.as_ref();
         (
-            &call.id,
+            session.call_id(call),
             call.record,
             result.map(|r| (r.record, r.is_error)),
         )

@@ -1,10 +1,13 @@
 //! Editing: nothing is touched that nobody asked for, and the result still resumes.
 
+use std::path::Path;
+
 use unspool_model::edit::check::{Problem, Wanted};
 use unspool_model::edit::identity::Identity;
-use unspool_model::edit::{Pen, Plan, Settings, Written};
+use unspool_model::edit::{Pen, Plan, Settings, Written, slim};
 use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
+use unspool_testkit::conformance::cases;
 use unspool_testkit::corpus;
 
 /// The new bytes, what was written, and what is wrong with it.
@@ -98,6 +101,26 @@ fn a_straightened_copy_resumes_in_every_client() {
 }
 
 #[test]
+fn a_damaged_session_can_be_copied_as_it_is_and_slim() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/corpus");
+    let identity = Identity::new("00000000-0000-4000-8000-00000000c10e", []);
+    let mut wrong = Vec::new();
+    for version in ["2.0.50", "2.1.325"] {
+        let cases = cases::of(&corpus, version).unwrap();
+        for case in cases.iter().filter(|case| case.name.starts_with("edit/")) {
+            let log = Log::new(case.text.clone().into_bytes());
+            let own = Some(&identity);
+            let (_, _, plain) = edited(&log, own, Settings::default(), |_, _| ());
+            let (_, _, slim) = edited(&log, own, Settings::default(), slim::slim);
+            if !plain.is_empty() || !slim.is_empty() {
+                wrong.push(format!("{version} {}: {plain:?} {slim:?}", case.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn new_ids_are_new_everywhere() {
     let identity = Identity {
         uuids: Some(3),
@@ -175,4 +198,17 @@ fn a_line_that_was_written_twice_keeps_no_line_behind_it_from_being_renamed() {
             .into_iter()
             .all(|line| line.contains(&identity.session))
     );
+}
+
+/// Sessions of every shape, as a client could have written them. Of those that are named, the
+/// first three have an end that shares its time with what hangs below it, the others a note of
+/// where to go on that names a line amid parallel calls with a fork in them.
+#[test]
+fn a_straightened_copy_of_any_session_resumes_in_every_client() {
+    let known = [395, 2786, 3001, 1727, 3685, 3781];
+    for seed in known.into_iter().chain(0..300) {
+        let log = Log::new(unspool_testkit::graph::healthy(seed).join("\n") + "\n");
+        let (_, _, problems) = edited(&log, None, Settings::default(), |_, _| ());
+        assert_eq!(problems, [], "seed {seed}");
+    }
 }

@@ -187,7 +187,7 @@ fn a_hundred_thousand_levels_of_nesting_are_a_line_like_any_other() {
         let read = read(&[&line, &input]);
         all_views(&read);
         assert_eq!(read.session.records.len(), 2, "{:?}", read.faults());
-        assert_eq!(read.session.records[0].len, line.len());
+        assert_eq!(read.session.records[0].len(), line.len());
         assert_eq!(shown(&read, &["hi"]), [1]);
     }
 }
@@ -206,7 +206,7 @@ fn a_line_of_64_megabytes_is_read_whole() {
     let line = say("a", "", "10:00:00", &long);
     let read = read(&[line.as_str(), &answer("b", "a", "10:00:01", "short")]);
     assert_eq!(read.session.records.len(), 2);
-    assert_eq!(read.session.records[0].len, line.len());
+    assert_eq!(read.session.records[0].len(), line.len());
     assert_eq!(read.session.faults, []);
     let resumed = messages::messages(&read.session, &read.log, Profile::Strict);
     let messages::Resume::Messages(all) = resumed else {
@@ -223,7 +223,7 @@ fn a_hundred_thousand_keys_are_read() {
     );
     let read = read(&[line.as_str(), &answer("b", "a", "10:00:01", "short")]);
     all_views(&read);
-    assert_eq!(read.session.records[0].len, line.len());
+    assert_eq!(read.session.records[0].len(), line.len());
     assert_eq!(shown(&read, &["hi", "short"]), [1, 1]);
 }
 

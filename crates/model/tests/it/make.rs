@@ -84,7 +84,7 @@ impl Read {
     pub fn body(&self, record: u32, block: u32) -> String {
         let record = &self.session.records[record as usize];
         let bytes = self.session.bytes_of(&self.log, record);
-        let body = self.session.blocks[block as usize].body;
+        let body = self.session.blocks[block as usize].body();
         String::from_utf8(body.of(&bytes).to_vec()).unwrap()
     }
 
@@ -104,7 +104,7 @@ impl Read {
         let content = self.session.content(message);
         content
             .iter()
-            .map(|(_, block)| self.session.blocks[*block as usize].name())
+            .map(|(_, block)| self.session.type_of(&self.session.blocks[*block as usize]))
             .collect()
     }
 

@@ -175,6 +175,34 @@ fn batches_cost_half() {
 }
 
 #[test]
+fn the_shares_of_a_message_are_all_of_its_cost() {
+    let usage = Usage {
+        input: 1,
+        output: 2,
+        cache_read: 3,
+        cache_write_5m: 4,
+        cache_write_1h: 5,
+    };
+    let terms = Terms {
+        web_searches: 2,
+        ..Terms::default()
+    };
+    let price = Prices::bundled().find(SONNET).unwrap();
+    let shares = price.shares(usage, terms).unwrap();
+    let parts = [
+        shares.input,
+        shares.output,
+        shares.cache_read,
+        shares.cache_write_5m,
+        shares.cache_write_1h,
+        shares.searches,
+    ];
+    assert_eq!(parts.into_iter().sum::<Cost>(), shares.total);
+    assert_eq!(price.charge(usage, terms), Ok(shares.total));
+    assert_eq!(shares.output, Cost(2 * 15_000_000));
+}
+
+#[test]
 fn every_search_of_the_web_is_charged() {
     let terms = Terms {
         web_searches: 3,

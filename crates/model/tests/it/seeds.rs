@@ -364,7 +364,7 @@ fn seed_000_3_5_a_queue_operation_keeps_what_was_typed() {
         let Kind::Queue { text, .. } = only(&line).kind else {
             panic!("not a queue operation")
         };
-        assert_eq!(text.as_deref(), Some("and the tests too"));
+        assert_eq!(text.unwrap().as_str(), "and the tests too");
     }
 }
 
@@ -573,16 +573,16 @@ fn seed_002_5_the_parent_chain_is_one_turn_opened_by_a_command() {
 fn seed_002_7_3_structured_results_do_not_disturb_their_calls() {
     let read = session("002-7.3-tool-use-result");
     let session = &read.session;
-    let subject = |id: &str| read.call(id).subject.clone().unwrap_or_default();
+    let subject = |id: &str| session.subject(read.call(id)).unwrap_or_default();
     assert_eq!(session.calls.len(), 7);
     assert!(session.calls.iter().all(|call| call.result.is_some()));
-    assert_eq!(&*subject("toolu_Read"), "/path/to/file.md");
-    assert_eq!(&*subject("toolu_Glob"), "**/*.cpp");
-    assert_eq!(&*subject("toolu_Bash"), "git status --short");
-    assert_eq!(&*subject("toolu_Write"), "/path/to/new-file.md");
-    assert_eq!(&*subject("toolu_Edit"), "/path/to/file.md");
-    assert_eq!(&*subject("toolu_TodoWrite"), "2 items");
-    assert_eq!(&*subject("toolu_Task"), "Implement feature");
+    assert_eq!(subject("toolu_Read"), "/path/to/file.md");
+    assert_eq!(subject("toolu_Glob"), "**/*.cpp");
+    assert_eq!(subject("toolu_Bash"), "git status --short");
+    assert_eq!(subject("toolu_Write"), "/path/to/new-file.md");
+    assert_eq!(subject("toolu_Edit"), "/path/to/file.md");
+    assert_eq!(subject("toolu_TodoWrite"), "2 items");
+    assert_eq!(subject("toolu_Task"), "Implement feature");
     assert_eq!(read.call("toolu_Task").agent.as_deref(), Some("ab97f57"));
 }
 

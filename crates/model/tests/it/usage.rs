@@ -54,7 +54,7 @@ fn folded(session: &Session, messages: &[Message]) -> BTreeMap<String, Told> {
         .filter(|message| message.has_usage && !message.synthetic);
     let one = |message: &Message| {
         let model = message.model.map(|model| session.text(model).to_owned());
-        let id = message.id.as_deref().unwrap_or_default().to_owned();
+        let id = session.message_id(message).unwrap_or_default().to_owned();
         (id, (message.usage, message.terms, message.first, model))
     };
     told.map(one).filter(|(id, _)| !id.is_empty()).collect()
@@ -88,7 +88,8 @@ fn agree(name: &str, bytes: &[u8]) {
     let nameless = session
         .messages
         .iter()
-        .filter(|message| message.id.is_none() && message.has_usage && !message.synthetic);
+        .filter(|message| session.message_id(message).is_none())
+        .filter(|message| message.has_usage && !message.synthetic);
     assert_eq!(own.len(), fold.len() + nameless.count(), "{name}");
     assert_eq!(
         scanned(&spending, true),

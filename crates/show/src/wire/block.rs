@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use unspool_model::block::{Block, BlockKind};
+use unspool_model::block::BlockKind;
 use unspool_model::json;
 use unspool_model::log::Source;
-use unspool_model::session::{Record, Session};
+use unspool_model::session::{Part, Record, Session};
 use unspool_model::view::agents;
 use unspool_model::view::pick::Pick;
 
@@ -52,6 +52,24 @@ pub struct BlockRow {
 impl BlockRow {
     /// The blocks of a session in file order; `thread` names its own conversation.
     pub fn all(session: &Session, source: &dyn Source, thread: &str, pick: &Pick) -> Vec<BlockRow> {
+        let mut rows = Vec::new();
+        let each = BlockRow::each(session, source, thread, pick, |row| {
+            rows.push(row);
+            Ok::<(), std::convert::Infallible>(())
+        });
+        match each {
+            Ok(()) => rows,
+        }
+    }
+
+    /// The same, one after the other: for sessions too large to hold all of them.
+    pub fn each<E>(
+        session: &Session,
+        source: &dyn Source,
+        thread: &str,
+        pick: &Pick,
+        mut take: impl FnMut(BlockRow) -> Result<(), E>,
+    ) -> Result<(), E> {
         let turn_of = session.turns_by_record();
         let mut number = vec![None; session.turns.len()];
         let own = session
@@ -63,7 +81,6 @@ impl BlockRow {
             number[at] = Some(n as u32 + 1);
         }
         let count = number.iter().flatten().count() as u32;
-        let mut rows = Vec::new();
         for (at, record) in session.records.iter().enumerate() {
             let Some(role) = record.role().filter(|_| !record.duplicate) else {
                 continue;
@@ -76,30 +93,38 @@ impl BlockRow {
             let inner = (record.thread != 0).then(|| agents::thread_name(session, record.thread));
             let thread = inner.as_deref().unwrap_or(thread);
             let bytes = session.bytes_of(source, record);
-            let row = BlockRow::of_line(record, role, turn, thread);
+            let row = BlockRow::of_line(session, record, role, turn, thread);
             let blocks = session.blocks_of(record);
             if blocks.is_empty() {
-                rows.push(BlockRow {
+                take(BlockRow {
                     r#type: "empty".to_owned(),
                     ..row
-                });
+                })?;
                 continue;
             }
-            rows.extend(blocks.iter().map(|block| row.clone().with(block, &bytes)));
+            for block in blocks {
+                take(row.clone().with(session, block, &bytes))?;
+            }
         }
-        rows
+        Ok(())
     }
 
-    fn of_line(record: &Record, role: &str, turn: Option<u32>, thread: &str) -> BlockRow {
+    fn of_line(
+        session: &Session,
+        record: &Record,
+        role: &str,
+        turn: Option<u32>,
+        thread: &str,
+    ) -> BlockRow {
         BlockRow {
             turn,
             thread: thread.to_owned(),
             line: record.line,
             uuid: record.uuid.as_ref().map(ToString::to_string),
-            parent: record.parent.id().map(ToString::to_string),
+            parent: session.parent_of(record).map(ToString::to_string),
             role: role.to_owned(),
             r#type: String::new(),
-            at: record.at.map(|at| at.to_string()),
+            at: record.at().map(|at| at.to_string()),
             text: None,
             name: None,
             input: None,
@@ -109,20 +134,20 @@ impl BlockRow {
         }
     }
 
-    fn with(mut self, block: &Block, bytes: &[u8]) -> BlockRow {
-        self.r#type = block.name().to_owned();
-        let body = block.body.of(bytes);
+    fn with(mut self, session: &Session, block: &Part, bytes: &[u8]) -> BlockRow {
+        self.r#type = session.type_of(block).to_owned();
+        let body = block.body().of(bytes);
         match block.kind {
             BlockKind::Text | BlockKind::Thinking => {
                 self.text = Some(json::string(body).into_owned())
             }
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
-                self.name = block.tool.as_deref().map(str::to_owned);
+                self.name = session.tool_of(block).map(str::to_owned);
                 self.input = Some(json::value(body));
-                self.tool_use_id = block.id.as_deref().map(str::to_owned);
+                self.tool_use_id = session.id_of(block).map(str::to_owned);
             }
             BlockKind::ToolResult => {
-                self.tool_use_id = block.id.as_deref().map(str::to_owned);
+                self.tool_use_id = session.id_of(block).map(str::to_owned);
                 self.content = Some(json::value(if body.is_empty() { b"null" } else { body }));
                 self.is_error = Some(block.is_error);
             }
@@ -130,7 +155,7 @@ impl BlockRow {
             | BlockKind::Image
             | BlockKind::Document
             | BlockKind::Other => {
-                self.content = Some(json::value(block.span.of(bytes)));
+                self.content = Some(json::value(block.span().of(bytes)));
             }
         }
         self

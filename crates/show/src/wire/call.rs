@@ -51,11 +51,11 @@ impl CallRow {
                 .map(ToString::to_string)
         };
         CallRow {
-            id: call.id.to_string(),
+            id: session.call_id(call).to_owned(),
             uuid: id_of(call.record),
             result_uuid: call.result.as_ref().and_then(|result| id_of(result.record)),
             name: session.text(call.tool).to_owned(),
-            subject: call.subject.as_deref().map(str::to_owned),
+            subject: session.subject(call).map(str::to_owned),
             status: course.status(session, call).name().to_owned(),
             duration_ms: turns::call_duration(session, call),
             input: None,
@@ -70,7 +70,7 @@ impl CallRow {
         let call = &session.calls[index as usize];
         let result = call.result.as_ref().map(|result| {
             let bytes = session.bytes_of(source, &session.records[result.record as usize]);
-            json::value(session.blocks[result.block as usize].body.of(&bytes))
+            json::value(session.blocks[result.block as usize].body().of(&bytes))
         });
         CallRow {
             input: Some(files::input(session, source, call)),

@@ -65,8 +65,10 @@ pub struct UndoRow {
 /// A session with a new title.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TitleRow {
-    /// The number for `undo`.
-    pub n: u64,
+    /// The number for `undo`; null when nothing was done.
+    pub n: Option<u64>,
+    /// Whether nothing was written because nobody asked for more.
+    pub dry_run: bool,
     /// The session.
     pub session: String,
     /// Its file.
@@ -100,6 +102,8 @@ pub struct ArchiveRow {
     pub packed: u64,
     /// Whether the originals were removed.
     pub removed: bool,
+    /// Whether nothing was written because nobody asked for more.
+    pub dry_run: bool,
     /// The number for `undo`, where something can be undone.
     pub n: Option<u64>,
 }

@@ -8,13 +8,16 @@ pub mod block;
 pub mod call;
 pub mod check;
 pub mod edit;
+pub mod export;
 pub mod file;
 pub mod graph;
 pub mod hit;
+pub mod hook;
 pub mod index;
 pub mod log;
 pub mod price;
 pub mod secret;
+pub mod send;
 pub mod session;
 pub mod turn;
 pub mod usage;
@@ -32,6 +35,7 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("turn", || schemars::schema_for!(turn::TurnRow)),
     ("tree", || schemars::schema_for!(graph::TreeRow)),
     ("agent", || schemars::schema_for!(graph::AgentRow)),
+    ("export", || schemars::schema_for!(export::ExportRow)),
     ("file", || schemars::schema_for!(file::FileRow)),
     ("context", || schemars::schema_for!(file::ContextRow)),
     ("fault", || schemars::schema_for!(check::FaultRow)),
@@ -45,6 +49,8 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("secret", || schemars::schema_for!(secret::SecretRow)),
     ("hit", || schemars::schema_for!(hit::HitRow)),
     ("edit", || schemars::schema_for!(edit::EditResult)),
+    ("hook", || schemars::schema_for!(hook::HookRow)),
+    ("hook_edit", || schemars::schema_for!(hook::HookEditRow)),
     ("index", || schemars::schema_for!(index::IndexRow)),
     ("edit", || schemars::schema_for!(edit::EditResult)),
     ("log", || schemars::schema_for!(log::LogRow)),
@@ -53,6 +59,8 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("archive", || schemars::schema_for!(log::ArchiveRow)),
     ("purged", || schemars::schema_for!(log::PurgedRow)),
     ("move", || schemars::schema_for!(edit::MoveRow)),
+    ("sent", || schemars::schema_for!(send::SentRow)),
+    ("span", || schemars::schema_for!(send::SpanRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

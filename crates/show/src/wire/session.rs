@@ -156,8 +156,8 @@ impl SessionRow {
             status_since: time(row.status.since),
             pending_tool: pending.map(|call| PendingTool {
                 name: session.text(call.tool).to_owned(),
-                subject: call.subject.as_deref().map(str::to_owned),
-                since: time(session.records[call.record as usize].at),
+                subject: session.subject(call).map(str::to_owned),
+                since: time(session.records[call.record as usize].at()),
             }),
             turns: row.turns,
             messages: row.messages,

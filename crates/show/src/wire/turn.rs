@@ -64,10 +64,8 @@ impl TurnRow {
         let opener = &session.records[row.record as usize];
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
         let ids = row.messages.iter().map(|&at| {
-            session.messages[at as usize]
-                .id
-                .as_deref()
-                .map(str::to_owned)
+            let message = &session.messages[at as usize];
+            session.message_id(message).map(str::to_owned)
         });
         TurnRow {
             n: row.n,
@@ -81,7 +79,7 @@ impl TurnRow {
                 .map(str::to_owned)
                 .collect(),
             permission_mode: opener
-                .permission_mode
+                .permission_mode()
                 .map(|mode| session.text(mode).to_owned()),
             prompt: row.prompt.clone(),
             at: time(row.at),

@@ -11,19 +11,9 @@ use unspool_model::json;
 use super::Mover;
 use crate::error::Error;
 use crate::journal::Work;
+use crate::list::{self, List};
 use crate::open::{self, Stamp};
 use crate::write::Times;
-
-/// The list of the sessions of a folder.
-pub const LIST: &str = "sessions-index.json";
-
-/// A list as it is and as it will be.
-struct List {
-    stamp: Option<Stamp>,
-    value: Value,
-    changed: bool,
-    gone: bool,
-}
 
 /// Takes the sessions from the lists of their old folders and puts them on those of the new.
 /// The list of a folder that is emptied goes there as a whole. Lists that cannot be read stay
@@ -35,8 +25,8 @@ pub fn lists(
 ) -> Result<Vec<String>, Error> {
     let mut books = Books::default();
     for mover in movers {
-        let old = mover.file.path.with_file_name(LIST);
-        let new = mover.home.folder.join(LIST);
+        let old = mover.file.path.with_file_name(list::NAME);
+        let new = mover.home.folder.join(list::NAME);
         books.open(&old, mover);
         books.open(&new, mover);
         let entry = books.list(&old).and_then(|list| list.take(&mover.file.id));
@@ -46,18 +36,18 @@ pub fn lists(
     }
     for (folder, goal) in emptied {
         let mover = movers.iter().find(|mover| mover.home.folder == *goal);
-        let old = books.list(&folder.join(LIST)).map(List::take_all);
+        let old = books.list(&folder.join(list::NAME)).map(List::take_all);
         let (Some(mover), Some(rest)) = (mover, old.flatten()) else {
             continue;
         };
         // What it still names are sessions whose files are gone.
-        if let Some(list) = books.list(&goal.join(LIST)) {
+        if let Some(list) = books.list(&goal.join(list::NAME)) {
             for entry in rest {
                 let name = entry["sessionId"].as_str().unwrap_or_default();
                 let path = goal.join(format!("{name}.jsonl"));
                 list.put(moved(entry, mover, &path));
             }
-            list.changed = true;
+            list.touch();
         }
     }
     for (path, list) in books.lists {
@@ -87,7 +77,7 @@ struct Books {
 impl Books {
     fn open(&mut self, path: &Path, mover: &Mover) {
         if !self.lists.contains_key(path) {
-            let list = read(path, &mover.to);
+            let list = List::read(path, &mover.to);
             if list.is_none() {
                 let path = path.display();
                 self.notes
@@ -99,67 +89,6 @@ impl Books {
 
     fn list(&mut self, path: &Path) -> Option<&mut List> {
         self.lists.get_mut(path)?.as_mut()
-    }
-}
-
-/// A list, or an empty one where there is none; `None` if it cannot be read.
-fn read(path: &Path, directory: &str) -> Option<List> {
-    let (mut file, metadata) = match open::open(path) {
-        Ok(opened) => opened,
-        Err(_) if path.symlink_metadata().is_ok() => return None,
-        Err(_) => {
-            return Some(List {
-                stamp: None,
-                value: json!({"version": 1, "entries": [], "originalPath": directory}),
-                changed: false,
-                gone: false,
-            });
-        }
-    };
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
-    let value: Value = serde_json::from_slice(&bytes).ok()?;
-    value["entries"].is_array().then(|| List {
-        stamp: Some(Stamp::of(&metadata)),
-        value,
-        changed: false,
-        gone: false,
-    })
-}
-
-impl List {
-    fn take(&mut self, id: &str) -> Option<Value> {
-        let entries = self.value["entries"].as_array_mut()?;
-        let at = entries.iter().position(|entry| entry["sessionId"] == *id)?;
-        self.changed = true;
-        Some(entries.remove(at))
-    }
-
-    /// Everything that is left; the list itself goes. `None` if there was no such file.
-    fn take_all(&mut self) -> Option<Vec<Value>> {
-        self.stamp?;
-        self.gone = true;
-        let entries = self.value["entries"].as_array_mut()?;
-        Some(std::mem::take(entries))
-    }
-
-    fn write(&self, work: &mut Work, path: &Path) -> Result<(), Error> {
-        let text = serde_json::to_vec_pretty(&self.value).unwrap_or_default();
-        match self.stamp {
-            Some(_) if self.gone => work.remove(path),
-            _ if !self.changed => Ok(()),
-            Some(stamp) => work
-                .replace(path, stamp, Times::Now, |out| out.write_all(&text))
-                .map(drop),
-            None => work.create(path, |out| out.write_all(&text)).map(drop),
-        }
-    }
-
-    fn put(&mut self, entry: Value) {
-        if let Some(entries) = self.value["entries"].as_array_mut() {
-            entries.push(entry);
-            self.changed = true;
-        }
     }
 }
 

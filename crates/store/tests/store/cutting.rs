@@ -19,7 +19,7 @@ fn facts(session: &Session) -> String {
             (
                 record.line,
                 record.offset,
-                record.len,
+                record.len(),
                 record.uuid.clone(),
                 record.thread,
                 turn,
@@ -30,7 +30,13 @@ fn facts(session: &Session) -> String {
     let messages: Vec<_> = session
         .messages
         .iter()
-        .map(|message| (message.id.clone(), message.usage, message.records.clone()))
+        .map(|message| {
+            (
+                session.message_id(message),
+                message.usage,
+                message.records.clone(),
+            )
+        })
         .collect();
     format!(
         "{records:?}\n{turns:?}\n{messages:?}\n{:?}\n{:?}\n{:?} {}",
@@ -78,7 +84,7 @@ fn a_line_longer_than_many_pieces_is_read() {
         let loaded = forced(1000, threads).read(&path, Role::Main).unwrap();
         assert_eq!((loaded.session.turns.len(), loaded.lines), (1, 2));
         let record = &loaded.session.records[0];
-        let bytes = loaded.source.bytes(record.offset, record.len).unwrap();
+        let bytes = loaded.source.bytes(record.offset, record.len()).unwrap();
         assert_eq!(bytes.len(), text.lines().next().unwrap().len());
     }
 }
@@ -180,7 +186,7 @@ fn a_file_that_shrinks_ends_where_it_ends_and_one_that_is_gone_says_so() {
     let loaded = read(&path, Role::Main).unwrap();
     let last = loaded.session.records[1].clone();
     fs::write(&path, "x\n").unwrap();
-    assert_eq!(loaded.source.bytes(last.offset, last.len), None);
+    assert_eq!(loaded.source.bytes(last.offset, last.len()), None);
     fs::remove_file(&path).unwrap();
     let error = read(&path, Role::Main).unwrap_err();
     assert!(matches!(error, Error::MissingFile { .. }));

@@ -34,6 +34,14 @@ pub fn sessions(corpus: &Path, version: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The longest session of a scenario, recorded in the era of a version.
+pub fn longest(corpus: &Path, version: &str, scenario: &str) -> Option<PathBuf> {
+    let recorded = recordings(version).first()?;
+    let sessions = sessions_of(&corpus.join(recorded).join(scenario));
+    let length = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
+    sessions.into_iter().max_by_key(length)
+}
+
 fn sessions_of(scenario: &Path) -> Vec<PathBuf> {
     let projects = entries(&scenario.join("projects"));
     let files = projects.iter().flat_map(|project| entries(project));

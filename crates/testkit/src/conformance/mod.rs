@@ -8,5 +8,6 @@ pub mod cases;
 pub mod misses;
 pub mod mutations;
 pub mod observation;
+pub mod prepared;
 pub mod reduce;
 pub mod transcript;

@@ -111,13 +111,13 @@ fn tell(session: &Session, source: &dyn Source, plan: &Plan, at: Index) -> Optio
             continue;
         }
         let block = &session.blocks[number as usize];
-        let raw = block.body.of(&bytes);
+        let raw = block.body().of(&bytes);
         let one = match block.kind {
             BlockKind::Text if block.blank => continue,
             BlockKind::Text => spoken(record, &json::string(raw)),
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
-                let tool = block.tool.as_deref().unwrap_or("a tool");
-                let about = block.subject.as_deref().unwrap_or_default();
+                let tool = session.tool_of(block).unwrap_or("a tool");
+                let about = session.subject_of(block).unwrap_or_default();
                 format!("[{tool}] {about}")
             }
             BlockKind::ToolResult => {

@@ -2,7 +2,7 @@
 
 use foldhash::{HashSet, HashSetExt};
 
-use super::{Band, MARK, tokens};
+use super::{Band, MARK};
 use crate::block::BlockKind;
 use crate::edit::Plan;
 use crate::edit::ages::Ages;
@@ -11,6 +11,7 @@ use crate::input::Input;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Record, Session};
+use crate::tokens;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -80,7 +81,7 @@ fn task(
         if block.kind != BlockKind::Text || block.blank || plan.change(at, number).is_some() {
             continue;
         }
-        let text = json::string(block.body.of(&bytes));
+        let text = json::string(block.body().of(&bytes));
         // What programs put into a prompt is marked up, and means something as it stands.
         if is_reply || !text.trim_start().starts_with('<') {
             blocks.push(number);
@@ -89,7 +90,7 @@ fn task(
     }
     let text = texts.join("\n\n");
     let share = share(mark(&bytes), target)?;
-    let tokens = tokens(&text);
+    let tokens = tokens::of_text(&text);
     (!blocks.is_empty() && tokens >= MINIMUM).then_some(Task {
         record: at,
         blocks,
@@ -102,7 +103,7 @@ fn task(
 
 /// Whether the model said it: neither an error nor the client's own words.
 fn is_reply(session: &Session, record: &Record) -> bool {
-    let message = record.message.map(|at| &session.messages[at as usize]);
+    let message = record.message().map(|at| &session.messages[at as usize]);
     record.kind == Kind::Assistant
         && !record.api_error
         && message.is_none_or(|message| !message.synthetic)

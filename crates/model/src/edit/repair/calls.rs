@@ -66,7 +66,7 @@ impl Mender<'_> {
                     continue;
                 }
                 let block = &self.session.blocks[block as usize];
-                let id = || block.id.clone().unwrap_or_default();
+                let id = || self.session.id_of(block).unwrap_or_default().into();
                 match block.kind {
                     BlockKind::ToolUse => pairs.entry(id()).or_default().calls.push(place),
                     BlockKind::ToolResult => pairs.entry(id()).or_default().results.push(place),
@@ -86,7 +86,7 @@ impl Mender<'_> {
     /// History that was written again is no second call, where it is on another branch.
     fn is_repeated(&self, (first, one): (Index, Index), (second, other): (Index, Index)) -> bool {
         let print = |block: Index| self.session.blocks[block as usize].print;
-        let message = |at: Index| self.record(at).message;
+        let message = |at: Index| self.record(at).message();
         message(first).is_some()
             && message(first) == message(second)
             && print(one) == print(other)

@@ -87,7 +87,7 @@ impl Chain {
         for call in unanswered {
             let id = new_id(mender, call);
             if let Some(&place) = self.places.get(&call.0) {
-                let place = self.behind(mender, place, mender.record(call.0).message);
+                let place = self.behind(mender, place, mender.record(call.0).message());
                 added.entry(place).or_default().push(Link {
                     id,
                     record: None,
@@ -111,7 +111,7 @@ impl Chain {
     fn behind(&self, mender: &Mender<'_>, place: usize, message: Option<Index>) -> usize {
         let own = |link: &&Link| {
             let record = link.record.map(|at| mender.record(at));
-            record.is_some_and(|record| record.message.is_some() && record.message == message)
+            record.is_some_and(|record| record.message().is_some() && record.message() == message)
         };
         place + self.links[place + 1..].iter().take_while(own).count()
     }
@@ -295,9 +295,9 @@ impl Chain {
         // These clients bring back the other lines of a message.
         let message = self.links[said]
             .record
-            .and_then(|at| mender.record(at).message);
+            .and_then(|at| mender.record(at).message());
         let same = |link: &&Link| {
-            let own = link.record.and_then(|at| mender.record(at).message);
+            let own = link.record.and_then(|at| mender.record(at).message());
             own.is_some() && own == message
         };
         let beside = self.links[..said].iter().rev().take_while(same).count();
@@ -347,8 +347,8 @@ impl Chain {
     fn named(&self, mender: &Mender<'_>) -> Option<Index> {
         let (leaf, _) = mender.session.last_prompt.as_ref()?;
         let leaf = leaf.as_ref()?;
-        let leaf = match mender.plan.redirect.get(leaf) {
-            Some(now) => now.as_ref()?,
+        let leaf = match mender.plan.redirect.get(mender.session, leaf) {
+            Some(now) => now?,
             None => leaf,
         };
         mender.session.find(leaf)
@@ -364,7 +364,7 @@ impl Chain {
             match next {
                 Some(at) if at == to => return true,
                 Some(at) => {
-                    let logical = mender.record(at).logical_parent.as_ref();
+                    let logical = mender.record(at).logical_parent();
                     next = match mender.parent(at) {
                         Some(id) => find(id).or_else(|| self.before_new(id)),
                         None => logical.and_then(find).filter(known),
@@ -393,13 +393,13 @@ fn drop_boundaries(mender: &mut Mender<'_>) {
     for &at in live.iter().skip(1).filter(|at| !kept.contains(at)) {
         if mender.record(at).kind.is_boundary() && !mender.plan.is_dropped(at) {
             mender.plan.drop(at);
-            let id = mender.record(at).uuid.clone();
+            let named = mender.record(at).uuid.is_some();
             let above = live.iter().take_while(|&&other| other != at).copied();
             let above = above.filter(|&at| !mender.plan.is_dropped(at)).last();
-            let above = above.and_then(|at| mender.record(at).uuid.clone());
-            if let Some(id) = id {
-                mender.plan.redirect.insert(id.clone(), above.clone());
-                mender.plan.history.insert(id, above);
+            let above = above.filter(|&at| mender.record(at).uuid.is_some());
+            if named {
+                mender.plan.redirect.set(at, above);
+                mender.plan.history.set(at, above);
             }
             let what = "a compaction without a summary was removed: it would cut off all before it";
             mender.note(at, "no_summary", what);
@@ -414,9 +414,9 @@ fn adopt(mender: &mut Mender<'_>) {
     for at in order {
         let parent = mender
             .parent(at)
-            .and_then(|id| mender.plan.redirect.get(id));
-        if let (Some(parent), false) = (parent.cloned(), mender.plan.is_dropped(at)) {
-            mender.plan.set_parent(at, parent);
+            .and_then(|id| mender.plan.redirect.get(mender.session, id));
+        if let (Some(parent), false) = (parent, mender.plan.is_dropped(at)) {
+            mender.plan.set_parent(at, parent.cloned());
         }
     }
 }
@@ -438,11 +438,7 @@ pub(in crate::edit) fn preserved(
     while let Some(at) = next.filter(|&at| walk.insert(at) && Some(&at) != live.first()) {
         // A compaction without a summary is passed.
         let record = &session.records[at as usize];
-        let before = || {
-            session
-                .find(record.logical_parent.as_ref()?)
-                .filter(|&it| it < at)
-        };
+        let before = || session.find(record.logical_parent()?).filter(|&it| it < at);
         let above = || {
             links.order[..links.order.partition_point(|&it| it < at)]
                 .last()
@@ -451,7 +447,7 @@ pub(in crate::edit) fn preserved(
         let passed = || is_boundary(&at).then(|| before().or_else(above)).flatten();
         next = links.parent[at as usize].or_else(passed);
     }
-    let message = |at: Index| session.records[at as usize].message;
+    let message = |at: Index| session.records[at as usize].message();
     let calls = session.calls.iter().filter_map(|call| {
         let answer = call.result.as_ref()?.record;
         Some((answer, message(call.record)?))
@@ -465,10 +461,8 @@ pub(in crate::edit) fn preserved(
 }
 
 fn new_id(mender: &Mender<'_>, (at, block): (Index, Index)) -> Id {
-    let call = mender.session.blocks[block as usize]
-        .id
-        .clone()
-        .unwrap_or_default();
+    let call = &mender.session.blocks[block as usize];
+    let call = mender.session.id_of(call).unwrap_or_default();
     let own = mender
         .record(at)
         .uuid
@@ -494,17 +488,15 @@ fn result(
 ) -> String {
     let record = mender.record(at);
     let bytes = mender.session.bytes_of(mender.source, record);
-    let call = mender.session.blocks[block as usize]
-        .id
-        .clone()
-        .unwrap_or_default();
+    let call = &mender.session.blocks[block as usize];
+    let call = mender.session.id_of(call).unwrap_or_default();
     let own = record.uuid.clone().unwrap_or_else(|| parent.clone());
     let stamp = Stamp { uuid: id, time };
     lines::tool_result(
         &Envelope::of(&bytes),
         stamp,
         parent,
-        (&call, &own),
+        (call, &own),
         NO_RESULT,
     )
 }

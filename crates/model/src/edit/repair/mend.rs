@@ -4,7 +4,7 @@ use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::Mended;
 use super::chain::Chain;
-use crate::block::{Block, BlockKind};
+use crate::block::BlockKind;
 use crate::edit::links::Up;
 use crate::edit::{Loss, Plan, Settings};
 use crate::entry::Kind;
@@ -12,7 +12,7 @@ use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::json;
 use crate::log::Source;
-use crate::session::{Index, Record, Session};
+use crate::session::{Index, Part, Record, Session};
 use crate::time::Time;
 use crate::view::messages;
 use crate::view::profile::Profile;
@@ -86,13 +86,13 @@ impl<'a> Mender<'a> {
         let planned = self.plan.changes.get(&at).and_then(|it| it.parent.as_ref());
         match planned {
             Some(parent) => parent.as_ref(),
-            None => self.record(at).parent.id(),
+            None => self.session.parent_of(self.record(at)),
         }
     }
 
     /// The time a line will have.
     pub(super) fn time(&self, at: Index) -> Option<Time> {
-        self.times.get(&at).copied().or(self.record(at).at)
+        self.times.get(&at).copied().or(self.record(at).at())
     }
 
     pub(super) fn set_time(&mut self, at: Index, time: Time) {
@@ -132,9 +132,9 @@ impl<'a> Mender<'a> {
         }
     }
 
-    fn is_signed(&self, record: &Record, block: &Block) -> bool {
+    fn is_signed(&self, record: &Record, block: &Part) -> bool {
         let bytes = self.session.bytes_of(self.source, record);
-        let raw = block.span.of(&bytes);
+        let raw = block.span().of(&bytes);
         let filled = |field: &str| {
             let span = json::find(raw, &[field]);
             span.is_some_and(|span| span.len > 2 && span.of(raw).first() == Some(&b'"'))
@@ -164,7 +164,9 @@ impl<'a> Mender<'a> {
             .collect();
         let own = |at: &Index| {
             let record = self.record(*at);
-            let message = record.message.map(|at| &self.session.messages[at as usize]);
+            let message = record
+                .message()
+                .map(|at| &self.session.messages[at as usize]);
             record.kind == Kind::Assistant
                 && (record.api_error || message.is_some_and(|message| message.synthetic))
         };

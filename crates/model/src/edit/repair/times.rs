@@ -24,7 +24,7 @@ impl Mender<'_> {
         let mut waiting: Vec<Index> = Vec::new();
         for (at, record) in self.session.records.iter().enumerate() {
             let at = at as Index;
-            let sane = record.at.filter(|time| SANE.contains(&time.0));
+            let sane = record.at().filter(|time| SANE.contains(&time.0));
             let wants = record.in_chain() && sane.is_none() || lines.contains(&record.line);
             if wants && !self.plan.is_dropped(at) {
                 waiting.push(at);
@@ -49,7 +49,7 @@ impl Mender<'_> {
                 (None, Some(behind)) => Time((behind.0 - (count + 1 - nth)).max(0)),
                 (None, None) => Time(START.0 + nth * 1_000),
             };
-            let had = self.record(at).at.is_some();
+            let had = self.record(at).at().is_some();
             self.set_time(at, time);
             let what = format!("it got the time {time}, between those of its neighbours");
             self.note(at, if had { "bad_time" } else { "no_time" }, what);

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::block::BlockKind;
-use crate::entry::{Kind, Parent};
+use crate::entry::Kind;
 use crate::fault::NULL_LINE;
 use crate::id::Id;
 use crate::session::{Index, Record, Role, Session};
@@ -66,7 +66,7 @@ impl<'a> Lines<'a> {
             bridged: HashMap::new(),
             nameless: None,
         };
-        let mut bridges: HashMap<&Id, &Parent> = HashMap::new();
+        let mut bridges: HashMap<&Id, Option<&Id>> = HashMap::new();
         for (at, record) in session.records.iter().enumerate() {
             if record.line >= end {
                 continue;
@@ -78,14 +78,19 @@ impl<'a> Lines<'a> {
             let timed = lines
                 .order
                 .iter()
-                .filter_map(|&at| Some((lines.record(at).at?, at)));
+                .filter_map(|&at| Some((lines.record(at).at()?, at)));
             lines.by_time = timed.collect();
             lines.by_time.sort_unstable();
         }
         lines
     }
 
-    fn add(&mut self, at: Index, record: &'a Record, bridges: &mut HashMap<&'a Id, &'a Parent>) {
+    fn add(
+        &mut self,
+        at: Index,
+        record: &'a Record,
+        bridges: &mut HashMap<&'a Id, Option<&'a Id>>,
+    ) {
         let linked = match record.kind {
             Kind::Progress => self.rules.progress,
             _ => record.kind.is_link(),
@@ -96,7 +101,7 @@ impl<'a> Lines<'a> {
         }
         match (&record.uuid, &mut self.nameless) {
             (Some(id), _) if !linked => {
-                bridges.insert(id, &record.parent);
+                bridges.insert(id, self.session.parent_of(record));
                 return;
             }
             (Some(_), _) => {}
@@ -125,7 +130,7 @@ impl<'a> Lines<'a> {
 
     /// The parent the line names, through lines that are passed over.
     pub(super) fn named(&self, at: Index) -> Option<&'a Id> {
-        let id = self.record(at).parent.id()?;
+        let id = self.session.parent_of(self.record(at))?;
         self.bridged.get(id).copied().unwrap_or(Some(id))
     }
 
@@ -135,7 +140,7 @@ impl<'a> Lines<'a> {
 
     fn has_timeless_result(&self) -> bool {
         let mut lines = self.order.iter();
-        lines.any(|&at| self.record(at).at.is_none() && self.is_result(at))
+        lines.any(|&at| self.record(at).at().is_none() && self.is_result(at))
     }
 
     /// A user line with a result in it.
@@ -178,11 +183,13 @@ impl<'a> Lines<'a> {
         let mut candidates = self.order.iter().copied().filter(|&at| self.is_own(at));
         match self.rules.leaf {
             Leaf::Newest => self.newest(candidates.filter(|&at| !self.is_attachment(at))),
-            Leaf::NewestTimed => self.newest(candidates.filter(|&at| self.record(at).at.is_some())),
+            Leaf::NewestTimed => {
+                self.newest(candidates.filter(|&at| self.record(at).at().is_some()))
+            }
             Leaf::LastLine | Leaf::LastBranch => {
                 let last = candidates.next_back()?;
                 let leaf = self.named_leaf(last).unwrap_or_else(|| self.tip(last));
-                self.record(leaf).at.map(|_| leaf)
+                self.record(leaf).at().map(|_| leaf)
             }
         }
     }
@@ -200,7 +207,7 @@ impl<'a> Lines<'a> {
 
     fn newest(&self, candidates: impl Iterator<Item = Index>) -> Option<Index> {
         candidates.reduce(|best, at| {
-            let times = self.record(at).at.zip(self.record(best).at);
+            let times = self.record(at).at().zip(self.record(best).at());
             if times.is_some_and(|(at, best)| at > best) {
                 at
             } else {
@@ -232,7 +239,7 @@ impl<'a> Lines<'a> {
         }
         let own = below.into_iter().filter(|&at| self.is_own(at));
         own.chain([last])
-            .max_by_key(|&at| (self.record(at).at, at))
+            .max_by_key(|&at| (self.record(at).at(), at))
             .unwrap_or(last)
     }
 
@@ -246,7 +253,7 @@ impl<'a> Lines<'a> {
             if at == named {
                 return None;
             }
-            let logical = self.record(at).logical_parent.as_ref();
+            let logical = self.record(at).logical_parent();
             next = walk
                 .parent(at)
                 .or_else(|| logical.and_then(|id| self.find(id)));
@@ -299,7 +306,7 @@ impl<'a> Lines<'a> {
 /// For each line that is passed through, the first line behind it that is not.
 ///
 /// A circle of such lines leads to one of its own, which is nowhere in the chain.
-fn ends_of<'a>(bridges: &HashMap<&'a Id, &'a Parent>) -> HashMap<&'a Id, Option<&'a Id>> {
+fn ends_of<'a>(bridges: &HashMap<&'a Id, Option<&'a Id>>) -> HashMap<&'a Id, Option<&'a Id>> {
     let mut ends: HashMap<&Id, Option<&Id>> = HashMap::with_capacity(bridges.len());
     for &from in bridges.keys() {
         let mut path = Vec::new();
@@ -314,7 +321,7 @@ fn ends_of<'a>(bridges: &HashMap<&'a Id, &'a Parent>) -> HashMap<&'a Id, Option<
                 break Some(id);
             };
             path.push(id);
-            at = parent.id();
+            at = *parent;
         };
         ends.extend(path.into_iter().map(|id| (id, end)));
     }

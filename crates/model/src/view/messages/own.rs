@@ -32,7 +32,7 @@ pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
         // A compaction that left no summary has nothing to say instead of what it dropped.
         let before = || {
             session
-                .find(record.logical_parent.as_ref()?)
+                .find(record.logical_parent()?)
                 .filter(|&parent| parent < at)
         };
         let above = || {
@@ -96,7 +96,7 @@ fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Ind
     let mut done: HashSet<Index> = HashSet::new();
     let mut out = Vec::with_capacity(lines.len());
     for at in lines {
-        if let Some(message) = session.records[at as usize].message
+        if let Some(message) = session.records[at as usize].message()
             && done.insert(message)
         {
             let family = family(session, message, &mut results);
@@ -115,15 +115,15 @@ fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Ind
 fn family(
     session: &Session,
     message: Index,
-    results: &mut HashMap<&str, Vec<Index>>,
+    results: &mut HashMap<Index, Vec<Index>>,
 ) -> Vec<Index> {
     let mut lines = session.messages[message as usize].records.clone();
     let mut answers = Vec::new();
     for &at in &lines {
         for block in session.blocks_of(&session.records[at as usize]) {
-            if let (BlockKind::ToolUse, Some(id)) = (block.kind, &block.id) {
+            if let (BlockKind::ToolUse, Some(id)) = (block.kind, block.key()) {
                 // The first call with an id takes its results.
-                answers.extend(results.remove(&**id).into_iter().flatten());
+                answers.extend(results.remove(&id).into_iter().flatten());
             }
         }
     }
@@ -133,11 +133,11 @@ fn family(
     lines
 }
 
-fn results_by_call<'a>(session: &'a Session, links: &Links) -> HashMap<&'a str, Vec<Index>> {
-    let mut results: HashMap<&str, Vec<Index>> = HashMap::new();
+fn results_by_call(session: &Session, links: &Links) -> HashMap<Index, Vec<Index>> {
+    let mut results: HashMap<Index, Vec<Index>> = HashMap::new();
     for &at in &links.order {
         for block in session.blocks_of(&session.records[at as usize]) {
-            if let (BlockKind::ToolResult, Some(id)) = (block.kind, &block.id) {
+            if let (BlockKind::ToolResult, Some(id)) = (block.kind, block.key()) {
                 results.entry(id).or_default().push(at);
             }
         }

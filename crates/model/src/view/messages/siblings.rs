@@ -17,7 +17,7 @@ pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
     for (place, &at) in chain.iter().enumerate() {
         let Some(message) = lines
             .record(at)
-            .message
+            .message()
             .filter(|&message| done.insert(message))
         else {
             continue;
@@ -38,7 +38,7 @@ pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
         }
         if lines.rules.siblings == Siblings::AfterMessage {
             for group in [&mut calls, &mut answers] {
-                group.sort_by_key(|&line| (lines.record(line).at, line));
+                group.sort_by_key(|&line| (lines.record(line).at(), line));
             }
             let all = before.entry(end).or_default();
             all.extend(calls.into_iter().chain(answers));
@@ -77,10 +77,16 @@ impl Families {
         };
         for &at in &lines.order {
             let record = lines.record(at);
-            let named = |message: &Index| lines.session.messages[*message as usize].id.is_some();
-            if let Some(message) = record.message.filter(named) {
+            let named = |message: &Index| {
+                let message = &lines.session.messages[*message as usize];
+                lines.session.message_id(message).is_some()
+            };
+            if let Some(message) = record.message().filter(named) {
                 families.members.entry(message).or_default().push(at);
-            } else if let Some(call) = record.parent.id().and_then(|id| lines.find(id))
+            } else if let Some(call) = lines
+                .session
+                .parent_of(record)
+                .and_then(|id| lines.find(id))
                 && lines.is_result(at)
             {
                 families.results.entry(call).or_default().push(at);

@@ -1,10 +1,10 @@
 //! What single lines say: their blocks, in the words the client would send.
 
-use crate::block::{Block, BlockKind};
+use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::json;
 use crate::log::Source;
-use crate::session::{Index, Record, Session};
+use crate::session::{Index, Part, Record, Session};
 use crate::view::messages::{Piece, PieceKind, Speaker};
 use crate::view::profile::{Queued, Rules};
 
@@ -65,14 +65,16 @@ fn speech(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> O
     match &record.kind {
         Kind::Assistant if record.api_error => None,
         Kind::Assistant => {
-            let message = record.message.map(|at| &session.messages[at as usize]);
+            let message = record.message().map(|at| &session.messages[at as usize]);
             let mut pieces = pieces(session, source, at);
             pieces.iter_mut().for_each(|piece| recall(piece, rules));
             Some(Speech {
                 role: Speaker::Assistant,
                 origin: Origin::Line,
-                id: message.and_then(|message| message.id.clone()),
-                model: record.model,
+                id: message
+                    .and_then(|message| session.message_id(message))
+                    .map(Box::from),
+                model: record.model(),
                 pieces,
             })
         }
@@ -168,12 +170,12 @@ fn pieces(session: &Session, source: &dyn Source, at: Index) -> Vec<Piece> {
     session
         .blocks_of(record)
         .iter()
-        .filter_map(|block| piece(block, &bytes, at))
+        .filter_map(|block| piece(session, block, &bytes, at))
         .collect()
 }
 
-fn piece(block: &Block, bytes: &[u8], at: Index) -> Option<Piece> {
-    let raw = block.span.of(bytes);
+fn piece(session: &Session, block: &Part, bytes: &[u8], at: Index) -> Option<Piece> {
+    let raw = block.span().of(bytes);
     let bare = *raw.first()? == b'"';
     let json = if bare {
         format!("{{\"type\":\"text\",\"text\":{}}}", json::mended(raw))
@@ -193,10 +195,10 @@ fn piece(block: &Block, bytes: &[u8], at: Index) -> Option<Piece> {
     Some(Piece {
         kind,
         call: matches!(kind, PieceKind::Call | PieceKind::Result)
-            .then(|| block.id.clone())
+            .then(|| session.id_of(block).map(Box::from))
             .flatten(),
         blank: is_text && block.blank,
-        empty: is_text && block.body.len <= 2,
+        empty: is_text && block.body().len <= 2,
         bare,
         is_error: block.is_error,
         json,

@@ -55,7 +55,7 @@ impl<'l, 'a> Walk<'l, 'a> {
     /// The newest line that is not newer, the first in the file of equal ones.
     fn heal(&mut self, at: Index) -> Option<Index> {
         let by_time = &self.lines.by_time;
-        let own = self.lines.record(at).at?;
+        let own = self.lines.record(at).at()?;
         let free = self.free.get_or_insert_with(|| {
             let mut free = Free::new(by_time.len());
             for at in &self.seen {
@@ -75,7 +75,7 @@ impl<'l, 'a> Walk<'l, 'a> {
 
 /// Where the line stands among all lines by time.
 fn place(lines: &Lines<'_>, at: Index) -> Option<usize> {
-    let time = lines.record(at).at?;
+    let time = lines.record(at).at()?;
     lines.by_time.binary_search(&(time, at)).ok()
 }
 

@@ -40,16 +40,17 @@ impl Items {
         }
         self.all.push(Item {
             line: record.line,
-            at: record.at,
+            at: record.at(),
             body,
         });
     }
 
-    pub(super) fn note(&mut self, record: &Record, label: String, matters: bool) {
+    pub(super) fn note(&mut self, record: &Record, label: String, matters: bool, text: String) {
         let note = Note {
             label,
             count: 1,
             matters,
+            text,
         };
         let Some(Item {
             body: Body::Notes(notes),
@@ -59,7 +60,13 @@ impl Items {
             return self.push(record, Body::Notes(vec![note]));
         };
         match notes.iter_mut().find(|other| other.label == note.label) {
-            Some(other) => other.count += 1,
+            Some(other) => {
+                other.count += 1;
+                if !other.text.is_empty() && !note.text.is_empty() {
+                    other.text.push_str("\n\n");
+                }
+                other.text.push_str(&note.text);
+            }
             None => notes.push(note),
         }
     }

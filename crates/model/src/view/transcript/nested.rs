@@ -9,10 +9,20 @@ use super::says::text_of;
 use super::walk::Walk;
 use super::{Agent, AgentFile};
 use crate::input::readable;
-use crate::session::{Call, Index};
+use crate::session::{Call, Index, Session};
 
 /// Deepest nesting shown; files that name each other in a circle end here.
 const DEPTH: usize = 5;
+
+/// Tells a thread of a file from the sub-agents that have files of their own.
+pub(super) fn thread_key(session: &Session, thread: Index) -> String {
+    let root = session.threads[thread as usize].root;
+    let id = root.and_then(|root| session.records[root as usize].uuid.as_ref());
+    match id {
+        Some(id) => format!("{thread}:{id}"),
+        None => format!("{thread}:"),
+    }
+}
 
 impl<'a> Walk<'a> {
     /// The sub-agent of a call, with its conversation if that was asked for.
@@ -20,6 +30,7 @@ impl<'a> Walk<'a> {
         if let Some((id, file)) = self.agent_file(call) {
             let inner = || Walk::new(file.session, file.source, self.agents, true);
             return Some(Agent {
+                key: id.clone(),
                 id: Some(id),
                 calls: file.session.calls.len() as u64,
                 items: self.nested(inner),
@@ -27,9 +38,10 @@ impl<'a> Walk<'a> {
         }
         let thread = self.inline_thread(call, input)?;
         let own = |call: &&Call| self.session.records[call.record as usize].thread == thread;
-        let inner = || Walk::new(self.session, self.source, self.agents, true).in_thread(thread);
+        let inner = || self.in_thread(thread);
         Some(Agent {
             id: call.agent.as_deref().map(str::to_owned),
+            key: thread_key(self.session, thread),
             calls: self.session.calls.iter().filter(own).count() as u64,
             items: self.nested(inner),
         })
@@ -39,14 +51,18 @@ impl<'a> Walk<'a> {
         if !self.open_agents || self.depth >= DEPTH {
             return Vec::new();
         }
-        inner().below(self.depth + 1).all()
+        let mut inner = inner().below(self.depth + 1);
+        inner.whole = self.whole;
+        inner.all()
     }
 
     fn agent_file(&self, call: &Call) -> Option<(String, &'a AgentFile<'a>)> {
         let named = call.agent.as_deref();
         let by_id = named.and_then(|id| self.agents.get_key_value(id));
         let by_call = || {
-            let starts = |(_, file): &(&String, &AgentFile<'_>)| file.call == Some(&*call.id);
+            let starts = |(_, file): &(&String, &AgentFile<'_>)| {
+                file.call == Some(self.session.call_id(call))
+            };
             self.agents.iter().find(starts)
         };
         let (id, file) = by_id.or_else(by_call)?;

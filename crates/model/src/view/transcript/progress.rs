@@ -21,7 +21,9 @@ impl Progress {
     /// The last thing a call printed.
     pub(super) fn of(&self, session: &Session, source: &dyn Source, call: &Call) -> String {
         let last = self.last.get_or_init(|| last(session, source));
-        let line = last.get(&*call.id).filter(|line| **line >= call.record);
+        let line = last
+            .get(session.call_id(call))
+            .filter(|line| **line >= call.record);
         let line = line.map(|line| session.bytes_of(source, &session.records[*line as usize]));
         line.and_then(|bytes| output(&bytes)).unwrap_or_default()
     }
@@ -30,7 +32,7 @@ impl Progress {
 fn last(session: &Session, source: &dyn Source) -> HashMap<String, Index> {
     let mut last: HashMap<String, Index> = HashMap::new();
     let running = session.calls.iter().filter(|call| call.result.is_none());
-    last.extend(running.map(|call| (call.id.to_string(), 0)));
+    last.extend(running.map(|call| (session.call_id(call).to_owned(), 0)));
     let is_progress = |(_, record): &(usize, &Record)| record.kind == Kind::Progress;
     for (at, record) in session.records.iter().enumerate().filter(is_progress) {
         let bytes = session.bytes_of(source, record);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Body, Hook, Note};
+use super::{Body, Hook, Media, Note};
 use crate::entry::Boundary;
 use crate::input;
 use crate::json;
@@ -11,7 +11,7 @@ use crate::session::{Index, Session};
 use crate::tool;
 
 /// The text of a user line.
-pub(super) fn text_of(session: &Session, source: &dyn Source, at: Index) -> String {
+pub(crate) fn text_of(session: &Session, source: &dyn Source, at: Index) -> String {
     let record = &session.records[at as usize];
     let bytes = session.bytes_of(source, record);
     crate::entry::text_of(session.blocks_of(record), &bytes)
@@ -19,8 +19,14 @@ pub(super) fn text_of(session: &Session, source: &dyn Source, at: Index) -> Stri
 
 /// The text of a result and the number of its images: a string, or a list of blocks.
 pub(crate) fn content(raw: &[u8]) -> (String, usize) {
+    let (text, images) = content_with(raw, |_| ());
+    (text, images.len())
+}
+
+/// The same, with what `take` makes of each image.
+pub(super) fn content_with<T>(raw: &[u8], take: impl Fn(&Value) -> T) -> (String, Vec<T>) {
     if raw.first() == Some(&b'"') {
-        return (json::string(raw).into_owned(), 0);
+        return (json::string(raw).into_owned(), Vec::new());
     }
     let value = match raw {
         [] => Value::Null,
@@ -28,11 +34,11 @@ pub(crate) fn content(raw: &[u8]) -> (String, usize) {
     };
     let blocks = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let mut texts = Vec::new();
-    let mut images = 0;
+    let mut images = Vec::new();
     for block in blocks {
         match block["type"].as_str() {
             Some("text") => texts.push(block["text"].as_str().unwrap_or_default().to_owned()),
-            Some("image" | "document") => images += 1,
+            Some("image" | "document") => images.push(take(block)),
             _ => texts.push(
                 block
                     .as_str()
@@ -43,8 +49,42 @@ pub(crate) fn content(raw: &[u8]) -> (String, usize) {
     (texts.join("\n"), images)
 }
 
+/// An image or a document.
+pub(super) fn media(block: &Value) -> Media {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let source = &block["source"];
+    // A document may be plain text.
+    let plain = source["type"] == "text";
+    let data = text(&source["data"]).filter(|_| !plain);
+    Media {
+        kind: text(&block["type"]).unwrap_or_default(),
+        media_type: text(&source["media_type"]).unwrap_or_default(),
+        place: text(&source["url"])
+            .or_else(|| text(&source["file_id"]))
+            .or_else(|| text(&source["data"]).filter(|_| plain)),
+        data: data.unwrap_or_default(),
+    }
+}
+
+/// What [`without_reminders`] leaves out.
+pub(super) fn reminders(text: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once("<system-reminder>") {
+        let Some((said, after)) = behind.split_once("</system-reminder>") else {
+            break;
+        };
+        out.push(said.trim());
+        rest = after;
+    }
+    out.join("\n\n")
+}
+
 /// What the client tells the model beside a result is not part of the result.
 pub(super) fn without_reminders(text: &str) -> String {
+    if !text.contains("<system-reminder>") {
+        return text.trim_end().to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("<system-reminder>") {
@@ -78,7 +118,7 @@ pub(super) fn compaction(boundary: &Boundary) -> Body {
     }
 }
 
-pub(super) fn api_error(bytes: &[u8]) -> Body {
+pub(crate) fn api_error(bytes: &[u8]) -> Body {
     let text = |path: &[&str]| json::find(bytes, path).map(|span| json::string(span.of(bytes)));
     let number =
         |path: &[&str]| json::find(bytes, path).and_then(|span| json::count(span.of(bytes)));
@@ -91,7 +131,7 @@ pub(super) fn api_error(bytes: &[u8]) -> Body {
     }
 }
 
-pub(super) fn attached_hook(bytes: &[u8]) -> Hook {
+pub(crate) fn attached_hook(bytes: &[u8]) -> Hook {
     let value =
         json::find(bytes, &["attachment"]).map_or(Value::Null, |span| json::value(span.of(bytes)));
     let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -111,7 +151,7 @@ pub(super) fn attached_hook(bytes: &[u8]) -> Hook {
     }
 }
 
-pub(super) fn stop_hook(bytes: &[u8]) -> Hook {
+pub(crate) fn stop_hook(bytes: &[u8]) -> Hook {
     let value = json::value(bytes);
     let errors = value["hookErrors"]
         .as_array()
@@ -186,6 +226,7 @@ pub(super) fn machine(text: &str) -> Body {
             label: "empty line".to_owned(),
             count: 1,
             matters: false,
+            text: String::new(),
         }]);
     }
     Body::Notice {

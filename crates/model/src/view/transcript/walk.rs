@@ -2,17 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use serde_json::Value;
 
 use super::items::Items;
 use super::progress::Progress;
 use super::says::{
-    api_error, attached_hook, compaction, content, machine, meta_label, stop_hook, verb,
-    without_reminders,
+    api_error, attached_hook, compaction, content, content_with, machine, media, meta_label,
+    reminders, stop_hook, verb, without_reminders,
 };
-use super::{Agents, Body, Call, Item, Prompt, TurnHead};
-use crate::block::{Block, BlockKind};
+use super::{Agents, Body, Call, Item, Media, Prompt, TurnHead};
+use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::fault::{Fault, FaultKind};
 use crate::input::{self, Input};
@@ -39,7 +40,14 @@ pub(super) struct Walk<'a> {
     pub(super) agents: &'a Agents<'a>,
     pub(super) open_agents: bool,
     pub(super) depth: usize,
+    /// With data of images and texts of notes.
+    pub(super) whole: bool,
     thread: Index,
+    known: Rc<Known>,
+}
+
+/// What is known of a session once, for all its threads.
+struct Known {
     course: Course,
     typed: HashMap<Index, String>,
     rows: Vec<TurnRow>,
@@ -47,9 +55,68 @@ pub(super) struct Walk<'a> {
     orphans: HashSet<Index>,
     /// Blocks of replies that were said, not only written again.
     said: Vec<bool>,
+    threads: Vec<Lines>,
+    progress: Progress,
+}
+
+/// The lines of a thread.
+#[derive(Clone, Default)]
+struct Lines {
     before: Vec<Index>,
     turns: Vec<(Index, Vec<Index>)>,
-    progress: Progress,
+}
+
+impl Known {
+    fn of(session: &Session) -> Known {
+        let calls = session.calls.iter().enumerate();
+        Known {
+            course: Course::of(session),
+            typed: queue::typed_meanwhile(session).into_iter().collect(),
+            rows: turns::outline(session, turns::Options::default()),
+            calls: calls.map(|(at, call)| (call.block, at as Index)).collect(),
+            orphans: session
+                .orphan_results()
+                .into_iter()
+                .map(|(_, block)| block)
+                .collect(),
+            said: said(session),
+            threads: sorted(session),
+            progress: Progress::default(),
+        }
+    }
+}
+
+/// Puts every line into its turn, in each thread.
+fn sorted(session: &Session) -> Vec<Lines> {
+    let mut threads = vec![Lines::default(); session.threads.len()];
+    let mut place = Vec::with_capacity(session.turns.len());
+    for turn in &session.turns {
+        let turns = &mut threads[turn.thread as usize].turns;
+        place.push(turns.len());
+        turns.push((turn.record, Vec::new()));
+    }
+    let turn_of = session.turns_by_record();
+    let mut last = vec![None; session.threads.len()];
+    for (at, record) in session.records.iter().enumerate() {
+        if record.duplicate {
+            continue;
+        }
+        let thread = record.thread as usize;
+        let own = turn_of[at].filter(|&turn| session.turns[turn as usize].thread == record.thread);
+        let turn = own.map(|turn| place[turn as usize]).or(last[thread]);
+        let lines = match turn {
+            Some(turn) => &mut threads[thread].turns[turn].1,
+            None => &mut threads[thread].before,
+        };
+        lines.push(at as Index);
+        last[thread] = turn;
+    }
+    for (opening, lines) in threads.iter_mut().flat_map(|lines| &mut lines.turns) {
+        // 2.1.45 writes replies before their prompt.
+        let at = lines.iter().position(|line| line == opening);
+        lines[..at.map_or(0, |at| at + 1)].rotate_right(usize::from(at.is_some()));
+    }
+    threads
 }
 
 fn said(session: &Session) -> Vec<bool> {
@@ -69,30 +136,35 @@ impl<'a> Walk<'a> {
         agents: &'a Agents<'a>,
         open_agents: bool,
     ) -> Walk<'a> {
-        let calls = session.calls.iter().enumerate();
-        let mut walk = Walk {
+        Walk {
             session,
             source,
             agents,
             open_agents,
             depth: 0,
+            whole: false,
             thread: 0,
-            course: Course::of(session),
-            typed: queue::typed_meanwhile(session).into_iter().collect(),
-            rows: turns::outline(session, turns::Options::default()),
-            calls: calls.map(|(at, call)| (call.block, at as Index)).collect(),
-            orphans: session
-                .orphan_results()
-                .into_iter()
-                .map(|(_, block)| block)
-                .collect(),
-            said: said(session),
-            before: Vec::new(),
-            turns: Vec::new(),
-            progress: Progress::default(),
-        };
-        walk.sort();
-        walk
+            known: Rc::new(Known::of(session)),
+        }
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.known.threads[self.thread as usize]
+    }
+
+    pub(super) fn whole(mut self) -> Walk<'a> {
+        self.whole = true;
+        self
+    }
+
+    /// A text for those who want everything.
+    fn if_whole(&self, text: impl FnOnce() -> String) -> String {
+        if self.whole { text() } else { String::new() }
+    }
+
+    /// The whole line, for those who want everything.
+    fn raw(&self, record: &Record) -> String {
+        self.if_whole(|| pretty(&self.bytes(record)))
     }
 
     pub(super) fn below(mut self, depth: usize) -> Walk<'a> {
@@ -100,50 +172,25 @@ impl<'a> Walk<'a> {
         self
     }
 
-    pub(super) fn in_thread(mut self, thread: Index) -> Walk<'a> {
-        self.thread = thread;
-        self.sort();
-        self
-    }
-
-    /// Puts every line of the thread into its turn.
-    fn sort(&mut self) {
-        (self.before, self.turns) = (Vec::new(), Vec::new());
-        let session = self.session;
-        let mut place: HashMap<Index, usize> = HashMap::new();
-        for (at, turn) in session.turns.iter().enumerate() {
-            if turn.thread == self.thread {
-                place.insert(at as Index, self.turns.len());
-                self.turns.push((turn.record, Vec::new()));
-            }
-        }
-        let turn_of = session.turns_by_record();
-        let mut last = None;
-        for (at, record) in session.records.iter().enumerate() {
-            let mine = record.thread == self.thread && !record.duplicate;
-            if !mine {
-                continue;
-            }
-            let turn = turn_of[at].and_then(|turn| place.get(&turn).copied());
-            let lines = match turn.or(last) {
-                Some(turn) => &mut self.turns[turn].1,
-                None => &mut self.before,
-            };
-            lines.push(at as Index);
-            last = turn.or(last);
-        }
-        for (opening, lines) in &mut self.turns {
-            // 2.1.45 writes replies before their prompt.
-            let at = lines.iter().position(|line| line == opening);
-            lines[..at.map_or(0, |at| at + 1)].rotate_right(usize::from(at.is_some()));
+    /// Another thread of the same file.
+    pub(super) fn in_thread(&self, thread: Index) -> Walk<'a> {
+        Walk {
+            session: self.session,
+            source: self.source,
+            agents: self.agents,
+            open_agents: self.open_agents,
+            depth: self.depth,
+            whole: self.whole,
+            thread,
+            known: Rc::clone(&self.known),
         }
     }
 
     pub(super) fn picked(&self, pick: &Pick) -> Vec<Part> {
-        let count = self.turns.len();
+        let count = self.lines().turns.len();
         let turns = (0..count).filter(|&at| pick.takes(at as u32 + 1, count as u32));
         let lost = || !self.faults(Part::Before).is_empty();
-        let before = pick.takes_rest() && (!self.before.is_empty() || lost());
+        let before = pick.takes_rest() && (!self.lines().before.is_empty() || lost());
         let before = before.then_some(Part::Before).into_iter();
         before.chain(turns.map(Part::Turn)).collect()
     }
@@ -160,9 +207,9 @@ impl<'a> Walk<'a> {
     pub(super) fn turn(&self, part: Part) -> Vec<Item> {
         let mut items = Items::default();
         let lines = match part {
-            Part::Before => &self.before,
+            Part::Before => &self.lines().before,
             Part::Turn(at) => {
-                let (opening, lines) = &self.turns[at];
+                let (opening, lines) = &self.lines().turns[at];
                 let record = self.record(*opening);
                 items.push(record, Body::Turn(self.head(at)));
                 lines
@@ -181,10 +228,10 @@ impl<'a> Walk<'a> {
     }
 
     fn head(&self, at: usize) -> TurnHead {
-        let row = self.rows.get(at).filter(|_| self.thread == 0);
+        let row = self.known.rows.get(at).filter(|_| self.thread == 0);
         TurnHead {
             n: at as i64 + 1,
-            kind: self.record(self.turns[at].0).input,
+            kind: self.record(self.lines().turns[at].0).input,
             duration_ms: row.and_then(|row| row.duration_ms),
             live: row.is_none_or(|row| row.live),
         }
@@ -201,7 +248,7 @@ impl<'a> Walk<'a> {
     /// Lines that could not be read, for the turn whose lines stand around them.
     fn faults(&self, part: Part) -> Vec<Item> {
         let start = |at: usize| {
-            let turn = self.turns.get(at);
+            let turn = self.lines().turns.get(at);
             turn.map_or(u32::MAX, |turn| self.record(turn.0).line)
         };
         let range = match part {
@@ -230,7 +277,7 @@ impl<'a> Walk<'a> {
 
     fn line(&self, at: Index, items: &mut Items) {
         let record = self.record(at);
-        if let Some(text) = self.typed.get(&at) {
+        if let Some(text) = self.known.typed.get(&at) {
             return items.push(record, Body::Queued { text: text.clone() });
         }
         match &record.kind {
@@ -239,20 +286,21 @@ impl<'a> Walk<'a> {
             Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
             Kind::LocalCommand => self.local_command(record, items),
             Kind::ApiError => items.push(record, api_error(&self.bytes(record))),
-            Kind::QueuedCommand { text, .. } => items.push(record, machine(text)),
+            Kind::QueuedCommand { text, .. } => self.machine(record, text, items),
             Kind::StopHookSummary | Kind::Attachment | Kind::System if record.trouble => {
                 self.hook(record, items);
             }
             Kind::System => self.system(record, items),
-            Kind::Unknown => items.push(
-                record,
-                Body::Unknown {
-                    label: self.session.label_of(record).to_owned(),
-                },
-            ),
+            Kind::Unknown => {
+                let label = self.session.label_of(record).to_owned();
+                items.push(record, Body::Unknown { label });
+                if self.whole {
+                    items.note(record, "line as it is".to_owned(), true, self.raw(record));
+                }
+            }
             Kind::TurnDuration(_) => {}
             Kind::Attachment | Kind::StopHookSummary => {
-                items.note(record, self.label(record), true);
+                items.note(record, self.label(record), true, self.attached(record));
             }
             Kind::Progress
             | Kind::Queue { .. }
@@ -262,7 +310,28 @@ impl<'a> Walk<'a> {
             | Kind::PermissionMode(_)
             | Kind::PrLink { .. }
             | Kind::FileHistory
-            | Kind::Bookkeeping => items.note(record, self.label(record), false),
+            | Kind::Bookkeeping => {
+                items.note(record, self.label(record), false, String::new());
+            }
+        }
+    }
+
+    /// What an attachment holds, for those who want everything.
+    fn attached(&self, record: &Record) -> String {
+        self.if_whole(|| {
+            let bytes = self.bytes(record);
+            let span = json::find(&bytes, &["attachment"]);
+            span.map_or_else(String::new, |span| pretty(span.of(&bytes)))
+        })
+    }
+
+    /// What a program wrote into a user line; where that is said in fewer words, also all of it.
+    fn machine(&self, record: &Record, text: &str, items: &mut Items) {
+        let body = machine(text);
+        let short = matches!(&body, Body::Notice { text: said } if said != text.trim());
+        items.push(record, body);
+        if short && self.whole {
+            items.note(record, "as it was sent".to_owned(), true, text.to_owned());
         }
     }
 
@@ -287,7 +356,11 @@ impl<'a> Walk<'a> {
         let text = crate::entry::text_of(blocks, &bytes);
         match record.input {
             Input::Prompt | Input::Command | Input::Shell | Input::Memory | Input::Plan => {
-                items.push(record, self.prompt(record, blocks, &text));
+                items.push(record, self.prompt(record, blocks, &text, &bytes));
+                // Editors and the client add to what was typed.
+                if self.whole && text.contains('<') && input::readable(&text) != text.trim_end() {
+                    items.note(record, "as it was sent".to_owned(), true, text);
+                }
             }
             Input::Interrupt => {
                 let tool = text.contains("for tool use");
@@ -296,21 +369,27 @@ impl<'a> Walk<'a> {
             Input::Summary => items.push(record, Body::Summary { text }),
             Input::Meta => {
                 let (label, matters) = meta_label(&text);
-                items.note(record, label.to_owned(), matters);
+                items.note(record, label.to_owned(), matters, self.if_whole(|| text));
             }
-            Input::Machine | Input::Results => items.push(record, machine(&text)),
+            Input::Machine | Input::Results => self.machine(record, &text, items),
         }
     }
 
-    fn prompt(&self, record: &Record, blocks: &[Block], text: &str) -> Body {
-        let media = |block: &&Block| matches!(block.kind, BlockKind::Image | BlockKind::Document);
+    fn prompt(&self, record: &Record, blocks: &[session::Part], text: &str, bytes: &[u8]) -> Body {
+        let is_media =
+            |block: &&session::Part| matches!(block.kind, BlockKind::Image | BlockKind::Document);
+        let shown = blocks.iter().filter(is_media);
+        let whole = shown.clone().filter(|_| self.whole);
         Body::Prompt(Prompt {
             text: input::readable(text),
             kind: record.input,
             kinds: record.input_kinds,
-            images: blocks.iter().filter(media).count(),
+            images: shown.count(),
+            media: whole
+                .map(|block| media(&json::value(block.span().of(bytes))))
+                .collect(),
             permission_mode: record
-                .permission_mode
+                .permission_mode()
                 .map(|mode| self.session.text(mode).to_owned()),
         })
     }
@@ -321,21 +400,18 @@ impl<'a> Walk<'a> {
         for at in record.blocks.clone() {
             let block = &self.session.blocks[at as usize];
             if block.kind == BlockKind::Text && !block.blank {
-                let text = json::string(block.body.of(&bytes));
+                let text = json::string(block.body().of(&bytes));
                 let interrupt = text.starts_with("[Request interrupted by user");
                 let tool = text.contains("for tool use");
-                items.push(
-                    record,
-                    if interrupt {
-                        Body::Interrupt { tool }
-                    } else {
-                        machine(&text)
-                    },
-                );
+                if interrupt {
+                    items.push(record, Body::Interrupt { tool });
+                } else {
+                    self.machine(record, &text, items);
+                }
             }
-            if self.orphans.contains(&at) {
-                let (text, _) = content(block.body.of(&bytes));
-                let call = block.id.as_deref().unwrap_or_default().to_owned();
+            if self.known.orphans.contains(&at) {
+                let (text, _) = content(block.body().of(&bytes));
+                let call = self.session.id_of(block).unwrap_or_default().to_owned();
                 let is_error = block.is_error;
                 items.push(
                     record,
@@ -350,7 +426,10 @@ impl<'a> Walk<'a> {
     }
 
     fn reply(&self, record: &Record, items: &mut Items) {
-        let Some(message) = record.message.map(|at| &self.session.messages[at as usize]) else {
+        let Some(message) = record
+            .message()
+            .map(|at| &self.session.messages[at as usize])
+        else {
             return;
         };
         let bytes = self.bytes(record);
@@ -365,7 +444,12 @@ impl<'a> Walk<'a> {
                     },
                 );
             } else {
-                items.note(record, "synthetic reply".to_owned(), false);
+                items.note(
+                    record,
+                    "synthetic reply".to_owned(),
+                    false,
+                    self.if_whole(|| text),
+                );
             }
             return;
         }
@@ -375,7 +459,7 @@ impl<'a> Walk<'a> {
         for block in record
             .blocks
             .clone()
-            .filter(|&block| self.said[block as usize])
+            .filter(|&block| self.known.said[block as usize])
         {
             self.block(record, block, &bytes, model.as_deref(), items);
         }
@@ -393,32 +477,42 @@ impl<'a> Walk<'a> {
         match block.kind {
             BlockKind::Text if block.blank => {}
             BlockKind::Text => {
-                let text = json::string(block.body.of(bytes)).trim().to_owned();
+                let text = json::string(block.body().of(bytes)).trim().to_owned();
                 let model = model.map(str::to_owned);
                 items.push(record, Body::Reply { text, model });
             }
             BlockKind::Thinking | BlockKind::RedactedThinking => {
-                let text = json::string(block.body.of(bytes)).trim().to_owned();
+                let text = json::string(block.body().of(bytes)).trim().to_owned();
                 items.think(record, text);
             }
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
-                if let Some(&call) = self.calls.get(&at) {
+                if let Some(&call) = self.known.calls.get(&at) {
                     let call = &self.session.calls[call as usize];
-                    let body = self.call(call, block, bytes);
+                    let (body, reminders) = self.call(call, block, bytes);
                     items.push(record, Body::Call(Box::new(body)));
+                    if !reminders.is_empty() {
+                        items.note(record, "reminder".to_owned(), true, reminders);
+                    }
                 }
             }
             BlockKind::ToolResult | BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-                items.note(record, block.name().replace('_', " "), true);
+                let text = self.if_whole(|| pretty(block.span().of(bytes)));
+                items.note(
+                    record,
+                    self.session.type_of(block).replace('_', " "),
+                    true,
+                    text,
+                );
             }
         }
     }
 
-    fn call(&self, call: &session::Call, block: &Block, bytes: &[u8]) -> Call {
+    /// A call with its result, and what the client told the model beside that.
+    fn call(&self, call: &session::Call, block: &session::Part, bytes: &[u8]) -> (Call, String) {
         let name = self.session.text(call.tool).to_owned();
-        let input = match block.body.len {
+        let input = match block.body().len {
             0 => Value::Null,
-            _ => json::value(block.body.of(bytes)),
+            _ => json::value(block.body().of(bytes)),
         };
         let result = self.result(call);
         let is_error = call.result.as_ref().is_some_and(|result| result.is_error);
@@ -430,13 +524,21 @@ impl<'a> Walk<'a> {
             is_error,
         };
         let status = self.status(call, block.kind == BlockKind::ServerToolUse);
-        Call {
-            id: call.id.to_string(),
+        let beside = match &result.text {
+            Some(text) if self.whole => reminders(text),
+            _ => String::new(),
+        };
+        let call = Call {
+            id: self.session.call_id(call).to_owned(),
             verb: verb(&name),
-            subject: call.subject.as_deref().map(|subject| self.short(subject)),
+            subject: self
+                .session
+                .subject(call)
+                .map(|subject| self.short(subject)),
             status,
             duration_ms: result.duration_ms,
             images: result.images,
+            media: result.media,
             outcome: outcome::outcome(&facts),
             change: outcome::change(&facts),
             agent: if tool::is_agent(&name) {
@@ -447,14 +549,15 @@ impl<'a> Walk<'a> {
             text: match result.text {
                 Some(text) => without_reminders(&text),
                 None if status == CallStatus::Running => {
-                    self.progress.of(self.session, self.source, call)
+                    self.known.progress.of(self.session, self.source, call)
                 }
                 None => String::new(),
             },
             meta: result.meta,
             input,
             name,
-        }
+        };
+        (call, beside)
     }
 
     /// A path below the working directory, from there.
@@ -469,7 +572,7 @@ impl<'a> Walk<'a> {
 
     fn status(&self, call: &session::Call, server: bool) -> CallStatus {
         // The API answers its own tools within the same message.
-        match self.course.status(self.session, call) {
+        match self.known.course.status(self.session, call) {
             CallStatus::Missing | CallStatus::Running if server => CallStatus::Ok,
             status => status,
         }
@@ -482,12 +585,24 @@ impl<'a> Walk<'a> {
         let record = self.record(result.record);
         let bytes = self.bytes(record);
         let block = &self.session.blocks[result.block as usize];
-        let (text, images) = content(block.body.of(&bytes));
+        let body = block.body().of(&bytes);
+        let (text, images, media) = if self.whole {
+            let (text, media) = content_with(body, media);
+            (text, media.len(), media)
+        } else {
+            let (text, images) = content(body);
+            (text, images, Vec::new())
+        };
         let meta = json::find(&bytes, &["toolUseResult"]);
         ResultText {
             text: Some(text),
             images,
-            meta: meta.map_or(Value::Null, |span| json::value(span.of(&bytes))),
+            media,
+            meta: match meta {
+                Some(span) if self.whole => outcome::lean(span.of(&bytes)),
+                Some(span) => json::value(span.of(&bytes)),
+                None => Value::Null,
+            },
             duration_ms: turns::call_duration(self.session, call),
         }
     }
@@ -506,7 +621,7 @@ impl<'a> Walk<'a> {
                 },
             );
         } else {
-            items.push(record, machine(&text));
+            self.machine(record, &text, items);
         }
     }
 
@@ -522,7 +637,10 @@ impl<'a> Walk<'a> {
                     text: text.trim().to_owned(),
                 },
             ),
-            _ => items.note(record, self.label(record), true),
+            text => {
+                let text = self.if_whole(|| text.unwrap_or_default().into_owned());
+                items.note(record, self.label(record), true, text);
+            }
         }
     }
 
@@ -538,7 +656,7 @@ impl<'a> Walk<'a> {
             _ => false,
         };
         if items.all.iter().any(said) {
-            items.note(record, self.label(record), true);
+            items.note(record, self.label(record), true, String::new());
         } else {
             items.push(record, Body::Hook(hook));
         }
@@ -549,6 +667,12 @@ impl<'a> Walk<'a> {
 struct ResultText {
     text: Option<String>,
     images: usize,
+    media: Vec<Media>,
     meta: Value,
     duration_ms: Option<u64>,
+}
+
+/// JSON for people.
+fn pretty(raw: &[u8]) -> String {
+    serde_json::to_string_pretty(&json::value(raw)).unwrap_or_default()
 }

@@ -1,0 +1,516 @@
+//! `export`: sessions as documents.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use unspool_model::view::messages::{self, Resume};
+use unspool_model::view::row;
+use unspool_model::view::transcript::AgentFile;
+use unspool_show::amount;
+use unspool_show::document::{self, Detail, Format, Options, Whole};
+use unspool_show::wire::export::ExportRow;
+use unspool_show::wire::session::{Place, SessionRow};
+use unspool_store::project;
+use unspool_store::resolve::Target;
+
+use crate::failure::Failure;
+use crate::secrets;
+use crate::world::{Chosen, World};
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool export -o session.html                 the latest session of this directory as a page
+  unspool export 2f72 --to md --detail low       Markdown, short, to standard output
+  unspool export 2f72 81bc -o pages/ --to html   a folder of pages with an index
+  unspool export --all --project webshop --to md -o notes/
+  unspool export @ --to md --max-chars 2000 | llm 'what went wrong here?'
+
+Detail: prompts (what was typed), minimal (and the answers), low (and a line per call, changes
+and failures), high (and all inputs and results), full (and thinking, and what the client told
+the model). json, jsonl and messages are always whole.
+Keys, tokens and passwords are masked unless --no-redact. Files are for nobody else to read.")]
+pub struct ExportArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    #[arg(value_name = "SESSION")]
+    pub sessions: Vec<OsString>,
+
+    /// Every session of this machine
+    #[arg(long, conflicts_with = "sessions")]
+    pub all: bool,
+
+    /// With --all, only sessions of this project: its name, its directory, or a part of it
+    #[arg(long, value_name = "P", requires = "all")]
+    pub project: Option<String>,
+
+    /// The format [default: as the name of the file ends]
+    #[arg(long, value_name = "FORMAT")]
+    pub to: Option<FormatArg>,
+
+    /// Write to this file, or into this folder (one file each, and an index)
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+
+    /// How much of each session
+    #[arg(long, value_name = "HOW", default_value = "full")]
+    pub detail: DetailArg,
+
+    /// Leave keys, tokens and passwords as they are
+    #[arg(long)]
+    pub no_redact: bool,
+
+    /// Cut longer texts after so many characters
+    #[arg(long, value_name = "N")]
+    pub max_chars: Option<usize>,
+
+    /// Replace files that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// A format by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// One page for a browser, without anything from elsewhere
+    Html,
+    /// Markdown
+    Md,
+    /// Plain text
+    Txt,
+    /// One JSON object: the session and its blocks
+    Json,
+    /// The lines of the transcript
+    Jsonl,
+    /// What a client would send on resume
+    Messages,
+}
+
+impl FormatArg {
+    fn format(self) -> Format {
+        match self {
+            FormatArg::Html => Format::Html,
+            FormatArg::Md => Format::Markdown,
+            FormatArg::Txt => Format::Text,
+            FormatArg::Json => Format::Json,
+            FormatArg::Jsonl => Format::Jsonl,
+            FormatArg::Messages => Format::Messages,
+        }
+    }
+}
+
+/// How much of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DetailArg {
+    /// Everything
+    Full,
+    /// Without thinking and notes
+    High,
+    /// Calls in a line each
+    Low,
+    /// Prompts and answers
+    Minimal,
+    /// Prompts only
+    Prompts,
+}
+
+impl DetailArg {
+    fn detail(self) -> Detail {
+        match self {
+            DetailArg::Full => Detail::Full,
+            DetailArg::High => Detail::High,
+            DetailArg::Low => Detail::Low,
+            DetailArg::Minimal => Detail::Minimal,
+            DetailArg::Prompts => Detail::Prompts,
+        }
+    }
+}
+
+/// Exports sessions.
+pub fn run(world: World, args: &ExportArgs) -> Result<(), Failure> {
+    let world = World {
+        reveal: world.reveal || args.no_redact,
+        ..world
+    };
+    let export = Export::new(&world, args)?;
+    let targets = targets(&world, args)?;
+    match folder(args, targets.len()) {
+        Some(folder) => export.folder(&folder, targets),
+        None => export.single(targets),
+    }
+}
+
+/// What is asked for, of any session.
+struct Export<'a> {
+    world: &'a World,
+    args: &'a ExportArgs,
+    format: Format,
+    options: Options,
+}
+
+/// The sessions that are asked for.
+fn targets(world: &World, args: &ExportArgs) -> Result<Vec<Target>, Failure> {
+    if args.all {
+        let found = world.found()?;
+        if found.sessions.is_empty() {
+            return Err(world.no_sessions());
+        }
+        return Ok(found.sessions.into_iter().map(Target::Session).collect());
+    }
+    if args.sessions.is_empty() {
+        return Ok(vec![world.target(None)?]);
+    }
+    let mut targets: Vec<Target> = Vec::new();
+    for argument in &args.sessions {
+        let target = world.target(Some(argument))?;
+        if !targets.iter().any(|other| other.path() == target.path()) {
+            targets.push(target);
+        }
+    }
+    Ok(targets)
+}
+
+/// The folder to write into, if it is not a file or standard output.
+fn folder(args: &ExportArgs, sessions: usize) -> Option<PathBuf> {
+    let output = args.output.as_ref()?;
+    let text = output.to_string_lossy();
+    let is_folder = text.ends_with(['/', std::path::MAIN_SEPARATOR]) || output.is_dir();
+    (is_folder || args.all || sessions > 1).then(|| output.clone())
+}
+
+/// The format that the end of a name stands for.
+fn format_of(path: &Path) -> Option<Format> {
+    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+    let ends = |ending: &str| name.ends_with(ending);
+    match () {
+        () if ends(".messages.json") => Some(Format::Messages),
+        () if ends(".htm") => Some(Format::Html),
+        () if ends(".markdown") => Some(Format::Markdown),
+        () => Format::ALL
+            .into_iter()
+            .find(|format| ends(&format!(".{}", format.extension()))),
+    }
+}
+
+impl<'a> Export<'a> {
+    fn new(world: &'a World, args: &'a ExportArgs) -> Result<Export<'a>, Failure> {
+        let named = args.to.map(FormatArg::format);
+        let format = named.or_else(|| format_of(args.output.as_ref()?));
+        let format = format.ok_or_else(|| {
+            Failure::failed("no format is named")
+                .hint("say `--to html`, md, txt, json, jsonl or messages")
+        })?;
+        if !format.is_for_people() && args.detail != DetailArg::Full {
+            return Err(Failure::failed(format!(
+                "--detail makes no sense for {}: it is always whole",
+                format.name()
+            ))
+            .hint("use it with html, md or txt"));
+        }
+        if matches!(format, Format::Jsonl | Format::Messages) && args.max_chars.is_some() {
+            return Err(Failure::failed(format!(
+                "--max-chars makes no sense for {}: what it holds must stay valid",
+                format.name()
+            ))
+            .hint("use it with html, md, txt or json; `unspool clone` trims sessions"));
+        }
+        Ok(Export {
+            world,
+            args,
+            format,
+            options: Options {
+                detail: args.detail.detail(),
+                max_chars: args.max_chars,
+                zone: world.ui.zone().clone(),
+            },
+        })
+    }
+
+    /// One session, to a file or to standard output.
+    fn single(&self, targets: Vec<Target>) -> Result<(), Failure> {
+        let several = targets.len() > 1 || self.args.all;
+        let Some(target) = targets.into_iter().next().filter(|_| !several) else {
+            return Err(
+                Failure::failed("several sessions need a folder").hint("name one with `-o DIR/`")
+            );
+        };
+        let Some(path) = &self.args.output else {
+            if self.format == Format::Html && self.world.ui.is_terminal() {
+                return Err(Failure::failed("a page is not for a terminal")
+                    .hint("name a file with `-o page.html`"));
+            }
+            let chosen = self.world.look(target)?;
+            let row = self.row(&chosen);
+            let mut out = self.world.ui.out();
+            self.write(&mut out, &chosen, &row)?;
+            return Ok(out.flush()?);
+        };
+        self.free(path)?;
+        let chosen = self.world.look(target)?;
+        let row = self.row(&chosen);
+        self.file(path, &row.id, |out| self.write(out, &chosen, &row))?;
+        Ok(())
+    }
+
+    /// Many sessions: one file each, and an index.
+    fn folder(&self, folder: &Path, targets: Vec<Target>) -> Result<(), Failure> {
+        let name = |id: &str| format!("{}.{}", safe_name(id), self.format.extension());
+        let index = document::index::name(self.format).map(|name| folder.join(name));
+        for target in &targets {
+            self.free(&folder.join(name(&id_of(target))))?;
+        }
+        index.iter().try_for_each(|index| self.free(index))?;
+        make_folder(folder)?;
+        let mut rows: Vec<(String, SessionRow)> = Vec::new();
+        let mut failed = 0;
+        for target in targets {
+            let source = target.path().to_owned();
+            let chosen = match self.world.look(target) {
+                Ok(chosen) => chosen,
+                Err(Failure::Failed(told) | Failure::Nothing(told)) => {
+                    self.world
+                        .ui
+                        .warn(&format!("{}: {}", source.display(), told.message));
+                    failed += 1;
+                    continue;
+                }
+                Err(other) => return Err(other),
+            };
+            let row = self.row(&chosen);
+            let meant = |wanted: &String| project::is_meant(&row.project, wanted);
+            let empty = self.args.all && !chosen.family.main.session.is_conversation();
+            if empty || !self.args.project.as_ref().is_none_or(meant) {
+                continue;
+            }
+            let file = name(&id_of(&chosen.target));
+            self.file(&folder.join(&file), &row.id, |out| {
+                self.write(out, &chosen, &row)
+            })?;
+            rows.push((file, row));
+        }
+        if rows.is_empty() {
+            let why = if failed > 0 {
+                "no session could be read"
+            } else {
+                "no session fits"
+            };
+            return Err(Failure::nothing(why).hint("list them with `unspool ls`"));
+        }
+        let Some(index) = index else { return Ok(()) };
+        rows.sort_by(|(_, a), (_, b)| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
+        self.file(&index, "index", |out| {
+            Ok(document::index::write(
+                out,
+                &rows,
+                self.format,
+                &self.options,
+            )?)
+        })
+    }
+
+    /// Refuses what would be lost, and what would become a session.
+    fn free(&self, path: &Path) -> Result<(), Failure> {
+        let name = path.display();
+        // The folder may not be there yet; what it will be in is.
+        let folders = path.ancestors().skip(1);
+        let named = folders.map(|folder| match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        });
+        let real = named.map(std::fs::canonicalize).find_map(Result::ok);
+        let real = real.unwrap_or_default();
+        let theirs = |dir: &PathBuf| {
+            let projects = std::fs::canonicalize(dir.join("projects"));
+            projects.is_ok_and(|projects| real.starts_with(projects))
+        };
+        if self.world.dirs.iter().any(theirs) {
+            return Err(
+                Failure::failed(format!("{name} is among Claude Code's own sessions"))
+                    .hint("write it somewhere else"),
+            );
+        }
+        if path.is_dir() {
+            return Err(Failure::failed(format!("{name} is a folder")));
+        }
+        if !self.args.force && path.symlink_metadata().is_ok() {
+            return Err(Failure::failed(format!("{name} exists already"))
+                .hint("replace it with `--force`, or name another file"));
+        }
+        Ok(())
+    }
+
+    /// Writes a file whole or not at all, and says so.
+    fn file(
+        &self,
+        path: &Path,
+        session: &str,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let name = path.display();
+        let failed = |error: std::io::Error| Failure::failed(format!("{name}: {error}"));
+        let parent = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        let folder = parent.unwrap_or(Path::new("."));
+        // Temporary files are 0600 from the start.
+        let file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+        let mut out = BufWriter::with_capacity(256 << 10, file);
+        write(&mut out)?;
+        let file = out
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        let bytes = file.as_file().metadata().map_err(failed)?.len();
+        if self.args.force {
+            file.persist(path).map_err(|error| failed(error.error))?;
+        } else {
+            file.persist_noclobber(path)
+                .map_err(|error| failed(error.error))?;
+        }
+        self.told(path, session, bytes)
+    }
+
+    fn told(&self, path: &Path, session: &str, bytes: u64) -> Result<(), Failure> {
+        if !self.world.ui.json {
+            self.world.ui.note(&format!(
+                "wrote {} ({})",
+                path.display(),
+                amount::bytes(bytes)
+            ));
+            return Ok(());
+        }
+        let mut out = self.world.ui.out();
+        let row = ExportRow {
+            session: session.to_owned(),
+            path: path.display().to_string(),
+            format: self.format.name().to_owned(),
+            bytes,
+        };
+        self.world.ui.row(&mut out, &row)?;
+        Ok(out.flush()?)
+    }
+
+    /// What is known about a session, without secrets.
+    fn row(&self, chosen: &Chosen) -> SessionRow {
+        let main = &chosen.family.main;
+        let session = &main.session;
+        let agents: Vec<_> = chosen
+            .family
+            .agents
+            .iter()
+            .map(|agent| &agent.loaded.session)
+            .collect();
+        let prices = self.world.prices();
+        let row = row::row(session, &agents, &HashMap::new(), &prices, self.world.now());
+        let path = chosen.target.path();
+        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+        let place = Place {
+            id: id_of(&chosen.target),
+            path: chosen.path(),
+            project: project::project(session, &folder.to_string_lossy()).to_owned(),
+            bytes: main.bytes,
+            parent: match &chosen.target {
+                Target::Session(_) => None,
+                Target::Agent(file) => Some(file.session.clone().unwrap_or_default()),
+            },
+        };
+        let mut row = SessionRow::new(session, row, place);
+        self.world.mask_in(&mut row.title);
+        self.world.mask_in(&mut row.goal);
+        self.world.mask_in(&mut row.recent_output);
+        row
+    }
+
+    /// Writes one session.
+    fn write(&self, out: &mut dyn Write, chosen: &Chosen, row: &SessionRow) -> Result<(), Failure> {
+        match self.format {
+            Format::Jsonl => return self.lines(out, chosen),
+            Format::Messages => return self.messages(out, chosen),
+            _ => {}
+        }
+        let main = &chosen.family.main;
+        let agents = chosen.family.agents.iter();
+        let agents: HashMap<String, AgentFile<'_>> = agents
+            .map(|agent| {
+                let meta = agent.meta.as_ref();
+                let file = AgentFile {
+                    session: &agent.loaded.session,
+                    source: &agent.loaded.source,
+                    call: meta.and_then(|meta| meta.tool_use_id.as_deref()),
+                };
+                (agent.id.clone(), file)
+            })
+            .collect();
+        let whole = Whole {
+            session: &main.session,
+            source: &main.source,
+            agents: &agents,
+            row,
+        };
+        Ok(document::write(out, &whole, self.format, &self.options)?)
+    }
+
+    /// The file, byte for byte but for its secrets.
+    fn lines(&self, out: &mut dyn Write, chosen: &Chosen) -> Result<(), Failure> {
+        let path = chosen.target.path();
+        let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
+        let mut file = File::open(path).map_err(failed)?;
+        if self.world.reveal {
+            std::io::copy(&mut file, out)?;
+            return Ok(());
+        }
+        let masker = secrets::masker();
+        let mut lines = BufReader::with_capacity(1 << 20, file);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
+            let masked = masker.line(&line);
+            out.write_all(masked.as_ref().map_or(&line, |masked| &masked.bytes))?;
+            line.clear();
+        }
+        Ok(())
+    }
+
+    fn messages(&self, out: &mut dyn Write, chosen: &Chosen) -> Result<(), Failure> {
+        let main = &chosen.family.main;
+        let why = match messages::messages(&main.session, &main.source, self.world.profile) {
+            Resume::Messages(all) => {
+                writeln!(out, "{}", messages::to_json(&all))?;
+                return Ok(());
+            }
+            Resume::NoConversation => "would find no conversation",
+            Resume::Hangs => "would hang",
+        };
+        let client = self.world.profile.name();
+        Err(
+            Failure::nothing(format!("Claude Code {client} {why} in {}", chosen.path()))
+                .hint("see why with `unspool check`"),
+        )
+    }
+}
+
+fn id_of(target: &Target) -> String {
+    match target {
+        Target::Session(file) => file.id.clone(),
+        Target::Agent(file) => format!("agent-{}", file.id),
+    }
+}
+
+/// An id as a name of a file: ids come from names of files, but one never knows.
+fn safe_name(id: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = id.chars().map(|c| if fits(c) { c } else { '_' }).collect();
+    name.trim_start_matches('.').to_owned()
+}
+
+/// Makes a folder for nobody else to read.
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(folder)
+        .map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))
+}

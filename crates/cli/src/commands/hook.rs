@@ -1,0 +1,167 @@
+//! `hook`: what the client runs at each event, and how it comes to do so.
+//!
+//! The client waits for a hook and obeys what it prints and how it ends, so `unspool hook` says
+//! nothing, is done in some milliseconds and always ends well: it notes the event, tells the
+//! daemon if one runs, and leaves sending to a process of its own. What goes wrong is in the log.
+
+mod daemon;
+mod desk;
+mod detach;
+mod event;
+mod input;
+mod install;
+mod jsonc;
+mod log;
+mod settings;
+mod shell;
+mod status;
+mod worker;
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::panic;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::args::Global;
+use crate::commands;
+use crate::failure::Failure;
+use crate::world::World;
+use desk::Desk;
+
+/// Arguments of `hook`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  unspool hook install          send each turn to Langfuse when it is over
+  unspool hook install --live   also know at every moment what each session does
+  unspool hook status           what is installed, and what happened last
+  unspool hook uninstall        take it out again
+
+Without an action it reads one event on standard input, as Claude Code gives it to hooks. It
+prints nothing, returns at once and always exits 0; a process in the background does the rest
+and writes to `hook.log` in our data folder. Sessions are sent only where TRACE_TO_LANGFUSE is
+`true` and the keys LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY are set."
+)]
+pub struct HookArgs {
+    /// What to do [default: read an event]
+    #[command(subcommand)]
+    pub action: Option<Action>,
+
+    /// Exit with 1 where an event could not be noted or handed over
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Do what was noted in this file
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub worker: Option<PathBuf>,
+}
+
+/// What to do about the hook.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Put the hook into the settings of Claude Code
+    Install(install::InstallArgs),
+    /// Take the hook out of the settings again
+    Uninstall(install::UninstallArgs),
+    /// Show where it is installed, whether it would send, and what happened last
+    Status(status::StatusArgs),
+}
+
+/// Which settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scope {
+    /// Yours, for all projects: settings.json in the config folder
+    User,
+    /// Those of this project, for everybody: .claude/settings.json
+    Project,
+    /// Yours, for this project: .claude/settings.local.json
+    Local,
+}
+
+impl Scope {
+    const ALL: [Scope; 3] = [Scope::User, Scope::Project, Scope::Local];
+
+    /// Its name in rows and options.
+    fn name(self) -> &'static str {
+        match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+            Scope::Local => "local",
+        }
+    }
+}
+
+/// Does what a person asked about the hook.
+pub fn run(world: &World, action: &Action) -> Result<(), Failure> {
+    match action {
+        Action::Install(args) => install::install(world, args),
+        Action::Uninstall(args) => install::uninstall(world, args),
+        Action::Status(args) => status::run(world, args),
+    }
+}
+
+/// Takes an event from the client, or does the work behind one. Never says anything.
+pub fn attend(global: &Global, args: &HookArgs) -> Result<(), Failure> {
+    if args.worker.is_none() && io::stdin().is_terminal() {
+        eprintln!("unspool hook reads an event on standard input; see `unspool hook --help`");
+        return Ok(());
+    }
+    // What panics is a fault of ours, not of the client that waits.
+    panic::set_hook(Box::new(|_| {}));
+    let desk = Desk::new(commands::own());
+    let done = panic::catch_unwind(panic::AssertUnwindSafe(|| match &args.worker {
+        Some(file) => worker::run(&desk, global, file),
+        None => event::take(&desk, io::stdin()),
+    }));
+    let done = done.unwrap_or_else(|why| Err(format!("a fault of ours: {}", said(&*why))));
+    if let Err(why) = &done {
+        desk.log.error(why);
+    }
+    match done {
+        // Never 2, by which a hook stops the client.
+        Err(_) if args.strict => Err(Failure::Found),
+        _ => Ok(()),
+    }
+}
+
+fn said(why: &dyn std::any::Any) -> String {
+    let text = why.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| why.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// Whether these arguments are those of a hook, even if something about them is wrong: a client
+/// must never be stopped by a flag that this version does not know.
+pub fn is_event(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut words = arguments.skip(1);
+    let mut word = || words.find(|word| !word.as_encoded_bytes().starts_with(b"-"));
+    if word().is_none_or(|first| first != "hook") {
+        return false;
+    }
+    let action = word();
+    action.is_none_or(|action| {
+        !["install", "uninstall", "status", "help"]
+            .iter()
+            .any(|it| action == *it)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_is_known_by_its_arguments_whatever_else_is_said() {
+        let is = |text: &str| is_event(text.split(' ').map(OsString::from));
+        assert!(is("unspool hook"));
+        assert!(is("unspool --quiet hook --brand-new"));
+        assert!(is("unspool hook Stop"));
+        assert!(!is("unspool hook install --scope"));
+        assert!(!is("unspool hook help"));
+        assert!(!is("unspool ls hook"));
+        assert!(!is("unspool"));
+    }
+}

@@ -1,0 +1,166 @@
+//! Where the hook keeps what it works with, all of it below our own folders.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use unspool_model::hook::Event;
+use unspool_store::events::{self, Events};
+use unspool_store::trail;
+
+use super::log::Log;
+use crate::own::Own;
+
+/// The folders of the hook.
+pub struct Desk {
+    /// Our folders.
+    pub own: Own,
+    /// What went on.
+    pub log: Log,
+    /// The last events of each session.
+    pub events: Events,
+}
+
+/// Something to be done after an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The session.
+    pub session: String,
+    /// What happened.
+    pub event: String,
+    /// The transcript of the session.
+    pub transcript: PathBuf,
+    /// The transcript in which `said` must appear.
+    pub spoken_in: PathBuf,
+    /// The beginning of what was said last.
+    pub said: Option<String>,
+}
+
+impl Job {
+    /// What is to be done after an event; nothing without a transcript.
+    pub fn of(event: &Event) -> Option<Job> {
+        let transcript = event.transcript.as_ref()?;
+        Some(Job {
+            session: event.session.clone(),
+            event: event.name.clone(),
+            transcript: transcript.into(),
+            spoken_in: event.spoken_in().unwrap_or(transcript).into(),
+            said: event.said.clone(),
+        })
+    }
+
+    /// Whether the session just begins: nothing new is said in it yet.
+    pub fn is_begin(&self) -> bool {
+        self.event == "SessionStart"
+    }
+
+    /// Whether the session is over.
+    pub fn is_end(&self) -> bool {
+        self.event == "SessionEnd"
+    }
+}
+
+/// A job that nobody has done after so long was left by somebody who died.
+const LEFT: Duration = Duration::from_secs(15 * 60);
+/// Not more than so many are taken over at once.
+const TAKEN: usize = 200;
+
+impl Desk {
+    /// The desk in our folders.
+    pub fn new(own: Own) -> Desk {
+        Desk {
+            log: Log::new(&own),
+            events: Events::open(&own.data.join("events")),
+            own,
+        }
+    }
+
+    /// Where something of the hook is.
+    pub fn place(&self, name: &str) -> PathBuf {
+        self.own.data.join("hook").join(name)
+    }
+
+    /// Writes down a job and says where.
+    pub fn add(&self, job: &Job) -> io::Result<PathBuf> {
+        let folder = self.place("jobs");
+        let moment = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        // The names of one session sort by time.
+        let name = format!(
+            "{}~{:020}-{}.json",
+            events::key(&job.session),
+            moment.as_nanos(),
+            std::process::id()
+        );
+        // Whoever works at this moment must not find half of it.
+        let half = folder.join(format!(".{:x}-{}", moment.as_nanos(), std::process::id()));
+        let mut options = fs::File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = match options.open(&half) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                trail::folder(&folder)?;
+                options.open(&half)?
+            }
+            other => other?,
+        };
+        file.write_all(&serde_json::to_vec(job)?)?;
+        let path = folder.join(name);
+        fs::rename(half, &path)?;
+        Ok(path)
+    }
+
+    /// The session that a job is about, as it stands in the name of the file.
+    pub fn key(path: &Path) -> Option<String> {
+        let name = path.file_name()?.to_str()?;
+        Some(name.split_once('~')?.0.to_owned())
+    }
+
+    /// The jobs of a session, oldest first.
+    pub fn jobs(&self, key: &str) -> Vec<(PathBuf, Option<Job>)> {
+        let mut files = self.files();
+        files.retain(|path| Desk::key(path).as_deref() == Some(key));
+        files.sort();
+        files
+            .into_iter()
+            .map(|path| (path.clone(), read(&path)))
+            .collect()
+    }
+
+    /// The sessions that have jobs.
+    pub fn keys(&self) -> Vec<String> {
+        let files = self.files();
+        let mut keys: Vec<String> = files.iter().filter_map(|path| Desk::key(path)).collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    /// Jobs that nobody does any more, of the sessions that are asked for.
+    pub fn left(&self, of: impl Fn(&str) -> bool) -> Vec<(PathBuf, Option<Job>)> {
+        let is_old = |path: &PathBuf| {
+            let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT))
+        };
+        let mut files = self.files();
+        files.retain(|path| Desk::key(path).is_none_or(|key| of(&key)) && is_old(path));
+        files.truncate(TAKEN);
+        files
+            .into_iter()
+            .map(|path| (path.clone(), read(&path)))
+            .collect()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.place("jobs")).into_iter().flatten();
+        entries.flatten().map(|entry| entry.path()).collect()
+    }
+}
+
+fn read(path: &Path) -> Option<Job> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}

@@ -1,0 +1,86 @@
+//! One event: noted, told, and handed over.
+
+use std::ffi::OsStr;
+use std::io::Read;
+
+use unspool_model::hook::{Event, Told};
+use unspool_store::events::Noted;
+
+use super::daemon;
+use super::desk::{Desk, Job};
+use super::detach;
+use super::input::{self, End, Limits};
+use super::worker;
+use crate::world;
+
+/// Takes an event from a stream. What went wrong is said in words for the log.
+pub fn take(desk: &Desk, source: impl Read + Send + 'static) -> Result<(), String> {
+    let limits = Limits::default();
+    let (bytes, end) = input::read(source, &limits);
+    let Told { event, bad } = Event::read(&bytes);
+    match (end, bad) {
+        _ if bytes.trim_ascii().is_empty() => {
+            return Err("nothing came on standard input".to_owned());
+        }
+        (End::TooLarge, _) => desk.log.warn(&format!(
+            "{} is larger than {} bytes; only its beginning was read",
+            named(&event),
+            limits.most
+        )),
+        (End::TooSlow, _) => desk
+            .log
+            .warn("standard input did not end; what came was read"),
+        (End::Whole, Some(bad)) => desk.log.warn(&format!(
+            "the event is no JSON at byte {}: {}",
+            bad.at + 1,
+            bad.why
+        )),
+        (End::Whole, None) => {}
+    }
+    if event.name.is_empty() && event.session.is_empty() {
+        return Err("what came on standard input is no event".to_owned());
+    }
+    note(desk, &event)?;
+    hand_over(desk, &event)
+}
+
+fn named(event: &Event) -> String {
+    let name = match event.name.as_str() {
+        "" => "an event",
+        name => name,
+    };
+    format!("{name} of session `{}`", event.session)
+}
+
+fn note(desk: &Desk, event: &Event) -> Result<(), String> {
+    desk.log.debug(&format!("{} came", named(event)));
+    if event.session.is_empty() {
+        return Err(format!("{} has no session_id", event.name));
+    }
+    let now = world::now().0;
+    let noted = Noted::new(event, now);
+    let written = desk.events.note(&noted);
+    if daemon::tell(&desk.own, &noted) {
+        desk.log.debug("the daemon was told");
+    }
+    if event.is_begin()
+        && let Err(why) = desk.events.prune(now)
+    {
+        desk.log
+            .warn(&format!("old events could not be dropped: {why}"));
+    }
+    written.map_err(|why| format!("{} could not be noted: {why}", named(event)))
+}
+
+fn hand_over(desk: &Desk, event: &Event) -> Result<(), String> {
+    if !event.is_sent() || !worker::is_wanted(&desk.log) {
+        return Ok(());
+    }
+    let Some(job) = Job::of(event) else {
+        return Err(format!("{} has no transcript_path: not sent", named(event)));
+    };
+    let failed = |why| format!("{} could not be handed over: {why}", named(event));
+    let path = desk.add(&job).map_err(failed)?;
+    let arguments = ["hook".as_ref(), "--worker".as_ref(), path.as_os_str()];
+    detach::start(&arguments.map(OsStr::new)).map_err(failed)
+}

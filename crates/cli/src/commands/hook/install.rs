@@ -1,0 +1,527 @@
+//! `hook install` and `hook uninstall`: our command in the settings of the client.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use unspool_model::hook as events;
+use unspool_show::clean;
+use unspool_show::wire::hook::HookEditRow;
+use unspool_store::journal::Task;
+use unspool_store::open::{self, Stamp};
+use unspool_store::write::{Mark, Times};
+use unspool_store::{Role, find, read_end};
+
+use super::jsonc::Wrong;
+use super::{Scope, settings, shell};
+use crate::failure::Failure;
+use crate::own;
+use crate::world::World;
+
+/// Arguments of `hook install`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool hook install                  for all your projects
+  unspool hook install --live           also what each session does at every moment
+  unspool hook install --scope local    for yourself, in this project only
+
+Only our own entries are added; comments, order and other hooks stay as they are. `unspool undo`
+takes it back, and so does `unspool hook uninstall`.")]
+pub struct InstallArgs {
+    /// Which settings
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub scope: Scope,
+
+    /// Also for the events that tell what a session does: prompts, tools, permissions
+    #[arg(long)]
+    pub live: bool,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Arguments of `hook uninstall`.
+#[derive(Debug, Args)]
+pub struct UninstallArgs {
+    /// Which settings [default: all of them]
+    #[arg(long, value_name = "SCOPE")]
+    pub scope: Option<Scope>,
+
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Settings are smaller.
+const MOST: u64 = 4 << 20;
+
+/// A settings file.
+pub struct File {
+    /// Whose settings.
+    pub scope: Scope,
+    /// Where it is, as a person would say.
+    pub path: PathBuf,
+    /// What stands in it, and as what it was read; nothing if there is none.
+    content: Option<(String, Stamp)>,
+    /// Where it really is: a link is followed, so that it stays one.
+    real: PathBuf,
+}
+
+impl File {
+    /// Reads the settings at a path.
+    pub fn read(scope: Scope, path: PathBuf) -> Result<File, Failure> {
+        let real = real(&path)?;
+        let content = match fs::symlink_metadata(&real) {
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => None,
+            _ => {
+                let (mut file, metadata) = open::open(&real)?;
+                Some((
+                    text(&path, &mut file, metadata.len())?,
+                    Stamp::of(&metadata),
+                ))
+            }
+        };
+        Ok(File {
+            scope,
+            path,
+            content,
+            real,
+        })
+    }
+
+    /// What stands in it; nothing where there is none.
+    pub fn text(&self) -> &str {
+        self.content.as_ref().map_or("", |(text, _)| text)
+    }
+
+    /// Whether it is there.
+    pub fn exists(&self) -> bool {
+        self.content.is_some()
+    }
+}
+
+fn text(path: &Path, file: &mut fs::File, size: u64) -> Result<String, Failure> {
+    use std::io::Read;
+    if size > MOST {
+        return Err(Failure::failed(format!(
+            "`{}` is too large for settings",
+            path.display()
+        )));
+    }
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|why| {
+        let good = why.utf8_error().valid_up_to();
+        let before = &why.as_bytes()[..good];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        broken(path, &format!("line {line} is no UTF-8"))
+    })
+}
+
+/// The path behind links, also of a file that is not there yet.
+fn real(path: &Path) -> Result<PathBuf, Failure> {
+    if let Ok(real) = fs::canonicalize(path) {
+        return Ok(real);
+    }
+    if fs::symlink_metadata(path).is_ok() {
+        return Err(
+            Failure::failed(format!("`{}` is a link that leads nowhere", path.display()))
+                .hint("make the file it leads to, or remove the link"),
+        );
+    }
+    let path = std::path::absolute(path)?;
+    let folder = path
+        .parent()
+        .and_then(|folder| fs::canonicalize(folder).ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => Ok(folder.join(name)),
+        _ => Ok(path),
+    }
+}
+
+fn broken(path: &Path, why: &str) -> Failure {
+    Failure::failed(format!(
+        "`{}` is not as settings should be: {why}",
+        path.display()
+    ))
+    .hint("mend it first; nothing was changed")
+}
+
+/// Why settings cannot be read, for people.
+pub fn wrong(path: &Path, wrong: &Wrong) -> Failure {
+    let why = format!(
+        "line {}, column {}: {}",
+        wrong.line, wrong.column, wrong.why
+    );
+    broken(path, &why)
+}
+
+/// Where the settings of a scope are. The first folder is the one that the client uses.
+pub fn paths(world: &World, scope: Scope) -> Vec<PathBuf> {
+    match scope {
+        Scope::User => world
+            .dirs
+            .iter()
+            .map(|dir| dir.join("settings.json"))
+            .collect(),
+        Scope::Project => project(world, "settings.json"),
+        Scope::Local => project(world, "settings.local.json"),
+    }
+}
+
+/// In the folder of the project that we are in: the nearest with settings or a repository.
+fn project(world: &World, name: &str) -> Vec<PathBuf> {
+    let Some(here) = &world.here else {
+        return Vec::new();
+    };
+    let is_users = |folder: &Path| world.dirs.iter().any(|dir| *dir == folder.join(".claude"));
+    let is_project = |folder: &&Path| {
+        !is_users(folder) && (folder.join(".claude").is_dir() || folder.join(".git").exists())
+    };
+    let root = here.ancestors().find(is_project).unwrap_or(here);
+    vec![root.join(".claude").join(name)]
+}
+
+/// Puts the hook in.
+pub fn install(world: &World, args: &InstallArgs) -> Result<(), Failure> {
+    let Some(path) = paths(world, args.scope).into_iter().next() else {
+        return Err(
+            Failure::failed("no config folder is known").hint("name one with `--claude-dir DIR`")
+        );
+    };
+    let file = File::read(args.scope, path)?;
+    let program = program()?;
+    let command = shell::command(&program);
+    let events = wanted(world, args.live);
+    let done =
+        settings::install(file.text(), &events, &command).map_err(|why| wrong(&file.path, &why))?;
+    warn(world, &file, args);
+    let changed = !done.added.is_empty() || !done.updated.is_empty();
+    let mut row = HookEditRow {
+        n: None,
+        scope: args.scope.name().to_owned(),
+        path: file.path.display().to_string(),
+        added: done.added,
+        updated: done.updated,
+        removed: Vec::new(),
+        command: Some(command),
+    };
+    if changed && !args.dry_run {
+        let words = format!("install the hook in {}", file.path.display());
+        row.n = Some(write(
+            world,
+            &file,
+            "hook install",
+            &words,
+            Some(&done.text),
+        )?);
+    }
+    print(world, &[row], args.dry_run)
+}
+
+/// The events to be told of: those that the clients here know.
+fn wanted(world: &World, live: bool) -> Vec<&'static str> {
+    let mut all = events::EXPORT.to_vec();
+    if !live {
+        return all;
+    }
+    let client = oldest_client(world);
+    let known = |since: [u32; 3]| match client {
+        Some(client) => since <= client,
+        // Where nobody ever ran one, it is not an old one.
+        None => since <= [2, 0, 45],
+    };
+    let (usual, later): (Vec<_>, Vec<_>) =
+        events::LIVE.iter().partition(|(_, since)| known(*since));
+    all.extend(usual.iter().map(|(event, _)| *event));
+    if let (Some([a, b, c]), false) = (client, later.is_empty()) {
+        let names: Vec<&str> = later.iter().map(|(event, _)| *event).collect();
+        world.ui.note(&format!(
+            "left out, because a client of version {a}.{b}.{c} was used here lately and would ignore the whole file: {}",
+            names.join(", ")
+        ));
+    }
+    all
+}
+
+/// The oldest client that was used lately: several may be installed.
+fn oldest_client(world: &World) -> Option<[u32; 3]> {
+    /// Seven days, in milliseconds.
+    const LATELY: i64 = 7 * 86_400_000;
+    const SESSIONS: usize = 20;
+    let mut found = find(&world.dirs).sessions;
+    found.sort_by_key(|session| std::cmp::Reverse(session.modified));
+    let newest = found.first()?.modified;
+    let lately = found.iter().take(SESSIONS);
+    let lately = lately.filter(|session| session.modified > newest - LATELY);
+    let version = |session: &find::SessionFile| {
+        let end = read_end(&session.path, Role::Main, 1, 256 << 10).ok()?;
+        let versions = end.session.versions.iter().map(|(name, _)| name);
+        versions.filter_map(numbers).max()
+    };
+    lately.filter_map(version).min()
+}
+
+fn numbers(version: &str) -> Option<[u32; 3]> {
+    let mut parts = version.split('.').map(|part| {
+        let digits = part.find(|char: char| !char.is_ascii_digit());
+        part[..digits.unwrap_or(part.len())].parse().ok()
+    });
+    Some([parts.next()??, parts.next()??, parts.next()??])
+}
+
+/// What a person should know before relying on it.
+fn warn(world: &World, file: &File, args: &InstallArgs) {
+    for scope in Scope::ALL {
+        for path in paths(world, scope) {
+            let Ok(other) = File::read(scope, path) else {
+                continue;
+            };
+            let Ok(found) = settings::look(other.text()) else {
+                continue;
+            };
+            for command in &found.exporters {
+                world.ui.warn(&format!(
+                    "`{}` runs `{command}` as well: both would send; remove one of them",
+                    other.path.display()
+                ));
+            }
+            if found.disabled {
+                world.ui.warn(&format!(
+                    "`disableAllHooks` in `{}` keeps every hook from running",
+                    other.path.display()
+                ));
+            }
+        }
+    }
+    if args.scope == Scope::Project {
+        world.ui.note(&format!(
+            "`{}` is usually shared, but the command names a program on this machine; `--scope local` is for yourself alone",
+            file.path.display()
+        ));
+    }
+}
+
+/// This program, by the name under which it will still be found after an update.
+fn program() -> Result<PathBuf, Failure> {
+    let real = std::env::current_exe()?;
+    let same = |path: &PathBuf| fs::canonicalize(path).ok() == fs::canonicalize(&real).ok();
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let called = called.and_then(|name| {
+        if name.components().count() > 1 {
+            return std::path::absolute(name).ok();
+        }
+        let folders = std::env::var_os("PATH")?;
+        let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(&name));
+        paths.find(|path| path.is_absolute() && same(path))
+    });
+    Ok(called.filter(same).unwrap_or(real))
+}
+
+/// Takes the hook out.
+pub fn uninstall(world: &World, args: &UninstallArgs) -> Result<(), Failure> {
+    let (mut rows, mut failed) = (Vec::new(), None);
+    for scope in Scope::ALL {
+        if args.scope.is_some_and(|only| only != scope) {
+            continue;
+        }
+        for path in paths(world, scope) {
+            match take_out(world, scope, path, args.dry_run) {
+                Ok(row) => rows.extend(row),
+                // One file that cannot be read does not keep it in the others.
+                Err(why) => failed = failed.or(Some(why)),
+            }
+        }
+    }
+    if !rows.is_empty() {
+        print(world, &rows, args.dry_run)?;
+    }
+    match failed {
+        Some(why) => Err(why),
+        None if rows.is_empty() => Err(Failure::nothing("the hook is not installed")
+            .hint("`unspool hook status` shows where it was looked for")),
+        None => Ok(()),
+    }
+}
+
+/// Takes it out of one file; nothing if it is not in there.
+fn take_out(
+    world: &World,
+    scope: Scope,
+    path: PathBuf,
+    dry_run: bool,
+) -> Result<Option<HookEditRow>, Failure> {
+    let file = File::read(scope, path)?;
+    let done = settings::uninstall(file.text());
+    let (text, removed) = done.map_err(|why| wrong(&file.path, &why))?;
+    if removed.is_empty() {
+        return Ok(None);
+    }
+    let mut row = HookEditRow {
+        n: None,
+        scope: scope.name().to_owned(),
+        path: file.path.display().to_string(),
+        added: Vec::new(),
+        updated: Vec::new(),
+        removed,
+        command: None,
+    };
+    if !dry_run {
+        let words = format!("take the hook out of {}", file.path.display());
+        let before = Notes::read(world).before(&file);
+        let text = match &before {
+            Some(before) => before.as_deref(),
+            None => Some(text.as_str()),
+        };
+        row.n = Some(write(world, &file, "hook uninstall", &words, text)?);
+    }
+    Ok(Some(row))
+}
+
+/// Writes settings so that it can be undone; no text: the file goes.
+fn write(
+    world: &World,
+    file: &File,
+    operation: &str,
+    words: &str,
+    text: Option<&str>,
+) -> Result<u64, Failure> {
+    let folder = file.real.parent().unwrap_or(Path::new("."));
+    let mut roots = vec![folder.to_owned()];
+    // Where there are no settings yet, not even their folder.
+    roots.extend(folder.parent().map(Path::to_owned));
+    let mut work = world.begin(Task {
+        at: world.now().0,
+        operation: operation.to_owned(),
+        words: words.to_owned(),
+        options: vec![file.scope.name().to_owned()],
+        path: Some(file.path.clone()),
+        roots,
+        ..Task::default()
+    })?;
+    match (&file.content, text) {
+        (Some((_, stamp)), Some(text)) => {
+            work.replace(&file.real, *stamp, Times::Now, |out| {
+                out.write_all(text.as_bytes())
+            })?;
+        }
+        (None, Some(text)) => {
+            work.create(&file.real, |out| out.write_all(text.as_bytes()))?;
+        }
+        (Some(_), None) => work.remove(&file.real)?,
+        (None, None) => {}
+    }
+    let number = work.commit()?;
+    let noted = match operation {
+        "hook install" => Notes::read(world).installed(world, file, text.unwrap_or_default()),
+        _ => Notes::read(world).uninstalled(world, file),
+    };
+    if let Err(why) = noted {
+        world
+            .ui
+            .warn(&format!("what was there before could not be kept: {why}"));
+    }
+    Ok(number)
+}
+
+/// What settings were before we touched them, so that they can be as they were to the last byte.
+#[derive(Default, Serialize, Deserialize)]
+struct Notes {
+    files: Vec<Note>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Note {
+    path: PathBuf,
+    /// As we left it.
+    after: Mark,
+    /// What it was; nothing if there was no such file.
+    before: Option<String>,
+}
+
+impl Notes {
+    fn place(world: &World) -> PathBuf {
+        world.data("hook").join("installed.json")
+    }
+
+    /// What cannot be read is not known.
+    fn read(world: &World) -> Notes {
+        let bytes = fs::read(Notes::place(world)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// What a file was before, if nobody else changed it since.
+    fn before(&self, file: &File) -> Option<Option<String>> {
+        let (text, _) = file.content.as_ref()?;
+        let note = self.files.iter().find(|note| note.path == file.real)?;
+        let now = Mark::of(text.as_bytes()).ok()?;
+        (now == note.after).then(|| note.before.clone())
+    }
+
+    fn installed(mut self, world: &World, file: &File, text: &str) -> std::io::Result<()> {
+        let before = self.before(file);
+        let before = before.unwrap_or_else(|| file.content.as_ref().map(|(text, _)| text.clone()));
+        let after = Mark::of(text.as_bytes())?;
+        self.files.retain(|note| note.path != file.real);
+        self.files.push(Note {
+            path: file.real.clone(),
+            after,
+            before,
+        });
+        self.save(world)
+    }
+
+    fn uninstalled(mut self, world: &World, file: &File) -> std::io::Result<()> {
+        self.files.retain(|note| note.path != file.real);
+        self.save(world)
+    }
+
+    fn save(&self, world: &World) -> std::io::Result<()> {
+        own::write(&Notes::place(world), &serde_json::to_vec(self)?)
+    }
+}
+
+fn print(world: &World, rows: &[HookEditRow], dry_run: bool) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    for row in rows {
+        if world.ui.json {
+            world.ui.row(&mut out, row)?;
+            continue;
+        }
+        let path = clean::line(&row.path);
+        let would = if dry_run { "would be " } else { "" };
+        let mut said = false;
+        for (verb, events) in [
+            ("installed in", &row.added),
+            ("updated in", &row.updated),
+            ("taken out of", &row.removed),
+        ] {
+            if !events.is_empty() {
+                writeln!(
+                    out,
+                    "{would}{verb} {path}: {}",
+                    clean::line(&events.join(", "))
+                )?;
+                said = true;
+            }
+        }
+        if !said {
+            writeln!(out, "already installed in {path}")?;
+        }
+    }
+    out.flush()?;
+    if let Some(number) = rows.iter().rev().find_map(|row| row.n) {
+        world
+            .ui
+            .note(&format!("take it back with `unspool undo {number}`"));
+    }
+    if rows.iter().any(|row| !row.added.is_empty()) {
+        world
+            .ui
+            .note("sessions that run already use it after their next start");
+    }
+    Ok(())
+}

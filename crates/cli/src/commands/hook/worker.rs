@@ -1,0 +1,386 @@
+//! The work behind an event, in a process of its own: wait for the transcript, find what belongs
+//! to it, send.
+//!
+//! A job stands in a file until it is done, so that nothing is forgotten when the worker is
+//! killed: whoever works next does it too. Of several workers for one session one works, one
+//! waits and takes whatever has come by then, and the others have nothing to do.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{self, File, TryLockError};
+use std::hash::{Hash, Hasher};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use unspool_model::hook::Event;
+use unspool_send::post;
+use unspool_send::target::Target;
+use unspool_show::amount;
+use unspool_show::wire::hook::HookSendingRow;
+use unspool_store::find::{self, SessionFile};
+use unspool_store::resolve;
+use unspool_store::settle::{self, Patience, Settled};
+use unspool_store::{before, open, trail};
+
+use super::desk::{Desk, Job};
+use super::detach;
+use super::log::Log;
+use crate::args::Global;
+use crate::commands;
+use crate::failure::Failure;
+use crate::sending::{self, Summary, To, Wishes};
+use crate::world::World;
+
+/// Who sends sessions.
+pub trait Sender {
+    /// Sends what the receiver does not have yet. `ended`: they are over, so that a turn without
+    /// an end goes as it is. What was done in words, and how many turns are still open.
+    fn send(&self, sessions: &[SessionFile], ended: bool) -> Result<(String, u64), String>;
+
+    /// Sessions of earlier times that still have something to send.
+    fn due(&self) -> Vec<SessionFile>;
+}
+
+/// Whether sessions are to be sent, and can be. What is missing is said in the log.
+pub fn is_wanted(log: &Log) -> bool {
+    let outlook = outlook(&sending::environment);
+    match (outlook.wanted, outlook.ready) {
+        (false, _) => log.debug(&outlook.why),
+        (true, false) => log.error(&format!("nothing can be sent: {}", outlook.why)),
+        (true, true) => {}
+    }
+    outlook.ready
+}
+
+/// Whether sessions would be sent, given these variables.
+pub fn outlook(variable: &dyn Fn(&str) -> Option<String>) -> HookSendingRow {
+    let wanted = sending::wanted(variable);
+    let target = sending::target(To::Langfuse, variable);
+    HookSendingRow {
+        wanted,
+        ready: wanted && target.is_ok(),
+        why: match target {
+            _ if !wanted => "TRACE_TO_LANGFUSE is not `true`".to_owned(),
+            Ok(target) => format!("to {}", post::plain(&target.address)),
+            Err(why) => told(why),
+        },
+    }
+}
+
+/// Sends to where the environment says.
+struct Langfuse<'a> {
+    world: World,
+    target: Target,
+    log: &'a Log,
+}
+
+impl<'a> Langfuse<'a> {
+    fn new(desk: &'a Desk, global: &Global) -> Result<Langfuse<'a>, String> {
+        Ok(Langfuse {
+            world: commands::world(global).map_err(told)?,
+            target: sending::target(To::Langfuse, &sending::environment).map_err(told)?,
+            log: &desk.log,
+        })
+    }
+}
+
+impl Sender for Langfuse<'_> {
+    fn send(&self, sessions: &[SessionFile], ended: bool) -> Result<(String, u64), String> {
+        let wishes = Wishes {
+            ended,
+            patient: true,
+            ..Wishes::default()
+        };
+        let summary = sending::deliver(&self.world, &self.target, sessions, &wishes);
+        let summary = summary.map_err(told)?;
+        for why in summary.rejected.iter().chain(&summary.warnings) {
+            self.log.warn(why);
+        }
+        Ok((words(&summary), summary.waiting))
+    }
+
+    fn due(&self) -> Vec<SessionFile> {
+        sending::due(&self.world, &self.target).unwrap_or_else(|why| {
+            self.log.warn(&told(why));
+            Vec::new()
+        })
+    }
+}
+
+fn words(summary: &Summary) -> String {
+    let turns = amount::count(summary.turns, "turn");
+    let spans = amount::count(summary.spans, "span");
+    let mut words = format!("{turns} and {spans} sent");
+    for (count, what) in [
+        (summary.already, "sent before"),
+        (summary.elsewhere, "belong to an older session"),
+        (summary.waiting, "not over yet"),
+    ] {
+        if count > 0 {
+            words += &format!(", {} {what}", amount::grouped(count));
+        }
+    }
+    words
+}
+
+/// A failure on one line.
+fn told(failure: Failure) -> String {
+    match failure {
+        Failure::Nothing(told) | Failure::Failed(told) => match told.hint {
+            Some(hint) => format!("{}; {hint}", told.message),
+            None => told.message,
+        },
+        Failure::Found | Failure::Closed => "it ended early".to_owned(),
+    }
+}
+
+/// Does the job in this file, with all others of its session.
+pub fn run(desk: &Desk, global: &Global, file: &Path) -> Result<(), String> {
+    detach::be_polite();
+    let sender = Langfuse::new(desk, global)?;
+    work(desk, file, &Patience::default(), &sender)
+}
+
+fn work(desk: &Desk, file: &Path, patience: &Patience, sender: &dyn Sender) -> Result<(), String> {
+    let Some(own) = Desk::key(file) else {
+        return Err(format!("`{}` is no job of ours", file.display()));
+    };
+    let slot = slot(&own);
+    let Some(_turn) = Turn::take(desk, slot).map_err(|why| format!("cannot lock: {why}"))? else {
+        desk.log
+            .debug(&format!("another worker waits to send {own}"));
+        return Ok(());
+    };
+    let mut keys = desk.keys();
+    keys.retain(|key| self::slot(key) == slot);
+    let mut done = Ok(());
+    for key in &keys {
+        let sent = finish(desk, key, patience, sender);
+        done = done.and(sent);
+    }
+    // Nothing of ours is left where the one before has done it.
+    if done.is_ok() && keys.contains(&own) {
+        done = take_over(desk, slot, sender);
+    }
+    done
+}
+
+/// Does all jobs of one session. One stays where they could not be done.
+fn finish(desk: &Desk, key: &str, patience: &Patience, sender: &dyn Sender) -> Result<(), String> {
+    let began = Instant::now();
+    let files = desk.jobs(key);
+    let jobs: Vec<&Job> = files.iter().filter_map(|(_, job)| job.as_ref()).collect();
+    let sent = match jobs.last() {
+        Some(last) => attend(desk, &jobs, last, patience, sender),
+        // Written by somebody who died over it.
+        None => Ok(()),
+    };
+    clear(&files[..files.len() - usize::from(sent.is_err())]);
+    let seconds = began.elapsed().as_secs();
+    if seconds > SLOW {
+        desk.log.warn(&format!("sending {key} took {seconds} s"));
+    }
+    sent
+}
+
+/// A run that took longer, in seconds, is worth a word.
+const SLOW: u64 = 180;
+
+fn clear(files: &[(PathBuf, Option<Job>)]) {
+    for (path, _) in files {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Sends a session after what was told of it, and the sessions it went on from.
+fn attend(
+    desk: &Desk,
+    jobs: &[&Job],
+    last: &Job,
+    patience: &Patience,
+    sender: &dyn Sender,
+) -> Result<(), String> {
+    let settled = wait(desk, jobs, patience);
+    let name = format!("{} of {}", last.event, last.session);
+    let own: Vec<SessionFile> = session(&last.transcript).into_iter().collect();
+    if own.is_empty() && !last.is_begin() {
+        desk.log.warn(&format!(
+            "{name}: there is no transcript `{}`",
+            last.transcript.display()
+        ));
+    }
+    let open = send(desk, &name, &own, last.is_end(), sender)?;
+    if open > 0 && settled == Settled::Impatient {
+        wait(desk, jobs, patience);
+        send(desk, &name, &own, last.is_end(), sender)?;
+    }
+    let before: Vec<SessionFile> = before::chain(&last.transcript)
+        .iter()
+        .filter_map(|path| session(path))
+        .collect();
+    let name = format!("{} before {}", sessions(&before), last.session);
+    send(desk, &name, &before, true, sender)?;
+    if last.is_begin() {
+        let left = left_without_a_word(desk, last);
+        let name = format!("{} left without a word", sessions(&left));
+        send(desk, &name, &left, false, sender)?;
+    }
+    Ok(())
+}
+
+fn sessions(all: &[SessionFile]) -> String {
+    amount::count(all.len() as u64, "session")
+}
+
+/// Waits until what was told is in the transcripts.
+fn wait(desk: &Desk, jobs: &[&Job], patience: &Patience) -> Settled {
+    let began = Instant::now();
+    let mut worst = Settled::Said;
+    // The newest is the last to be written, so the others are there by then.
+    let mut seen = HashSet::new();
+    for job in jobs.iter().rev().filter(|job| !job.is_begin()) {
+        // A file that is quiet is quiet for all who only ask for that.
+        if !seen.insert((&job.spoken_in, &job.said)) {
+            continue;
+        }
+        let left = patience.limit.saturating_sub(began.elapsed());
+        let patience = Patience {
+            limit: left,
+            ..*patience
+        };
+        let settled = settle::wait(&job.spoken_in, job.said.as_deref(), &patience);
+        desk.log.debug(&format!(
+            "{} of {}: {settled:?} after {} ms",
+            job.event,
+            job.session,
+            began.elapsed().as_millis()
+        ));
+        if settled == Settled::Impatient {
+            worst = settled;
+        }
+        if left.is_zero() {
+            break;
+        }
+    }
+    worst
+}
+
+fn send(
+    desk: &Desk,
+    name: &str,
+    sessions: &[SessionFile],
+    ended: bool,
+    sender: &dyn Sender,
+) -> Result<u64, String> {
+    if sessions.is_empty() {
+        return Ok(0);
+    }
+    match sender.send(sessions, ended) {
+        Ok((words, open)) => {
+            desk.log.info(&format!("{name}: {words}"));
+            Ok(open)
+        }
+        Err(why) => Err(format!("{name}: {why}")),
+    }
+}
+
+/// What others left undone: jobs of workers that were killed, and what could not be sent then.
+fn take_over(desk: &Desk, slot: u64, sender: &dyn Sender) -> Result<(), String> {
+    let left = desk.left(|key| self::slot(key) != slot);
+    let jobs = left.iter().filter_map(|(_, job)| job.as_ref());
+    let mut sessions: Vec<SessionFile> = Vec::new();
+    let found = jobs.filter_map(|job| session(&job.transcript));
+    for file in found.chain(sender.due()) {
+        if !sessions.iter().any(|known| known.path == file.path) {
+            sessions.push(file);
+        }
+    }
+    let name = format!("{} from before", self::sessions(&sessions));
+    send(desk, &name, &sessions, false, sender)?;
+    clear(&left);
+    Ok(())
+}
+
+/// Sessions beside this one that were written to after they last told us anything: their client
+/// was killed.
+fn left_without_a_word(desk: &Desk, job: &Job) -> Vec<SessionFile> {
+    /// Clients write a little after each event, in milliseconds.
+    const AFTER: i64 = 10_000;
+    /// Not more than so many are looked at.
+    const MOST: usize = 20;
+    let beside = |path: &Path| path.parent() == job.transcript.parent();
+    let mut left = Vec::new();
+    for noted in desk.events.all() {
+        let Some(path) = noted.transcript.filter(|path| beside(path)) else {
+            continue;
+        };
+        if noted.session == job.session || left.len() >= MOST {
+            continue;
+        }
+        let recent = desk.events.recent(&noted.session);
+        let is_sent = |name: &str| {
+            let name = name.to_owned();
+            Event {
+                name,
+                ..Event::default()
+            }
+            .is_sent()
+        };
+        let sent = recent.iter().rev().find(|one| is_sent(&one.event));
+        let sent = sent.map_or(i64::MIN, |one| one.at);
+        let written = open::look(&path).map(|metadata| open::modified(&metadata));
+        if written.is_ok_and(|written| written > sent.saturating_add(AFTER)) {
+            left.extend(session(&path));
+        }
+    }
+    left
+}
+
+fn session(path: &Path) -> Option<SessionFile> {
+    match find::single(path) {
+        Ok(resolve::Target::Session(file)) => Some(file),
+        _ => None,
+    }
+}
+
+/// The right to work for a session.
+struct Turn {
+    _run: File,
+}
+
+/// Sessions share locks, so that there are only so many; who has one works for all that share it.
+const LOCKS: u64 = 64;
+
+fn slot(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish() % LOCKS
+}
+
+impl Turn {
+    /// Waits for it; nothing if somebody waits already, who will see what we have seen.
+    fn take(desk: &Desk, slot: u64) -> io::Result<Option<Turn>> {
+        let folder = desk.place("locks");
+        trail::folder(&folder)?;
+        let lock = |name: &str| open_lock(&folder.join(format!("{slot:02}.{name}")));
+        let (next, run) = (lock("next")?, lock("run")?);
+        if let Err(TryLockError::WouldBlock) = next.try_lock() {
+            return Ok(None);
+        }
+        // Where the disk knows no locks, two at once are slow but do no harm.
+        let _ = run.lock();
+        Ok(Some(Turn { _run: run }))
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

@@ -1,0 +1,300 @@
+//! `send`: turns as traces, to Langfuse or any receiver of OTLP.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::price::Cost;
+use unspool_send::id::SpanId;
+use unspool_send::spans::{Kind, Level, Span, Trace};
+use unspool_send::target::Target;
+use unspool_show::wire::send::{SentRow, SpanRow};
+use unspool_show::{amount, clean};
+use unspool_store::SessionFile;
+use unspool_store::resolve;
+
+use crate::failure::Failure;
+use crate::sending::{self, Sample, Summary, To, Wishes};
+use crate::when;
+use crate::world::World;
+
+/// Arguments of `send`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool send --to langfuse                   the latest session of this directory
+  unspool send --all --to langfuse             everything, oldest first; can be broken off
+  unspool send --since 7d --to otlp --dry-run  what would be sent
+
+Every turn becomes a trace with its replies, tools and sub-agents, at the times they had. Ids are
+made of what the transcript says, and what was taken is remembered: sending again sends what is
+new or has grown. Keys, tokens and passwords are masked. Langfuse: LANGFUSE_PUBLIC_KEY,
+LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL, or the same with CC_ before them. OTLP over HTTP:
+OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.")]
+pub struct SendArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest [default: @]
+    pub sessions: Vec<OsString>,
+
+    /// All sessions of the machine
+    #[arg(long, conflicts_with = "sessions")]
+    pub all: bool,
+
+    /// All sessions with something since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    #[arg(long, value_name = "T", conflicts_with = "sessions")]
+    pub since: Option<String>,
+
+    /// Whom to send to
+    #[arg(long, value_name = "WHOM")]
+    pub to: To,
+
+    /// Only show what would be sent
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Also what was sent before
+    #[arg(long)]
+    pub full: bool,
+
+    /// Also what the model thought
+    #[arg(long)]
+    pub thinking: bool,
+
+    /// Cut every text behind so many characters
+    #[arg(long, value_name = "N")]
+    pub max_chars: Option<usize>,
+
+    /// Leave keys, tokens and passwords in
+    #[arg(long)]
+    pub no_redact: bool,
+}
+
+/// Sends sessions, or shows what would be sent.
+pub fn run(world: &World, args: &SendArgs) -> Result<(), Failure> {
+    let target = sending::target(args.to, &sending::environment);
+    let wishes = Wishes {
+        full: args.full,
+        thinking: args.thinking,
+        max_chars: args.max_chars,
+        no_redact: args.no_redact,
+        ended: false,
+        patient: false,
+        bar: true,
+    };
+    if args.dry_run {
+        let files = wanted(world, args)?;
+        // Nothing is sent, so nothing need be known of where to.
+        return dry(world, target.ok().as_ref(), &files, &wishes);
+    }
+    let target = target?;
+    let files = wanted(world, args)?;
+    let summary = sending::deliver(world, &target, &files, &wishes)?;
+    tell(world, &summary);
+    if world.ui.json {
+        let mut out = world.ui.out();
+        world.ui.row(&mut out, &row(&summary))?;
+        return Ok(out.flush()?);
+    }
+    world.ui.note(&sentence(&summary, "sent"));
+    Ok(())
+}
+
+/// The sessions that are asked for, the oldest first.
+fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
+    if args.all || args.since.is_some() {
+        let since = args.since.as_deref();
+        let since = since.map(|text| when::parse(text, world.now(), world.ui.zone()));
+        let since = since.transpose()?;
+        let mut files = world.walked()?.sessions;
+        if files.is_empty() {
+            return Err(world.no_sessions());
+        }
+        files.retain(|file| since.is_none_or(|since| file.modified >= since.0));
+        if files.is_empty() {
+            return Err(Failure::nothing("no session has anything since then")
+                .hint("list all of them with `unspool ls`"));
+        }
+        sending::oldest_first(&mut files);
+        return Ok(files);
+    }
+    let latest = [OsString::from("@")];
+    let named = if args.sessions.is_empty() {
+        &latest[..]
+    } else {
+        &args.sessions
+    };
+    let mut files = Vec::new();
+    for session in named {
+        match world.target(Some(session))? {
+            resolve::Target::Session(file) => files.push(file),
+            resolve::Target::Agent(_) => {
+                return Err(Failure::failed("a sub-agent is sent with its session")
+                    .hint("name the session it belongs to"));
+            }
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.dedup_by(|a, b| a.path == b.path);
+    sending::oldest_first(&mut files);
+    Ok(files)
+}
+
+/// What went wrong on the side.
+fn tell(world: &World, summary: &Summary) {
+    for warning in &summary.warnings {
+        world.ui.warn(warning);
+    }
+    const SHOWN: usize = 10;
+    for rejected in summary.rejected.iter().take(SHOWN) {
+        world.ui.warn(&format!("not taken: {rejected}"));
+    }
+    if let Some(more) = summary
+        .rejected
+        .len()
+        .checked_sub(SHOWN)
+        .filter(|more| *more > 0)
+    {
+        world.ui.warn(&format!("not taken: {more} more"));
+    }
+}
+
+fn row(summary: &Summary) -> SentRow {
+    SentRow {
+        sessions: summary.sessions,
+        turns: summary.turns,
+        spans: summary.spans,
+        bytes: summary.bytes,
+        requests: summary.requests,
+        already: summary.already,
+        elsewhere: summary.elsewhere,
+        waiting: summary.waiting,
+        rejected: summary.rejected.clone(),
+    }
+}
+
+/// `3 turns with 20 spans of 2 sessions sent (12 KB); 5 turns were sent before`.
+fn sentence(summary: &Summary, done: &str) -> String {
+    let mut parts = Vec::new();
+    if summary.turns > 0 {
+        let bytes = match summary.bytes {
+            0 => String::new(),
+            bytes => format!(" ({})", amount::bytes(bytes)),
+        };
+        parts.push(format!(
+            "{} with {} of {} {done}{bytes}",
+            amount::count(summary.turns, "turn"),
+            amount::count(summary.spans, "span"),
+            amount::count(summary.sessions, "session"),
+        ));
+    } else {
+        parts.push("nothing new to send".to_owned());
+    }
+    let also = [
+        (summary.already, "sent before"),
+        (summary.elsewhere, "copied from an older session"),
+        (summary.waiting, "not over yet"),
+    ];
+    for (turns, what) in also.into_iter().filter(|(turns, _)| *turns > 0) {
+        parts.push(format!("{} {what}", amount::count(turns, "turn")));
+    }
+    parts.join("; ")
+}
+
+fn dry(
+    world: &World,
+    target: Option<&Target>,
+    files: &[SessionFile],
+    wishes: &Wishes,
+) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    let summary = sending::sample(world, target, files, wishes, &mut |sample| {
+        if world.ui.json {
+            return rows(world, &mut out, &sample);
+        }
+        tree(world, &mut out, &sample)
+    })?;
+    out.flush()?;
+    tell(world, &summary);
+    if target.is_none() {
+        world
+            .ui
+            .note("No keys are set, so nothing counts as sent before.");
+    }
+    world.ui.note(&sentence(&summary, "would be sent"));
+    Ok(())
+}
+
+fn rows(world: &World, out: &mut dyn Write, sample: &Sample) -> Result<(), Failure> {
+    for trace in &sample.traces {
+        for span in &trace.spans {
+            world.ui.row(out, &span_row(trace, span))?;
+        }
+    }
+    Ok(())
+}
+
+fn span_row(trace: &Trace, span: &Span) -> SpanRow {
+    SpanRow {
+        session: trace.session.clone(),
+        turn: trace.n,
+        trace: trace.id.to_string(),
+        span: span.id.to_string(),
+        parent: span.parent.map(|parent| parent.to_string()),
+        kind: span.kind.name().to_owned(),
+        name: span.name.clone(),
+        start: span.start.map(|at| at.to_string()),
+        end: span.end.map(|at| at.to_string()),
+        level: span.level.name().to_owned(),
+        usage: span.usage.map(Into::into),
+        cost_usd: span.cost.as_ref().map(|cost| Cost::usd(cost.total)),
+    }
+}
+
+fn tree(world: &World, out: &mut dyn Write, sample: &Sample) -> Result<(), Failure> {
+    if sample.traces.is_empty() {
+        return Ok(());
+    }
+    let title = sample.title.as_deref().unwrap_or_default();
+    let title = world.masked(title);
+    let short: String = clean::line(&title).chars().take(60).collect();
+    writeln!(out, "{}  {short}", clean::line(&sample.file.id))?;
+    for trace in &sample.traces {
+        let mut depths: HashMap<SpanId, usize> = HashMap::new();
+        for span in &trace.spans {
+            let above = span.parent.and_then(|parent| depths.get(&parent));
+            let depth = above.map_or(1, |above| above + 1);
+            depths.insert(span.id, depth);
+            writeln!(out, "{}", line(world, span, depth))?;
+        }
+    }
+    Ok(())
+}
+
+/// `    Read  12:00:03  1.2 s  ERROR`.
+fn line(world: &World, span: &Span, depth: usize) -> String {
+    let mark = match span.kind {
+        Kind::Event => "· ",
+        _ => "",
+    };
+    let mut words = vec![format!("{mark}{}", clean::line(&span.name))];
+    let zone = world.ui.zone();
+    let when = |at| match span.parent {
+        None => amount::moment(at, zone),
+        Some(_) => amount::clock(at, zone),
+    };
+    words.extend(span.start.map(when));
+    if let (Some(start), Some(end)) = (span.start, span.end)
+        && end > start
+    {
+        words.push(amount::duration((end.0 - start.0).unsigned_abs()));
+    }
+    if let Some(usage) = span.usage {
+        words.push(format!("{} tokens", amount::tokens(usage.total())));
+    }
+    if let Some(cost) = &span.cost {
+        words.push(amount::dollars(cost.total.usd()));
+    }
+    if span.level >= Level::Warning {
+        words.push(span.level.name().to_owned());
+    }
+    format!("{}{}", "  ".repeat(depth), words.join("  "))
+}

@@ -1,0 +1,295 @@
+//! Which turns are to be sent, and under which session.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use unspool_model::session::Session;
+use unspool_send::id::{Digest, TraceId};
+use unspool_send::ledger::Ledger;
+use unspool_send::spans::{Kind, State, Traces};
+
+/// What decides about a turn, without its spans.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Its number, from 1.
+    pub n: usize,
+    /// Its trace.
+    pub id: TraceId,
+    /// What it holds.
+    pub digest: Digest,
+    /// It is not over.
+    open: bool,
+    /// Somebody answered.
+    answered: bool,
+    /// How many spans it has.
+    pub spans: u32,
+    /// Its last line.
+    last_line: u32,
+}
+
+/// The heads of all turns of a session.
+pub fn heads(traces: &Traces<'_>) -> Vec<Head> {
+    let head = |trace: unspool_send::spans::Trace| Head {
+        n: trace.n,
+        id: trace.id,
+        digest: trace.digest,
+        open: trace.state == State::Open,
+        answered: trace.spans.iter().any(|span| span.kind == Kind::Generation),
+        spans: u32::try_from(trace.spans.len()).unwrap_or(u32::MAX),
+        last_line: trace.last_line,
+    };
+    traces.iter().map(head).collect()
+}
+
+/// What is known beside the ledger: who had which turn first, in this run.
+#[derive(Default)]
+pub struct Owners(HashMap<TraceId, Owner>);
+
+struct Owner {
+    session: Arc<str>,
+    /// How many spans it goes out with; 0 if it does not.
+    spans: u32,
+}
+
+impl Owners {
+    /// A turn that an older file holds, which is not sent now.
+    pub fn older(&mut self, id: TraceId, session: &Arc<str>) {
+        self.0.entry(id).or_insert_with(|| Owner {
+            session: Arc::clone(session),
+            spans: 0,
+        });
+    }
+}
+
+/// A session as it is looked at.
+pub struct View<'a> {
+    /// Its id.
+    pub id: &'a Arc<str>,
+    /// What its lines mean.
+    pub session: &'a Session,
+    /// An open last turn goes as it is.
+    pub ended: bool,
+    /// Also what was sent before.
+    pub full: bool,
+    /// Nothing of it is sent now: somebody else is at it.
+    pub skip: bool,
+}
+
+/// What is to be sent of a session.
+#[derive(Debug, Default)]
+pub struct Choice {
+    /// Turns, by their place in the heads, and the session each belongs to.
+    pub turns: Vec<(usize, Arc<str>)>,
+    /// Turns that were sent before.
+    pub already: u64,
+    /// Turns that belong to an older file.
+    pub elsewhere: u64,
+    /// Turns that are not over.
+    pub waiting: u64,
+    /// One of those will be sent as it is when the session is quiet for long.
+    pub owed: bool,
+}
+
+/// What is to be sent; nobody else will send the same in this run.
+pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Owners) -> Choice {
+    let mut choice = Choice::default();
+    let before = ledger.before(view.id);
+    for (at, head) in heads.iter().enumerate() {
+        let known = ledger.sent(head.id);
+        let first = owners.0.get(&head.id);
+        // Whoever sent it first gave it its session; then whoever had it first in this run.
+        let owner = known
+            .map(|known| &known.session)
+            .or_else(|| first.map(|first| &first.session));
+        let owner = Arc::clone(owner.unwrap_or(view.id));
+        let mine = owner == *view.id;
+        let in_flight = first.map_or(0, |first| first.spans);
+        // A turn without an answer gets another id with its first one, so it has to wait.
+        let open = head.open && !(view.ended && head.answered);
+        let sent = known.is_some_and(|known| known.has(head.digest)) && !view.full;
+        let smaller = known.filter(|_| !mine && !view.full);
+        let smaller = smaller.is_some_and(|known| head.spans <= known.spans);
+        if in_flight > 0 && head.spans <= in_flight {
+            choice.elsewhere += 1;
+        } else if sent {
+            choice.already += 1;
+        } else if open {
+            choice.waiting += 1;
+            choice.owed |= head.answered;
+            owners.older(head.id, &owner);
+        } else if smaller {
+            choice.elsewhere += 1;
+        } else if known.is_none() && !view.full && sent_before(view.session, head, before) {
+            choice.already += 1;
+        } else if view.skip {
+            owners.older(head.id, &owner);
+        } else {
+            let session = Arc::clone(&owner);
+            let spans = head.spans.max(1);
+            owners.0.insert(head.id, Owner { session, spans });
+            choice.turns.push((at, owner));
+        }
+    }
+    choice
+}
+
+/// Whether an older exporter had sent the turn: all that was said in it stands in lines that
+/// it had read. What the client adds afterwards, such as how long it took, does not count.
+fn sent_before(session: &Session, head: &Head, before: u32) -> bool {
+    if head.last_line <= before {
+        return head.last_line > 0;
+    }
+    if before == 0 {
+        return false;
+    }
+    let records = &session.records;
+    let start = records.partition_point(|record| record.line <= before);
+    let end = records.partition_point(|record| record.line <= head.last_line);
+    let said = |at: usize| records[at].is_conversation() && !records[at].meta;
+    // Its prompt stands before, or all of it would be new.
+    let mut opened = session.turns.iter().filter(|turn| turn.thread == 0);
+    let prompt = head.n.checked_sub(1).and_then(|n| opened.nth(n));
+    let prompt = prompt.map(|turn| &records[turn.record as usize]);
+    prompt.is_some_and(|prompt| prompt.line <= before) && !(start..end).any(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use unspool_model::log::Log;
+    use unspool_model::price::Prices;
+    use unspool_model::session::Role;
+    use unspool_send::ledger::{Key, Note};
+    use unspool_send::spans::{Facts, Material, Options};
+    use unspool_testkit::script;
+
+    use super::*;
+
+    struct Case {
+        session: Session,
+        heads: Vec<Head>,
+    }
+
+    fn case(text: &str) -> Case {
+        let log = Log::new(script::jsonl(text));
+        let session = Session::from_log(&log, Role::Main);
+        let facts = Facts::default();
+        let material = Material {
+            session: &session,
+            source: &log,
+            agents: Vec::new(),
+            prices: Prices::bundled(),
+        };
+        let heads = heads(&Traces::new(material, &facts, Options::default()));
+        Case { session, heads }
+    }
+
+    fn ledger() -> (tempfile::TempDir, Ledger) {
+        let dir = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(dir.path(), Key([1; 8])).unwrap();
+        (dir, ledger)
+    }
+
+    fn chosen(case: &Case, id: &str, ledger: &Ledger, owners: &mut Owners) -> Choice {
+        let id: Arc<str> = id.into();
+        let view = View {
+            id: &id,
+            session: &case.session,
+            ended: false,
+            full: false,
+            skip: false,
+        };
+        choose(&view, &case.heads, ledger, owners)
+    }
+
+    fn note(head: &Head, session: &str) -> Note {
+        Note::Sent {
+            trace: head.id,
+            digest: head.digest,
+            spans: head.spans,
+            session: session.into(),
+        }
+    }
+
+    const TWO: &str = "you: one\nclaude: yes\nyou: two\nclaude: yes [Read a]\nresult: Read a b\nclaude: done\nyou: three\n";
+
+    #[test]
+    fn what_is_over_goes_and_what_is_not_waits() {
+        let (_dir, ledger) = ledger();
+        let case = case(TWO);
+        let choice = chosen(&case, "a", &ledger, &mut Owners::default());
+        assert_eq!(choice.turns.len(), 2);
+        assert_eq!((choice.waiting, choice.owed), (1, false));
+    }
+
+    #[test]
+    fn what_was_taken_does_not_go_again_unless_it_grew() {
+        let (_dir, mut ledger) = ledger();
+        let case = case(TWO);
+        ledger.note(&[note(&case.heads[0], "a")]).unwrap();
+        let choice = chosen(&case, "a", &ledger, &mut Owners::default());
+        assert_eq!((choice.turns.len(), choice.already), (1, 1));
+        let mut grown = case;
+        grown.heads[0].digest.0[0] ^= 1;
+        let choice = chosen(&grown, "a", &ledger, &mut Owners::default());
+        assert_eq!((choice.turns.len(), choice.already), (2, 0));
+    }
+
+    #[test]
+    fn a_copy_does_not_go_but_one_that_went_on_does_under_the_first_session() {
+        let (_dir, mut ledger) = ledger();
+        let case = case(TWO);
+        let (one, two) = (&case.heads[0], &case.heads[1]);
+        ledger.note(&[note(one, "a"), note(two, "a")]).unwrap();
+        let mut copy = Case {
+            session: case.session.clone(),
+            heads: case.heads.clone(),
+        };
+        // Trimmed: another digest, and less of it.
+        copy.heads[0].digest.0[0] ^= 1;
+        copy.heads[1].digest.0[0] ^= 1;
+        copy.heads[1].spans += 3;
+        let choice = chosen(&copy, "b", &ledger, &mut Owners::default());
+        assert_eq!((choice.turns.len(), choice.elsewhere), (1, 1));
+        assert_eq!(&*choice.turns[0].1, "a");
+    }
+
+    #[test]
+    fn in_one_run_the_first_file_has_it() {
+        let (_dir, ledger) = ledger();
+        let case = case(TWO);
+        let mut owners = Owners::default();
+        assert_eq!(chosen(&case, "a", &ledger, &mut owners).turns.len(), 2);
+        let second = chosen(&case, "b", &ledger, &mut owners);
+        assert_eq!((second.turns.len(), second.elsewhere), (0, 2));
+        // What waits in the older file goes from the newer one, where it is over.
+        let mut longer = case;
+        longer.heads[2].open = false;
+        longer.heads[2].answered = true;
+        let third = chosen(&longer, "c", &ledger, &mut owners);
+        assert_eq!(third.turns.len(), 1);
+        assert_eq!(&*third.turns[0].1, "a");
+    }
+
+    #[test]
+    fn lines_that_an_older_exporter_sent_count() {
+        let (_dir, mut ledger) = ledger();
+        let case = case(
+            "you: one\nclaude: yes\nyou: two\nclaude: part\nclaude: rest\nyou: three\nclaude: yes\n",
+        );
+        let first = case.heads[0].last_line;
+        let before = |lines| Note::Before {
+            session: "a".into(),
+            lines,
+        };
+        ledger.note(&[before(first)]).unwrap();
+        let choice = chosen(&case, "a", &ledger, &mut Owners::default());
+        assert_eq!(choice.already, 1);
+        // It had read the beginning of a turn: that one goes, whole.
+        ledger.note(&[before(case.heads[1].last_line - 1)]).unwrap();
+        let choice = chosen(&case, "a", &ledger, &mut Owners::default());
+        assert_eq!(choice.already, 1);
+        ledger.note(&[before(case.heads[1].last_line)]).unwrap();
+        let choice = chosen(&case, "a", &ledger, &mut Owners::default());
+        assert_eq!(choice.already, 2);
+    }
+}

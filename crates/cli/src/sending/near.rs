@@ -1,0 +1,162 @@
+//! Which files repeat turns of others, and which of them is the oldest.
+//!
+//! A resumed, forked or cloned file begins with the lines of the one it comes from. Which of
+//! them is the oldest is told as `usage` tells it: one that does not say it was forked comes
+//! before one that does, then the one whose last line is earlier, then the order of the paths.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use unspool_model::id::Id;
+use unspool_model::session::{Role, Session};
+use unspool_store::family::{self, Family};
+use unspool_store::read::{self, Loaded, Reader};
+use unspool_store::{AgentFile, Error, Found, SessionFile, each, find};
+
+/// So much of a file's start tells where its conversation begins.
+const START: u64 = 16 << 10;
+
+/// So much of its end tells when it was last written.
+const END: u64 = 64 << 10;
+
+/// Puts the oldest first.
+pub fn oldest_first(files: &mut Vec<SessionFile>) {
+    let ages = each::map(files, each::threads(), |_| 0, age);
+    let mut both: Vec<(Age, SessionFile)> = ages.into_iter().zip(files.drain(..)).collect();
+    both.sort_by(|(a, x), (b, y)| (a, &x.path).cmp(&(b, &y.path)));
+    files.extend(both.into_iter().map(|(_, file)| file));
+}
+
+/// Whether it says it was forked, and when it was last written.
+type Age = (bool, i64);
+
+fn age(file: &SessionFile) -> Age {
+    let small = file.bytes <= START + END;
+    let whole = small.then(|| read::read(&file.path, Role::Main));
+    let (start, end) = match whole {
+        Some(whole) => (whole.ok(), None),
+        None => (
+            read::read_start(&file.path, Role::Main, START).ok(),
+            read::read_end(&file.path, Role::Main, 1, END).ok(),
+        ),
+    };
+    let forked = |loaded: &Loaded| loaded.session.forked_from.is_some();
+    let last = end.as_ref().or(start.as_ref());
+    let last = last.and_then(|loaded| loaded.session.last);
+    let forked = start.as_ref().is_some_and(forked);
+    (forked, last.map_or(file.modified, |time| time.0))
+}
+
+/// The first line of a conversation, which copies share.
+fn root(session: &Session) -> Option<Id> {
+    let mut lines = session.records.iter();
+    lines
+        .find(|record| record.is_conversation() && record.uuid.is_some())
+        .and_then(|record| record.uuid.clone())
+}
+
+/// The folders of the sessions that are sent, each looked at once.
+#[derive(Default)]
+pub struct Folders(Mutex<HashMap<PathBuf, Arc<Folder>>>);
+
+/// What stands in one folder.
+pub struct Folder {
+    found: Found,
+    agents: HashMap<String, Vec<usize>>,
+    /// Files by the first line of their conversation.
+    roots: OnceLock<HashMap<Id, Vec<usize>>>,
+}
+
+impl Folders {
+    /// The folder of a session.
+    pub fn of(&self, file: &SessionFile) -> Arc<Folder> {
+        let dir = file.path.parent().unwrap_or(Path::new("")).to_owned();
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(folder) = known().get(&dir) {
+            return Arc::clone(folder);
+        }
+        // Two who look at once do no harm.
+        let folder = Arc::new(Folder::look(&file.path));
+        known().insert(dir, Arc::clone(&folder));
+        folder
+    }
+}
+
+impl Folder {
+    fn look(path: &Path) -> Folder {
+        let mut found = find::around(path);
+        found.identify_agents();
+        let mut agents: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, agent) in found.agents.iter().enumerate() {
+            if let Some(session) = &agent.session {
+                agents.entry(session.clone()).or_default().push(at);
+            }
+        }
+        Folder {
+            found,
+            agents,
+            roots: OnceLock::new(),
+        }
+    }
+
+    /// A session with its sub-agents.
+    pub fn family(&self, reader: &Reader, file: &SessionFile) -> Result<Family, Error> {
+        let places = self.agents.get(&file.id);
+        let agents = places.into_iter().flatten();
+        let mine = |agent: &AgentFile| AgentFile {
+            // As the caller has them, whichever way it came to the file.
+            folder: Arc::clone(&file.folder),
+            config: Arc::clone(&file.config),
+            ..agent.clone()
+        };
+        let found = Found {
+            sessions: vec![file.clone()],
+            agents: agents.map(|&at| mine(&self.found.agents[at])).collect(),
+            ..Found::default()
+        };
+        family::family_by(reader, &found, file)
+    }
+
+    /// Older files with the same conversation, the oldest first.
+    pub fn older(&self, file: &SessionFile, session: &Session) -> Vec<&SessionFile> {
+        let Some(root) = root(session) else {
+            return Vec::new();
+        };
+        let roots = self.roots.get_or_init(|| self.roots());
+        let copies = roots.get(&root).map_or(&[][..], Vec::as_slice);
+        let others = copies.iter().map(|&at| &self.found.sessions[at]);
+        let others: Vec<&SessionFile> = others.filter(|other| other.path != file.path).collect();
+        if others.is_empty() {
+            return others;
+        }
+        let own = (age(file), &file.path);
+        let mut older: Vec<(Age, &SessionFile)> = others
+            .into_iter()
+            .map(|other| (age(other), other))
+            .collect();
+        older.retain(|(age, other)| (*age, &other.path) < own);
+        older.sort_by(|(a, x), (b, y)| (a, &x.path).cmp(&(b, &y.path)));
+        older.into_iter().map(|(_, file)| file).collect()
+    }
+
+    fn roots(&self) -> HashMap<Id, Vec<usize>> {
+        let files = &self.found.sessions;
+        let looked = each::map(
+            files,
+            each::threads(),
+            |_| 0,
+            |file| {
+                let start = read::read_start(&file.path, Role::Main, START);
+                start.ok().and_then(|start| root(&start.session))
+            },
+        );
+        let mut roots: HashMap<Id, Vec<usize>> = HashMap::new();
+        for (at, root) in looked.into_iter().enumerate() {
+            if let Some(root) = root {
+                roots.entry(root).or_default().push(at);
+            }
+        }
+        roots
+    }
+}

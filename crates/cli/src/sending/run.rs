@@ -1,0 +1,672 @@
+//! Reads, packs, sends and notes, several sessions at once.
+//!
+//! Every worker takes the next session: reads it, waits until all sessions before it have said
+//! which turns are theirs, and packs its own. A worker has one packer, so that small sessions
+//! share requests, and sends its requests one after the other: what a session holds arrives in
+//! order. No more is in memory than a session and a request per worker.
+//!
+//! A session that another process is sending at this moment comes last, when nothing is held
+//! that somebody else could wait for.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use unspool_model::price::Prices;
+use unspool_model::session::Role;
+use unspool_model::view::agents::AgentFile;
+use unspool_send::deliver::{Courier, Rejected};
+use unspool_send::id::TraceId;
+use unspool_send::ledger::{Claim, Key, Ledger, Note};
+use unspool_send::otlp::{Batch, Limits, Packer, Resource, Texts};
+use unspool_send::post::{Http, Stopped};
+use unspool_send::spans::{Facts, Material, Options, SubAgent, Trace, Traces};
+use unspool_send::target::Target;
+use unspool_store::SessionFile;
+use unspool_store::each;
+use unspool_store::family::Family;
+use unspool_store::read::{self, Reader};
+
+use super::choice::{self, Choice, Owners, View};
+use super::near::Folders;
+use super::place::{self, environment};
+use super::{Summary, Watch, Wishes, patience, stopped, unusable};
+use crate::failure::Failure;
+use crate::progress::Bar;
+use crate::secrets;
+use crate::world::World;
+
+/// Above so many bytes more than one worker is worth it.
+const SMALL: u64 = 8 << 20;
+
+/// A worker holds no more sessions than this before it sends what it has.
+const HELD: usize = 64;
+
+/// More workers than this only wait for the receiver.
+const WORKERS: usize = 4;
+
+/// Sends these sessions, in this order.
+pub(super) fn run(
+    world: &World,
+    target: &Target,
+    ledger: Ledger,
+    files: &[SessionFile],
+    wishes: &Wishes,
+) -> Result<Summary, Failure> {
+    let http = Http::new(target.clone()).map_err(stopped)?;
+    let courier = Courier::new(&http, patience(wishes));
+    let setting = Setting::new(world, wishes);
+    let bar = Bar::new(&world.ui, "sending");
+    let run = Run {
+        world,
+        setting: &setting,
+        wishes,
+        files,
+        paths: files.iter().map(|file| &*file.path).collect(),
+        key: target.key(),
+        locks: world.data("sent"),
+        limits: limits(target),
+        resource: place::resource(&environment, setting.facts.host.clone()),
+        courier: &courier,
+        bar: wishes.bar.then(|| Mutex::new(bar)),
+        all: files.iter().map(|file| file.bytes).sum(),
+        next: AtomicUsize::new(0),
+        shared: Mutex::new(Shared {
+            summary: Summary {
+                warnings: damage(&ledger),
+                ..Summary::default()
+            },
+            ledger,
+            owners: Owners::default(),
+            turn: 0,
+            claims: HashMap::new(),
+            later: Vec::new(),
+            left: vec![true; files.len()],
+            failure: None,
+        }),
+        done: AtomicU64::new(0),
+        turned: Condvar::new(),
+    };
+    run.all()
+}
+
+fn damage(ledger: &Ledger) -> Vec<String> {
+    let lines = ledger.damaged();
+    let told = format!("{lines} damaged lines of the ledger were passed over");
+    (lines > 0).then_some(told).into_iter().collect()
+}
+
+fn limits(target: &Target) -> Limits {
+    let texts = if target.login.is_some() {
+        // Who knows Langfuse's names needs the long texts under no others.
+        Texts {
+            langfuse: true,
+            gen_ai: false,
+            open_inference: false,
+        }
+    } else {
+        Texts::default()
+    };
+    Limits {
+        texts,
+        ..Limits::default()
+    }
+}
+
+/// What holds for every session.
+struct Setting {
+    facts: Facts,
+    prices: Cow<'static, Prices>,
+    options: Options<'static>,
+    reader: Reader,
+}
+
+impl Setting {
+    fn new(world: &World, wishes: &Wishes) -> Setting {
+        Setting {
+            facts: place::facts(&environment),
+            prices: world.prices(),
+            options: Options {
+                thinking: wishes.thinking,
+                max_chars: wishes.max_chars,
+                redact: (!wishes.no_redact).then(secrets::masker),
+            },
+            reader: Reader::default(),
+        }
+    }
+
+    fn facts(&self, file: &SessionFile, family: &Family) -> Facts {
+        let title = family.main.session.given_title();
+        let title = title.map(|title| match self.options.redact {
+            Some(_) => secrets::known().mask(title).into_owned(),
+            None => title.to_owned(),
+        });
+        Facts {
+            session: file.id.clone(),
+            title,
+            ..self.facts.clone()
+        }
+    }
+
+    fn traces<'a>(&'a self, family: &'a Family, facts: &'a Facts) -> Traces<'a> {
+        let agents = family.agents.iter().map(|agent| {
+            let meta = agent.meta.as_ref();
+            SubAgent {
+                file: AgentFile {
+                    id: &agent.id,
+                    session: &agent.loaded.session,
+                    kind: meta.and_then(|meta| meta.agent_type.as_deref()),
+                    description: meta.and_then(|meta| meta.description.as_deref()),
+                    call: meta.and_then(|meta| meta.tool_use_id.as_deref()),
+                },
+                source: &agent.loaded.source,
+            }
+        });
+        let material = Material {
+            session: &family.main.session,
+            source: &family.main.source,
+            agents: agents.collect(),
+            prices: &self.prices,
+        };
+        Traces::new(material, facts, self.options)
+    }
+}
+
+struct Run<'a> {
+    world: &'a World,
+    setting: &'a Setting,
+    wishes: &'a Wishes,
+    files: &'a [SessionFile],
+    paths: HashSet<&'a Path>,
+    key: Key,
+    locks: PathBuf,
+    limits: Limits,
+    resource: Resource,
+    courier: &'a Courier<'a>,
+    bar: Option<Mutex<Bar>>,
+    all: u64,
+    /// Bytes of transcripts that are done, of all.
+    done: AtomicU64,
+    next: AtomicUsize,
+    shared: Mutex<Shared>,
+    turned: Condvar,
+}
+
+struct Shared {
+    ledger: Ledger,
+    owners: Owners,
+    /// The session whose turn it is to say what is its own.
+    turn: usize,
+    /// Locks that this process holds, and for how many sessions.
+    claims: HashMap<u8, (Claim, usize)>,
+    summary: Summary,
+    /// Sessions that somebody else is sending.
+    later: Vec<usize>,
+    /// Sessions that are not done.
+    left: Vec<bool>,
+    failure: Option<Failure>,
+}
+
+/// Nothing more is to be done; why is known.
+struct Over;
+
+/// What a worker has not been told of as taken.
+struct Hold {
+    packer: Packer,
+    /// What to note when a trace is taken.
+    pending: HashMap<TraceId, Note>,
+    /// Sessions whose last span is packed, their locks, and whether something waits in them.
+    sessions: Vec<(usize, u8, bool)>,
+}
+
+impl Run<'_> {
+    fn all(self) -> Result<Summary, Failure> {
+        let folders = Folders::default();
+        let watch = Watch::default();
+        let workers = match self.all {
+            0..=SMALL => 1,
+            _ => each::threads()
+                .clamp(2, WORKERS)
+                .min(self.files.len().max(1)),
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(|| self.work(&folders, &watch));
+            }
+            self.work(&folders, &watch);
+        });
+        self.late(&folders, &watch);
+        self.finish()
+    }
+
+    fn work(&self, folders: &Folders, watch: &Watch) {
+        let mut hold = self.hold();
+        loop {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            if at >= self.files.len() {
+                break;
+            }
+            let claimed = self.claim(at);
+            let sent = self.session(at, Some(at), claimed, folders, watch, &mut hold);
+            self.pass(at);
+            if sent.is_err() {
+                return;
+            }
+        }
+        let _ = self.flush(&mut hold);
+    }
+
+    /// Sessions that another process was sending, one after the other.
+    fn late(&self, folders: &Folders, watch: &Watch) {
+        let later = std::mem::take(&mut self.lock().later);
+        for at in later {
+            let mut hold = self.hold();
+            let slot = Claim::slot(self.key, &self.files[at].id);
+            match Claim::wait(&self.locks, slot) {
+                Ok(claim) => drop(self.lock().claims.insert(slot, (claim, 1))),
+                Err(error) => return drop(self.fail(unusable(error))),
+            }
+            let sent = self.session(at, None, Some(slot), folders, watch, &mut hold);
+            if sent.and_then(|()| self.flush(&mut hold)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn hold(&self) -> Hold {
+        Hold {
+            packer: Packer::new(self.limits, &self.resource),
+            pending: HashMap::new(),
+            sessions: Vec::new(),
+        }
+    }
+
+    /// The lock of a session, unless another process has it.
+    fn claim(&self, at: usize) -> Option<u8> {
+        let slot = Claim::slot(self.key, &self.files[at].id);
+        let mut shared = self.lock();
+        if let Some((_, times)) = shared.claims.get_mut(&slot) {
+            *times += 1;
+            return Some(slot);
+        }
+        match Claim::attempt(&self.locks, slot) {
+            Ok(Some(claim)) => {
+                shared.claims.insert(slot, (claim, 1));
+                Some(slot)
+            }
+            Ok(None) => None,
+            Err(error) => {
+                drop(shared);
+                let _ = self.fail(unusable(error));
+                None
+            }
+        }
+    }
+
+    fn release(shared: &mut Shared, slot: u8) {
+        if let Some((_, times)) = shared.claims.get_mut(&slot) {
+            *times -= 1;
+            if *times == 0 {
+                shared.claims.remove(&slot);
+            }
+        }
+    }
+
+    /// One session, as far as it has something to send. `order` is its place in the row of
+    /// those who say what is theirs.
+    fn session(
+        &self,
+        at: usize,
+        order: Option<usize>,
+        claimed: Option<u8>,
+        folders: &Folders,
+        watch: &Watch,
+        hold: &mut Hold,
+    ) -> Result<(), Over> {
+        let file = &self.files[at];
+        let folder = folders.of(file);
+        let family = match folder.family(&self.setting.reader, file) {
+            Ok(family) => family,
+            Err(error) => {
+                let mut shared = self.lock();
+                shared.summary.warnings.push(error.to_string());
+                if let Some(slot) = claimed {
+                    Self::release(&mut shared, slot);
+                }
+                shared.left[at] = false;
+                return self.check(&shared);
+            }
+        };
+        let facts = self.setting.facts(file, &family);
+        let traces = self.setting.traces(&family, &facts);
+        let heads = choice::heads(&traces);
+        let id: Arc<str> = file.id.as_str().into();
+        let view = View {
+            id: &id,
+            session: &family.main.session,
+            ended: self.wishes.ended || !watch.may_go_on(self.world, file),
+            full: self.wishes.full,
+            skip: claimed.is_none(),
+        };
+        let older = self.older(&folder, file, &family, &heads);
+        let mut shared = self.wait(order);
+        self.check(&shared)?;
+        if let Err(error) = shared.ledger.refresh() {
+            drop(shared);
+            return self.fail(unusable(error));
+        }
+        for (trace, session) in &older {
+            shared.owners.older(*trace, session);
+        }
+        let Shared { ledger, owners, .. } = &mut *shared;
+        let choice = choice::choose(&view, &heads, ledger, owners);
+        let warnings = family.warnings.iter().map(ToString::to_string);
+        shared.summary.warnings.extend(warnings);
+        let Some(slot) = claimed else {
+            shared.later.push(at);
+            return Ok(());
+        };
+        self.count(&mut shared, &choice);
+        drop(shared);
+        if let Some(order) = order {
+            self.pass(order);
+        }
+        self.pack(&traces, &heads, &choice, file.bytes, hold)?;
+        hold.sessions.push((at, slot, choice.owed));
+        if hold.sessions.len() >= HELD || order.is_none() {
+            self.flush(hold)?;
+        }
+        Ok(())
+    }
+
+    /// Turns that older files hold which are not sent in this run.
+    fn older(
+        &self,
+        folder: &super::near::Folder,
+        file: &SessionFile,
+        family: &Family,
+        heads: &[choice::Head],
+    ) -> Vec<(TraceId, Arc<str>)> {
+        let new = {
+            let shared = self.lock();
+            heads
+                .iter()
+                .any(|head| shared.ledger.sent(head.id).is_none())
+        };
+        let mut all = Vec::new();
+        if !new {
+            return all;
+        }
+        for other in folder.older(file, &family.main.session) {
+            // It says itself what is its own.
+            if self.paths.contains(&*other.path) {
+                continue;
+            }
+            let Ok(loaded) = read::read(&other.path, Role::Main) else {
+                continue;
+            };
+            let material = Material {
+                session: &loaded.session,
+                source: &loaded.source,
+                agents: Vec::new(),
+                prices: &self.setting.prices,
+            };
+            let facts = Facts::default();
+            let traces = Traces::new(material, &facts, self.setting.options);
+            let id: Arc<str> = other.id.as_str().into();
+            all.extend(traces.iter().map(|trace| (trace.id, Arc::clone(&id))));
+        }
+        all
+    }
+
+    fn count(&self, shared: &mut Shared, choice: &Choice) {
+        let summary = &mut shared.summary;
+        summary.sessions += u64::from(!choice.turns.is_empty());
+        summary.already += choice.already;
+        summary.elsewhere += choice.elsewhere;
+        summary.waiting += choice.waiting;
+    }
+
+    fn pack(
+        &self,
+        traces: &Traces<'_>,
+        heads: &[choice::Head],
+        choice: &Choice,
+        bytes: u64,
+        hold: &mut Hold,
+    ) -> Result<(), Over> {
+        let share = bytes / (choice.turns.len() as u64 + 1);
+        for (at, session) in &choice.turns {
+            let head = &heads[*at];
+            let Some(mut trace) = traces.turn(head.n) else {
+                continue;
+            };
+            trace.session = session.to_string();
+            let note = Note::Sent {
+                trace: head.id,
+                digest: head.digest,
+                spans: head.spans,
+                session: Arc::clone(session),
+            };
+            hold.pending.insert(head.id, note);
+            let Hold {
+                packer, pending, ..
+            } = hold;
+            packer.add(traces, &trace, &mut |batch| self.post(batch, pending))?;
+            self.progress(share);
+        }
+        self.progress(bytes - share * choice.turns.len() as u64);
+        Ok(())
+    }
+
+    /// Sends one request and notes what is whole with it.
+    fn post(&self, batch: Batch, pending: &mut HashMap<TraceId, Note>) -> Result<(), Over> {
+        let ends = batch.ends().to_vec();
+        let spans = batch.spans().len() as u64;
+        let rejected = match self.courier.deliver(batch) {
+            Ok(rejected) => rejected,
+            Err(why) => return self.fail(stopped(why)),
+        };
+        let notes: Vec<Note> = ends.iter().filter_map(|id| pending.remove(id)).collect();
+        let mut shared = self.lock();
+        if let Err(error) = shared.ledger.note(&notes) {
+            drop(shared);
+            return self.fail(unusable(error));
+        }
+        let lost: u64 = rejected.iter().map(|one| one.count).sum();
+        shared.summary.turns += notes.len() as u64;
+        shared.summary.spans += spans.saturating_sub(lost);
+        let told = rejected.iter().map(refusal);
+        shared.summary.rejected.extend(told);
+        Ok(())
+    }
+
+    /// Sends what is packed. Then the sessions in it are done.
+    fn flush(&self, hold: &mut Hold) -> Result<(), Over> {
+        if let Some(batch) = hold.packer.finish() {
+            self.post(batch, &mut hold.pending)?;
+        }
+        let mut notes = Vec::new();
+        let mut shared = self.lock();
+        let due: HashMap<PathBuf, bool> = match hold.sessions.is_empty() {
+            true => HashMap::new(),
+            false => shared
+                .ledger
+                .due()
+                .map(|(path, open)| (path.to_owned(), open))
+                .collect(),
+        };
+        for (at, slot, owed) in hold.sessions.drain(..) {
+            let path = &self.files[at].path;
+            let known = due.get(path);
+            if owed && self.wishes.patient && known != Some(&true) {
+                notes.push(Note::Due {
+                    path: path.clone(),
+                    open: true,
+                });
+            } else if !owed && known.is_some() {
+                notes.push(Note::Paid { path: path.clone() });
+            }
+            Self::release(&mut shared, slot);
+            shared.left[at] = false;
+        }
+        let noted = shared.ledger.note(&notes);
+        drop(shared);
+        match noted {
+            Ok(()) => Ok(()),
+            Err(error) => self.fail(unusable(error)),
+        }
+    }
+
+    /// So many bytes more are done.
+    fn progress(&self, bytes: u64) {
+        let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        // Who finds somebody else drawing need not draw.
+        if let Some(Ok(mut bar)) = self.bar.as_ref().map(Mutex::try_lock) {
+            bar.show(done, self.all);
+        }
+    }
+
+    /// Waits until all before have said what is theirs.
+    fn wait(&self, order: Option<usize>) -> MutexGuard<'_, Shared> {
+        let mut shared = self.lock();
+        while let Some(order) = order
+            && shared.turn < order
+            && shared.failure.is_none()
+        {
+            let waited = self.turned.wait(shared);
+            shared = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        shared
+    }
+
+    /// The next one may say what is its own.
+    fn pass(&self, order: usize) {
+        let mut shared = self.lock();
+        shared.turn = shared.turn.max(order + 1);
+        drop(shared);
+        self.turned.notify_all();
+    }
+
+    fn check(&self, shared: &Shared) -> Result<(), Over> {
+        match shared.failure {
+            Some(_) => Err(Over),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends everything. The first reason is the one that is told.
+    fn fail(&self, failure: Failure) -> Result<(), Over> {
+        self.lock().failure.get_or_insert(failure);
+        self.courier.halt(Stopped {
+            why: "stopped".to_owned(),
+            hint: String::new(),
+        });
+        self.turned.notify_all();
+        Err(Over)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(self) -> Result<Summary, Failure> {
+        let (bytes, requests) = self.courier.counts();
+        let shared = self.shared.into_inner();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        (shared.summary.bytes, shared.summary.requests) = (bytes, requests);
+        let Some(failure) = shared.failure else {
+            return Ok(shared.summary);
+        };
+        if self.wishes.patient {
+            let files = self.files.iter().zip(&shared.left);
+            let due = files.filter(|(_, left)| **left).map(|(file, _)| Note::Due {
+                path: file.path.clone(),
+                open: false,
+            });
+            // If this fails too, the next event of the session brings it back.
+            let _ = shared.ledger.note(&due.collect::<Vec<_>>());
+        }
+        Err(failure)
+    }
+}
+
+fn refusal(rejected: &Rejected) -> String {
+    let what = match rejected.span {
+        Some((trace, span)) => format!("span {span} of trace {trace}"),
+        None => format!("{} spans", rejected.count),
+    };
+    format!("{what}: {}", rejected.why)
+}
+
+/// What would be sent of a session.
+pub struct Sample {
+    /// The session.
+    pub file: SessionFile,
+    /// Its title, or what it began with.
+    pub title: Option<String>,
+    /// What would be sent.
+    pub traces: Vec<Trace>,
+}
+
+/// Goes through what would be sent, without sending it.
+pub fn sample(
+    world: &World,
+    target: Option<&Target>,
+    files: &[SessionFile],
+    wishes: &Wishes,
+    each: &mut dyn FnMut(Sample) -> Result<(), Failure>,
+) -> Result<Summary, Failure> {
+    let key = target.map_or(Key([0; 8]), Target::key);
+    let ledger = Ledger::open(&world.data("sent"), key).map_err(unusable)?;
+    let (setting, folders, watch) = (
+        Setting::new(world, wishes),
+        Folders::default(),
+        Watch::default(),
+    );
+    let mut owners = Owners::default();
+    let mut summary = Summary::default();
+    for file in files {
+        let folder = folders.of(file);
+        let family = match folder.family(&setting.reader, file) {
+            Ok(family) => family,
+            Err(error) => {
+                summary.warnings.push(error.to_string());
+                continue;
+            }
+        };
+        let facts = setting.facts(file, &family);
+        let traces = setting.traces(&family, &facts);
+        let heads = choice::heads(&traces);
+        let id: Arc<str> = file.id.as_str().into();
+        let view = View {
+            id: &id,
+            session: &family.main.session,
+            ended: wishes.ended || !watch.may_go_on(world, file),
+            full: wishes.full,
+            skip: false,
+        };
+        let choice = choice::choose(&view, &heads, &ledger, &mut owners);
+        summary.sessions += u64::from(!choice.turns.is_empty());
+        summary.already += choice.already;
+        summary.elsewhere += choice.elsewhere;
+        summary.waiting += choice.waiting;
+        let chosen = choice.turns.iter().filter_map(|(at, session)| {
+            let mut trace = traces.turn(heads[*at].n)?;
+            trace.session = session.to_string();
+            Some(trace)
+        });
+        let chosen: Vec<Trace> = chosen.collect();
+        summary.turns += chosen.len() as u64;
+        summary.spans += chosen.iter().map(|it| it.spans.len() as u64).sum::<u64>();
+        let goal = || family.main.session.goal.clone();
+        each(Sample {
+            file: file.clone(),
+            title: facts.title.clone().or_else(goal),
+            traces: chosen,
+        })?;
+    }
+    Ok(summary)
+}

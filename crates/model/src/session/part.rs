@@ -1,0 +1,121 @@
+//! A piece of content as a session keeps it: where it stands, and numbers for its names.
+
+use super::pool::Slot;
+use super::{Index, Session};
+use crate::block::{Block, BlockKind, Body};
+use crate::json::Span;
+
+/// A piece of content; its text stays in the file, its names with the session:
+/// [`Session::id_of`], [`Session::tool_of`], [`Session::subject_of`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Equal blocks have equal prints.
+    pub print: u64,
+    whole: Short,
+    inner: Short,
+    name: Slot,
+    tool: Slot,
+    about: Slot,
+    /// What it is.
+    pub kind: BlockKind,
+    /// A result that reports a failure.
+    pub is_error: bool,
+    /// Text or thinking without a visible character.
+    pub blank: bool,
+}
+
+/// A span of a line of less than four gigabytes; no client reads a longer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Short {
+    start: u32,
+    len: u32,
+}
+
+impl Short {
+    fn new(span: Span, moved: usize) -> Short {
+        let fit = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Short {
+            start: fit(span.start - moved.min(span.start)),
+            len: fit(span.len),
+        }
+    }
+
+    fn span(self) -> Span {
+        let start = self.start as usize;
+        Span::new(start, start + self.len as usize)
+    }
+}
+
+impl Part {
+    /// The whole block in its record; for plain string content, the string.
+    pub fn span(&self) -> Span {
+        self.whole.span()
+    }
+
+    /// The text, the input or the result inside the block.
+    pub fn body(&self) -> Span {
+        self.inner.span()
+    }
+
+    /// The id that pairs calls and results, as a number: equal ids of one session have equal
+    /// ones.
+    pub fn key(&self) -> Option<Index> {
+        self.name.get()
+    }
+
+    pub(super) fn tool(&self) -> Option<Index> {
+        self.tool.get()
+    }
+
+    pub(super) fn about(&self) -> Option<Index> {
+        self.about.get()
+    }
+}
+
+impl Body for Part {
+    fn kind(&self) -> BlockKind {
+        self.kind
+    }
+
+    fn body(&self) -> Span {
+        self.inner.span()
+    }
+}
+
+impl Session {
+    /// Keeps a block. `start` is where its record begins in its line: spans of blocks count
+    /// from the start of the line, those of parts from the record's.
+    pub(super) fn keep_block(&mut self, block: &Block, start: usize) {
+        let name = block.id.as_deref().map(|id| self.pool.add(id));
+        let tool = block.tool.as_deref().map(|tool| self.names.add(tool));
+        let subject = block.subject.as_deref();
+        let about = subject.map(|subject| self.subjects.push(subject));
+        self.blocks.push(Part {
+            print: block.print,
+            whole: Short::new(block.span, start),
+            inner: Short::new(block.body, start),
+            name: name.into(),
+            tool: tool.into(),
+            about: about.into(),
+            kind: block.kind,
+            is_error: block.is_error,
+            blank: block.blank,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_a_line_stays_small() {
+        use crate::entry::Kind;
+        use crate::session::{Call, Message, Record};
+        assert!(size_of::<Part>() <= 40, "{}", size_of::<Part>());
+        assert!(size_of::<Kind>() <= 16, "{}", size_of::<Kind>());
+        assert!(size_of::<Record>() <= 128, "{}", size_of::<Record>());
+        assert!(size_of::<Call>() <= 56, "{}", size_of::<Call>());
+        assert!(size_of::<Message>() <= 136, "{}", size_of::<Message>());
+    }
+}

@@ -1,0 +1,226 @@
+use std::collections::VecDeque;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use prost::Message;
+use unspool_model::log::Log;
+use unspool_model::price::Prices;
+use unspool_model::session::{Role, Session};
+use unspool_testkit::script;
+
+use super::*;
+use crate::otlp::{Limits, Packer, Resource};
+use crate::post::Lost;
+use crate::spans::{Facts, Material, Options, Traces};
+
+/// A receiver that keeps the spans it takes and judges each request by a script.
+struct Scripted<F> {
+    judge: F,
+    kept: Mutex<Vec<Vec<u8>>>,
+}
+
+impl<F: Fn(usize, &[Vec<u8>]) -> Answer + Sync> Receiver for Scripted<F> {
+    fn post(&self, body: &[u8]) -> (Answer, u64) {
+        let request = ExportTraceServiceRequest::decode(body).unwrap();
+        let lists = request.resource_spans.iter().flat_map(|it| &it.scope_spans);
+        let ids: Vec<Vec<u8>> = lists
+            .flat_map(|list| &list.spans)
+            .map(|span| span.span_id.clone())
+            .collect();
+        let mut kept = self.kept.lock().unwrap();
+        let answer = (self.judge)(kept.len(), &ids);
+        if matches!(answer, Answer::Taken(_)) {
+            kept.extend(ids);
+        }
+        (answer, body.len() as u64)
+    }
+}
+
+fn scripted<F: Fn(usize, &[Vec<u8>]) -> Answer + Sync>(judge: F) -> Scripted<F> {
+    Scripted {
+        judge,
+        kept: Mutex::default(),
+    }
+}
+
+fn quick() -> Patience {
+    Patience {
+        long: Duration::from_millis(400),
+        pause: Duration::from_millis(2),
+        longest: Duration::from_millis(20),
+    }
+}
+
+/// A request with a good dozen of spans.
+fn batch() -> Batch {
+    let text =
+        script::jsonl(&"you: go\nclaude: yes [Read a]\nresult: Read a b\nclaude: done\n".repeat(5));
+    let log = Log::new(text);
+    let session = Session::from_log(&log, Role::Main);
+    let (facts, prices) = (Facts::default(), Prices::bundled());
+    let material = Material {
+        session: &session,
+        source: &log,
+        agents: Vec::new(),
+        prices,
+    };
+    let traces = Traces::new(material, &facts, Options::default());
+    let mut packer = Packer::new(Limits::default(), &Resource::default());
+    for trace in traces.iter() {
+        let full = &mut |_| Err("one request is enough");
+        packer.add(&traces, &trace, full).unwrap();
+    }
+    packer.finish().unwrap()
+}
+
+fn ids(batch: &Batch) -> Vec<Vec<u8>> {
+    batch
+        .spans()
+        .iter()
+        .map(|(_, span)| span.0.to_vec())
+        .collect()
+}
+
+fn later(after: Option<Duration>) -> Answer {
+    Answer::Later {
+        why: "busy".into(),
+        after,
+    }
+}
+
+#[test]
+fn what_fails_for_a_while_is_sent_until_it_is_taken() {
+    let batch = batch();
+    assert!(batch.spans().len() > 12, "{}", batch.spans().len());
+    let answers = Mutex::new(VecDeque::from([later(None), later(None), later(None)]));
+    let receiver = scripted(|_, _| {
+        let next = answers.lock().unwrap().pop_front();
+        next.unwrap_or(Answer::Taken(None))
+    });
+    let courier = Courier::new(&receiver, quick());
+    let all = ids(&batch);
+    assert_eq!(courier.deliver(batch), Ok(vec![]));
+    assert_eq!(*receiver.kept.lock().unwrap(), all);
+    assert_eq!(courier.counts().1, 4);
+}
+
+#[test]
+fn a_receiver_that_is_down_is_given_up_and_everybody_stops() {
+    let receiver = scripted(|_, _| later(None));
+    let courier = Courier::new(&receiver, quick());
+    let began = Instant::now();
+    let stopped = courier.deliver(batch()).unwrap_err();
+    assert_eq!(stopped.why, "busy");
+    assert!(stopped.hint.contains("nothing is lost"), "{}", stopped.hint);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    let tried = courier.counts().1;
+    assert!(tried > 3, "{tried}");
+    assert_eq!(courier.deliver(batch()).unwrap_err(), stopped);
+    assert_eq!(courier.counts().1, tried);
+}
+
+#[test]
+fn a_pause_that_is_asked_for_is_kept() {
+    let answers = Mutex::new(VecDeque::from([later(Some(Duration::from_millis(120)))]));
+    let receiver = scripted(|_, _| {
+        let next = answers.lock().unwrap().pop_front();
+        next.unwrap_or(Answer::Taken(None))
+    });
+    let began = Instant::now();
+    Courier::new(&receiver, quick()).deliver(batch()).unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(120));
+}
+
+#[test]
+fn one_that_asks_for_more_patience_than_there_is_is_not_waited_for() {
+    let receiver = scripted(|_, _| later(Some(Duration::from_secs(3_600))));
+    let began = Instant::now();
+    let stopped = Courier::new(&receiver, quick())
+        .deliver(batch())
+        .unwrap_err();
+    assert!(stopped.hint.contains("3600 s"), "{}", stopped.hint);
+    assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn what_is_too_large_goes_in_pieces_and_in_order() {
+    let receiver = scripted(|_, ids: &[Vec<u8>]| match ids.len() {
+        0..=3 => Answer::Taken(None),
+        _ => Answer::TooLarge("413".into()),
+    });
+    let batch = batch();
+    let all = ids(&batch);
+    assert_eq!(Courier::new(&receiver, quick()).deliver(batch), Ok(vec![]));
+    assert_eq!(*receiver.kept.lock().unwrap(), all);
+}
+
+#[test]
+fn a_span_that_is_refused_is_found_and_the_rest_goes_on() {
+    let batch = batch();
+    let all = ids(&batch);
+    for bad in [0, 5, all.len() - 1] {
+        let receiver = scripted(|_, ids: &[Vec<u8>]| match ids.contains(&all[bad]) {
+            true => Answer::Refused("bad span".into()),
+            false => Answer::Taken(None),
+        });
+        let courier = Courier::new(&receiver, quick());
+        let rejected = courier.deliver(batch.clone()).unwrap();
+        assert_eq!(rejected.len(), 1);
+        assert_eq!(rejected[0].span, Some(batch.spans()[bad]));
+        let mut rest = all.clone();
+        rest.remove(bad);
+        assert_eq!(*receiver.kept.lock().unwrap(), rest);
+        let tries = courier.counts().1;
+        assert!(tries < 12, "{tries} requests to find one of {}", all.len());
+    }
+}
+
+#[test]
+fn many_bad_spans_are_the_spans_if_a_request_without_any_is_taken() {
+    let receiver = scripted(|_, ids: &[Vec<u8>]| match ids.is_empty() {
+        true => Answer::Taken(None),
+        false => Answer::Refused("no".into()),
+    });
+    let batch = batch();
+    let rejected = Courier::new(&receiver, quick())
+        .deliver(batch.clone())
+        .unwrap();
+    assert_eq!(rejected.len(), batch.spans().len());
+}
+
+#[test]
+fn a_receiver_that_takes_nothing_at_all_is_given_up_soon() {
+    let receiver = scripted(|_, _| Answer::Refused("no".into()));
+    let courier = Courier::new(&receiver, quick());
+    let stopped = courier.deliver(batch()).unwrap_err();
+    assert!(
+        stopped.why.contains("refuses everything"),
+        "{}",
+        stopped.why
+    );
+    assert!(courier.counts().1 < 20);
+}
+
+#[test]
+fn spans_lost_out_of_a_taken_request_are_told_and_not_sent_again() {
+    let receiver = scripted(|_, _| {
+        Answer::Taken(Some(Lost {
+            spans: 2,
+            why: "too old".into(),
+        }))
+    });
+    let courier = Courier::new(&receiver, quick());
+    let rejected = courier.deliver(batch()).unwrap();
+    assert_eq!(
+        (rejected[0].count, rejected[0].why.as_str()),
+        (2, "too old")
+    );
+    assert_eq!(courier.counts().1, 1);
+}
+
+#[test]
+fn pauses_differ_and_are_not_longer_than_said() {
+    let pause = Duration::from_secs(1);
+    let some: Vec<Duration> = (0..50).map(|_| shaken(pause)).collect();
+    assert!(some.iter().all(|it| *it >= pause / 2 && *it <= pause));
+    assert!(some.iter().any(|it| *it != some[0]));
+}

@@ -1,0 +1,138 @@
+//! A note as a line: checksum, receiver, what it is, and what it says.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use foldhash::fast::FixedState;
+
+use super::{Key, Note};
+
+/// How long the checksum is, in characters.
+const CHECK: usize = 8;
+
+/// Appends the line of a note. A path that is no text cannot be noted.
+pub(super) fn write(out: &mut Vec<u8>, key: Key, note: &Note) {
+    let key: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = |path: &PathBuf| path.to_str().map(escaped);
+    let text = match note {
+        Note::Sent {
+            trace,
+            digest,
+            spans,
+            session,
+        } => Some(format!(
+            "{key} sent {trace} {digest} {spans} {}",
+            escaped(session)
+        )),
+        Note::Before { session, lines } => {
+            Some(format!("{key} before {lines} {}", escaped(session)))
+        }
+        Note::Adopted => Some(format!("{key} adopted")),
+        Note::Due { path: it, open } => {
+            let why = if *open { "open" } else { "failed" };
+            path(it).map(|path| format!("{key} due {why} {path}"))
+        }
+        Note::Paid { path: it } => path(it).map(|path| format!("{key} paid {path}")),
+    };
+    if let Some(text) = text {
+        out.extend_from_slice(check(text.as_bytes()).as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'\n');
+    }
+}
+
+/// Reads a line without its end; `None` if it is damaged.
+pub(super) fn read(line: &[u8]) -> Option<(Key, Note)> {
+    let (sum, rest) = line.split_at_checked(CHECK)?;
+    let text = rest.strip_prefix(b" ")?;
+    if check(text).as_bytes() != sum {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    let (key, text) = text.split_once(' ')?;
+    let key = Key(u64::from_str_radix(key, 16).ok()?.to_be_bytes());
+    let (kind, text) = text.split_once(' ').unwrap_or((text, ""));
+    let note = match kind {
+        "sent" => {
+            let (trace, text) = word(text)?;
+            let (digest, text) = word(text)?;
+            let (spans, text) = word(text)?;
+            Note::Sent {
+                trace,
+                digest,
+                spans,
+                session: plain(text).into(),
+            }
+        }
+        "before" => {
+            let (lines, text) = word(text)?;
+            Note::Before {
+                session: plain(text),
+                lines,
+            }
+        }
+        "adopted" => Note::Adopted,
+        "due" => {
+            let (why, text): (String, &str) = word(text)?;
+            Note::Due {
+                path: plain(text).into(),
+                open: why == "open",
+            }
+        }
+        "paid" => Note::Paid {
+            path: plain(text).into(),
+        },
+        _ => return None,
+    };
+    Some((key, note))
+}
+
+/// What a note is about: a later note about the same thing takes the place of this one.
+pub(super) fn thing(key: Key, note: &Note) -> u64 {
+    let mut hasher = FixedState::with_seed(0).build_hasher();
+    key.hash(&mut hasher);
+    match note {
+        Note::Sent { trace, .. } => (0, trace).hash(&mut hasher),
+        Note::Before { session, .. } => (1, session).hash(&mut hasher),
+        Note::Adopted => 2.hash(&mut hasher),
+        Note::Due { path, .. } | Note::Paid { path } => (3, path).hash(&mut hasher),
+    }
+    hasher.finish()
+}
+
+fn word<T: FromStr>(text: &str) -> Option<(T, &str)> {
+    let (word, rest) = text.split_once(' ')?;
+    Some((word.parse().ok()?, rest))
+}
+
+fn check(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..CHECK].to_owned()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('\n', "\\n")
+        .replace('\r', "\\r")
+}
+
+fn plain(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        out.push(match letter {
+            '\\' => match letters.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    out
+}

@@ -1,0 +1,395 @@
+//! A session as traces, one per turn, made when they are asked for.
+//!
+//! A [`Trace`] is light: ids, names, times, tokens, and where its texts are. The texts are
+//! read when a span is written ([`Traces::read`]), one at a time, so neither a long session
+//! nor a long turn has to fit into memory.
+//!
+//! Every rule about sessions is the model's; this is about how they are told: which span
+//! stands under which, what it is called, what its id is made of.
+
+mod build;
+mod files;
+mod media;
+mod shape;
+mod words;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use unspool_model::edit::redact::Redactor;
+use unspool_model::log::Source;
+use unspool_model::price::{Prices, Shares};
+use unspool_model::secrets::Secrets;
+use unspool_model::session::{Index, Session};
+use unspool_model::time::Time;
+use unspool_model::usage::Usage;
+use unspool_model::view::agents::{self, AgentFile, AgentRow};
+use unspool_model::view::turns::{self, TurnRow};
+
+use crate::id::{Digest, SpanId, TraceId};
+use files::File;
+pub use shape::Shape;
+pub use words::{Content, Part, Place, Words};
+
+/// A session with everything that tells about it.
+#[derive(Clone)]
+pub struct Material<'a> {
+    /// What its lines mean.
+    pub session: &'a Session,
+    /// Where its texts are.
+    pub source: &'a dyn Source,
+    /// The files of its sub-agents.
+    pub agents: Vec<SubAgent<'a>>,
+    /// What models cost.
+    pub prices: &'a Prices,
+}
+
+/// A sub-agent's own file.
+#[derive(Clone)]
+pub struct SubAgent<'a> {
+    /// Its lines and what its side file says.
+    pub file: AgentFile<'a>,
+    /// Where its texts are.
+    pub source: &'a dyn Source,
+}
+
+/// What the transcript does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The id of the session. Of a turn that several files hold, that of the oldest one:
+    /// see [`Trace::session`].
+    pub session: String,
+    /// The machine.
+    pub host: Option<String>,
+    /// The person.
+    pub user: Option<String>,
+    /// `langfuse.environment`.
+    pub environment: Option<String>,
+    /// `langfuse.release`.
+    pub release: Option<String>,
+    /// `langfuse.trace.tags`.
+    pub tags: Vec<String>,
+    /// The title of the session.
+    pub title: Option<String>,
+}
+
+/// What the caller may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// Send what the model thought.
+    pub thinking: bool,
+    /// Cut every text behind so many characters, with a note.
+    pub max_chars: Option<usize>,
+    /// What takes secrets out of texts; `None` to send them as they are.
+    pub redact: Option<&'a Redactor>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        static MASKER: OnceLock<Redactor> = OnceLock::new();
+        let masker = MASKER.get_or_init(|| Redactor::masking(Secrets::standard().clone()));
+        Options {
+            thinking: false,
+            max_chars: None,
+            redact: Some(masker),
+        }
+    }
+}
+
+/// How far a turn is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It goes on, or nobody has answered yet: it waits.
+    Open,
+    /// It is over.
+    Complete,
+}
+
+/// One turn.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Its id.
+    pub id: TraceId,
+    /// The number of the turn in its file, from 1; 0 for what stands before the first.
+    pub n: usize,
+    /// Whether it may be sent.
+    pub state: State,
+    /// What it holds: a turn that was sent under another digest has changed.
+    pub digest: Digest,
+    /// The session it belongs to; to be set to that of the oldest file that holds the turn.
+    pub session: String,
+    /// The uuid of its prompt's line.
+    pub prompt: Option<String>,
+    /// When it was asked.
+    pub start: Option<Time>,
+    /// When it was over.
+    pub end: Option<Time>,
+    /// The last line of the file that belongs to it.
+    pub last_line: u32,
+    /// What the prompt's line tells, and what the caller knows.
+    pub metadata: Vec<(&'static str, Value)>,
+    /// Its spans: the root first, every parent before its children.
+    pub spans: Vec<Span>,
+}
+
+impl Trace {
+    /// What it is called.
+    pub fn name(&self) -> String {
+        format!("Turn {}", self.n)
+    }
+}
+
+/// What a span is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A turn, or a sub-agent.
+    Agent,
+    /// One message of a model.
+    Generation,
+    /// A tool call.
+    Tool,
+    /// Something that happened at a point in time.
+    Event,
+}
+
+impl Kind {
+    /// `langfuse.observation.type`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Agent => "agent",
+            Kind::Generation => "generation",
+            Kind::Tool => "tool",
+            Kind::Event => "event",
+        }
+    }
+}
+
+/// How well it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Of little interest.
+    Debug,
+    /// As usual.
+    Default,
+    /// Something to look at.
+    Warning,
+    /// It failed.
+    Error,
+}
+
+impl Level {
+    /// `langfuse.observation.level`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Debug => "DEBUG",
+            Level::Default => "DEFAULT",
+            Level::Warning => "WARNING",
+            Level::Error => "ERROR",
+        }
+    }
+}
+
+/// One span.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// Its id.
+    pub id: SpanId,
+    /// The span it stands under; `None` for the root.
+    pub parent: Option<SpanId>,
+    /// What it is.
+    pub kind: Kind,
+    /// `Turn N`, a model, a tool, a kind of agent, or what happened.
+    pub name: String,
+    /// When it began.
+    pub start: Option<Time>,
+    /// When it was over, never before it began.
+    pub end: Option<Time>,
+    /// How well it went.
+    pub level: Level,
+    /// Why, where that needs no look into the file.
+    pub status: Option<&'static str>,
+    /// What it was given.
+    pub input: Place,
+    /// What came of it.
+    pub output: Place,
+    /// The id that the transcript gives it: of the message, the call or the agent.
+    pub origin: Option<String>,
+    /// Tokens, if a line said.
+    pub usage: Option<Usage>,
+    /// What they cost, if that is known.
+    pub cost: Option<Shares>,
+    /// Why the model stopped.
+    pub stop: Option<String>,
+    /// The ids and tools of the calls of a generation.
+    pub calls: Vec<(String, String)>,
+    /// What else there is to know.
+    pub metadata: Vec<(&'static str, Value)>,
+}
+
+/// The traces of a session.
+pub struct Traces<'a> {
+    files: Vec<File<'a>>,
+    prices: &'a Prices,
+    facts: &'a Facts,
+    options: Options<'a>,
+    rows: Vec<TurnRow>,
+    last_lines: Vec<u32>,
+    agents: Vec<AgentRow>,
+    /// The sub-agents that a call started.
+    started: HashMap<String, Vec<usize>>,
+    /// Sub-agents nobody is known to have started, by the turn in which they began.
+    stray: HashMap<usize, Vec<usize>>,
+    /// Copies of messages of sub-agents whose files are gone, by the call that started them.
+    copies: HashMap<&'a str, Vec<Index>>,
+}
+
+impl<'a> Traces<'a> {
+    /// Looks over the session once.
+    pub fn new(material: Material<'a>, facts: &'a Facts, options: Options<'a>) -> Traces<'a> {
+        let Material {
+            session,
+            source,
+            agents,
+            prices,
+        } = material;
+        let mut rows = turns::outline(session, turns::Options::default());
+        rows.splice(0..0, turns::prelude(session));
+        let listed: Vec<AgentFile<'_>> = agents.iter().map(|agent| agent.file.clone()).collect();
+        let agent_rows = agents::agents(session, source, &listed);
+        let mut files = vec![File::new(session, source)];
+        files.extend(
+            agents
+                .iter()
+                .map(|agent| File::new(agent.file.session, agent.source)),
+        );
+        let mut traces = Traces {
+            last_lines: last_lines(session, &files[0]),
+            files,
+            prices,
+            facts,
+            options,
+            rows,
+            agents: agent_rows,
+            started: HashMap::new(),
+            stray: HashMap::new(),
+            copies: copies(session),
+        };
+        traces.place_agents();
+        traces
+    }
+
+    /// How many turns there are, and what stands before the first if a model spoke there.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The trace of turn `n`, from 1; 0 is what stands before the first.
+    pub fn turn(&self, n: usize) -> Option<Trace> {
+        let first = self.rows.first()?.n;
+        let row = self.rows.get(n.checked_sub(first)?)?;
+        Some(build::trace(self, row))
+    }
+
+    /// All traces in order, each made when it is asked for.
+    pub fn iter(&self) -> impl Iterator<Item = Trace> + '_ {
+        self.rows.iter().map(|row| build::trace(self, row))
+    }
+
+    /// The texts at a place, as they may leave the machine.
+    pub fn read(&self, place: &Place) -> Words {
+        self.read_as(place, &self.shape())
+    }
+
+    /// The same, shaped otherwise.
+    pub fn read_as(&self, place: &Place, shape: &Shape<'_>) -> Words {
+        words::read(self, place, shape)
+    }
+
+    /// How texts are shaped before they leave.
+    pub fn shape(&self) -> Shape<'a> {
+        Shape {
+            redact: self.options.redact,
+            max_chars: self.options.max_chars,
+            thinking: self.options.thinking,
+        }
+    }
+
+    /// What the caller knows.
+    pub fn facts(&self) -> &'a Facts {
+        self.facts
+    }
+
+    /// Notes which sub-agents stand under which call, and which under none.
+    fn place_agents(&mut self) {
+        // A sub-agent that started this one is named only if it made the call.
+        let known = |row: &AgentRow, call: &str| {
+            row.parent.is_some() || self.files[0].session.find_call(call).is_some()
+        };
+        for (at, row) in self.agents.iter().enumerate() {
+            let copied = |call: &str| self.copies.contains_key(call);
+            let gone = row.file.is_none() && row.thread.is_none();
+            if gone && !row.call.as_deref().is_some_and(copied) {
+                continue;
+            }
+            match row.call.as_deref().filter(|call| known(row, call)) {
+                Some(call) => self.started.entry(call.to_owned()).or_default().push(at),
+                None => {
+                    let turn = self.turn_at(self.began(row));
+                    self.stray.entry(turn).or_default().push(at);
+                }
+            }
+        }
+    }
+
+    /// The first time that a sub-agent's lines have.
+    fn began(&self, row: &AgentRow) -> Option<Time> {
+        match (row.file, row.thread) {
+            (Some(file), _) => self.files[file + 1].session.first,
+            (None, Some(thread)) => {
+                let session = self.files[0].session;
+                let root = session.threads[thread as usize].root?;
+                session.records[root as usize].at()
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// The number of the turn that was going on then; the last one if that is not known.
+    fn turn_at(&self, at: Option<Time>) -> usize {
+        let begun = |row: &&TurnRow| match (row.at, at) {
+            (Some(turn), Some(at)) => turn <= at,
+            _ => true,
+        };
+        let row = self.rows.iter().rev().find(begun);
+        row.or(self.rows.first()).map_or(0, |row| row.n)
+    }
+}
+
+/// Copies of messages by the call during which they were written.
+fn copies(session: &Session) -> HashMap<&str, Vec<Index>> {
+    let mut all: HashMap<&str, Vec<Index>> = HashMap::new();
+    for (at, call) in (0..).zip(&session.copy_calls) {
+        if let Some(call) = call {
+            all.entry(call).or_default().push(at);
+        }
+    }
+    all
+}
+
+/// The last line of each turn, by its number.
+fn last_lines(session: &Session, file: &File<'_>) -> Vec<u32> {
+    let mut last = vec![0; session.turns.len() + 1];
+    for (record, place) in session.records.iter().zip(&file.places) {
+        if record.thread == 0 {
+            let line = &mut last[place.map_or(0, |place| place as usize + 1)];
+            *line = record.line.max(*line);
+        }
+    }
+    last
+}

@@ -1,0 +1,630 @@
+//! One turn as a tree of spans.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use unspool_model::price::Prices;
+use unspool_model::session::{Call, Index, Message, Session};
+use unspool_model::time::Time;
+use unspool_model::view::agents::AgentRow;
+use unspool_model::view::events::{self, Event, What};
+use unspool_model::view::turns::{self, TurnRow};
+
+use super::files::{File, Reach};
+use super::words::about;
+use super::{Kind, Level, Place, Span, State, Trace, Traces};
+use crate::id::{Digest, SpanId, TraceId};
+
+/// Sub-agents of sub-agents are nested so deep; beyond that they stand side by side.
+const DEPTH: usize = 64;
+
+/// The trace of a turn.
+pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
+    let file = &traces.files[0];
+    let seed = seed(file, row);
+    let mut build = Build {
+        traces,
+        seed: &seed,
+        spans: Vec::new(),
+        seen: HashSet::new(),
+        marks: blake3::Hasher::new(),
+    };
+    build.turn(row);
+    // Told with the trace, and changed by lines that are not the turn's own.
+    let told = [row.live, row.interrupted, row.compacted].map(u8::from);
+    build.marks.update(&told);
+    let digest = build.digest();
+    let spans = build.spans;
+    let prompt = &file.session.records[row.record as usize];
+    Trace {
+        id: TraceId::of(&seed),
+        n: row.n,
+        state: if row.over {
+            State::Complete
+        } else {
+            State::Open
+        },
+        digest,
+        session: traces.facts.session.clone(),
+        prompt: prompt.uuid.as_ref().map(ToString::to_string),
+        start: spans.first().and_then(|root| root.start),
+        end: spans.first().and_then(|root| root.end),
+        last_line: traces.last_lines[row.n],
+        metadata: metadata(traces, row),
+        spans,
+    }
+}
+
+/// What the ids of a turn are made of: the id of its first reply, else the uuid of its prompt.
+fn seed(file: &File<'_>, row: &TurnRow) -> String {
+    let session = file.session;
+    let reply = row.messages.first();
+    let reply = reply.and_then(|&at| session.message_id(&session.messages[at as usize]));
+    let prompt = &session.records[row.record as usize];
+    let uuid = || prompt.uuid.as_ref().map(ToString::to_string);
+    reply.map(str::to_owned).or_else(uuid).unwrap_or_else(|| {
+        // Neither: what was asked, and when.
+        let blocks = session.blocks_of(prompt).iter();
+        let prints: Vec<String> = blocks.map(|block| block.print.to_string()).collect();
+        let at = prompt.at().map_or(0, |at| at.0);
+        format!("turn {} {at} {}", row.n, prints.join(" "))
+    })
+}
+
+/// What is known of the turn as a whole.
+fn metadata(traces: &Traces<'_>, row: &TurnRow) -> Vec<(&'static str, Value)> {
+    let facts = traces.facts;
+    let shape = traces.shape();
+    let mut all = vec![
+        ("source", json!("claude-code")),
+        ("turn_number", json!(row.n)),
+    ];
+    all.extend(about(&traces.files[0], row.record, &shape));
+    all.push(("kind", json!(row.kind.name())));
+    let told = [
+        ("host", &facts.host),
+        ("user", &facts.user),
+        ("title", &facts.title),
+    ];
+    for (key, text) in told {
+        all.extend(text.as_deref().map(|text| (key, json!(shape.note(text)))));
+    }
+    let marks = [
+        ("interrupted", row.interrupted),
+        ("compacted", row.compacted),
+        ("rewound", !row.live),
+    ];
+    all.extend(
+        marks
+            .into_iter()
+            .filter(|mark| mark.1)
+            .map(|(key, _)| (key, json!(true))),
+    );
+    all
+}
+
+/// A trace while it is made.
+struct Build<'t, 'a> {
+    traces: &'t Traces<'a>,
+    seed: &'t str,
+    spans: Vec<Span>,
+    seen: HashSet<SpanId>,
+    /// What the texts are, without reading them.
+    marks: blake3::Hasher,
+}
+
+/// A conversation to be told under a span.
+struct Talk<'m> {
+    file: usize,
+    messages: &'m [Index],
+    events: &'m [Event],
+    /// The line that opened it.
+    prompt: Option<Index>,
+    depth: usize,
+}
+
+impl<'t, 'a> Build<'t, 'a> {
+    fn file(&self, at: usize) -> &'t File<'a> {
+        &self.traces.files[at]
+    }
+
+    /// The root and everything under it.
+    fn turn(&mut self, row: &TurnRow) {
+        let file = self.file(0);
+        let session = file.session;
+        let mut events = Vec::new();
+        // What stands before the first turn goes with it, unless it is told by itself.
+        if row.n == 1 && self.traces.rows[0].n == 1 {
+            events.extend_from_slice(file.events_of_turn(0));
+        }
+        events.extend_from_slice(file.events_of_turn(row.n as Index));
+        let (level, status) = how(session, row, &events);
+        let end = match (row.at, row.duration_ms) {
+            (Some(at), Some(took)) => Some(after(at, took)),
+            _ => row.ended,
+        };
+        let last = turns::last_said(session, &row.messages);
+        let root = SpanId::of(&format!("turn:{}", self.seed));
+        self.add(Span {
+            level,
+            status,
+            start: row.at,
+            end,
+            input: Place::Prompt {
+                file: 0,
+                record: row.record,
+            },
+            output: last.map_or(Place::None, |message| Place::Reply { file: 0, message }),
+            ..Span::new(root, None, Kind::Agent, format!("Turn {}", row.n))
+        });
+        self.talk(
+            root,
+            &Talk {
+                file: 0,
+                messages: &row.messages,
+                events: &events,
+                prompt: Some(row.record),
+                depth: 0,
+            },
+        );
+        let stray = self.traces.stray.get(&row.n);
+        for &agent in stray.into_iter().flatten() {
+            self.agent(root, agent, 1);
+        }
+    }
+
+    /// Generations with their calls, and events, in the order of the file.
+    fn talk(&mut self, parent: SpanId, talk: &Talk<'_>) {
+        let session = self.file(talk.file).session;
+        let mut events = talk.events.iter().peekable();
+        let mut first = talk.prompt;
+        for &message in talk.messages {
+            let said = &session.messages[message as usize];
+            let begins = said.records.first().copied().unwrap_or_default();
+            while let Some(event) = events.next_if(|event| event.record < begins) {
+                self.event(parent, talk.file, event);
+            }
+            // A sub-agent that was forked repeats what its session said before.
+            if said.synthetic || (talk.file > 0 && self.is_said_by_session(talk.file, said)) {
+                continue;
+            }
+            self.generation(parent, talk, message, first.take());
+        }
+        for event in events {
+            self.event(parent, talk.file, event);
+        }
+    }
+
+    fn is_said_by_session(&self, file: usize, message: &Message) -> bool {
+        let session = self.file(0).session;
+        let id = self.file(file).session.message_id(message);
+        let twin = id.and_then(|id| session.find_message(id));
+        twin.is_some_and(|twin| session.messages[twin as usize].thread == 0)
+    }
+
+    fn generation(
+        &mut self,
+        parent: SpanId,
+        talk: &Talk<'_>,
+        message: Index,
+        prompt: Option<Index>,
+    ) {
+        let file = self.file(talk.file);
+        let session = file.session;
+        let said = &session.messages[message as usize];
+        let id = match session.message_id(said) {
+            Some(id) => SpanId::of(id),
+            None => self.own_id("message", line_id(session, said.records.first())),
+        };
+        let calls: Vec<Index> = file.calls_of(message).collect();
+        let tool = |call: &Call| session.text(call.tool).to_owned();
+        let called = calls.iter().map(|&at| &session.calls[at as usize]);
+        let failed = said
+            .records
+            .iter()
+            .any(|&at| session.records[at as usize].api_error);
+        let model = said.model.map(|model| session.text(model));
+        let start = file.asked[message as usize];
+        let added = self.add(Span {
+            start,
+            end: said.last,
+            level: if failed { Level::Error } else { Level::Default },
+            input: prompt.map_or(Place::None, |record| Place::Prompt {
+                file: talk.file,
+                record,
+            }),
+            output: Place::Reply {
+                file: talk.file,
+                message,
+            },
+            origin: session.message_id(said).map(str::to_owned),
+            usage: said.has_usage.then_some(said.usage),
+            cost: shares(self.traces.prices, model, said),
+            stop: said.stop.map(|stop| session.text(stop).to_owned()),
+            calls: called
+                .map(|call| (session.call_id(call).to_owned(), tool(call)))
+                .collect(),
+            metadata: vec![("tool_count", json!(calls.len()))],
+            ..Span::new(
+                id,
+                Some(parent),
+                Kind::Generation,
+                model.unwrap_or("unknown").to_owned(),
+            )
+        });
+        if !added {
+            return;
+        }
+        self.mark_reply(session, said);
+        for call in calls {
+            self.call(id, talk, call);
+        }
+    }
+
+    fn call(&mut self, parent: SpanId, talk: &Talk<'_>, at: Index) {
+        let session = self.file(talk.file).session;
+        let call = &session.calls[at as usize];
+        let id = match session.call_id(call) {
+            "" => self.own_id("call", None),
+            id => SpanId::of(id),
+        };
+        let id = self.unused(id);
+        let made = &session.records[call.record as usize];
+        let result = call.result.as_ref();
+        let answered = result.and_then(|result| session.records[result.record as usize].at());
+        let tool = session.text(call.tool);
+        let failed = result.is_some_and(|result| result.is_error);
+        let mut metadata = vec![
+            ("tool_name", json!(tool)),
+            ("tool_id", json!(session.call_id(call))),
+        ];
+        if result.is_none() {
+            metadata.push(("result", json!("missing")));
+        }
+        if call.launched {
+            metadata.push(("background", json!(true)));
+        }
+        let file = talk.file;
+        self.add(Span {
+            start: made.at(),
+            end: answered.or(made.at()),
+            level: if failed { Level::Error } else { Level::Default },
+            input: Place::Input { file, call: at },
+            output: match result {
+                Some(_) => Place::Result { file, call: at },
+                None => Place::Null,
+            },
+            origin: Some(session.call_id(call).to_owned()),
+            metadata,
+            ..Span::new(id, Some(parent), Kind::Tool, tool.to_owned())
+        });
+        self.mark(session.blocks[call.block as usize].print);
+        if let Some(result) = result {
+            self.mark(session.blocks[result.block as usize].span().len as u64);
+        }
+        let started = self.traces.started.get(session.call_id(call));
+        for &agent in started.into_iter().flatten() {
+            self.agent(id, agent, talk.depth + 1);
+        }
+    }
+
+    /// A sub-agent with its own conversation.
+    fn agent(&mut self, parent: SpanId, at: usize, depth: usize) {
+        let row = &self.traces.agents[at];
+        let (file, thread) = match (row.file, row.thread) {
+            (Some(file), _) => (file + 1, 0),
+            (None, Some(thread)) => (0, thread),
+            (None, None) => return self.copied_agent(parent, row),
+        };
+        let id = match &*row.agent {
+            "" => self.own_id("agent", row.call.clone()),
+            id => SpanId::of(id),
+        };
+        let traced = self.file(file);
+        let messages = traced.messages_of_thread(thread);
+        let events = traced.events_of_thread(thread);
+        let Reach { prompt, start, end } = traced.reach(thread);
+        let last = turns::last_said(traced.session, messages);
+        let added = self.add(Span {
+            start,
+            end,
+            level: if row.status == "failed" {
+                Level::Error
+            } else {
+                Level::Default
+            },
+            input: prompt.map_or(Place::None, |record| Place::Prompt { file, record }),
+            output: last.map_or(Place::None, |message| Place::Reply { file, message }),
+            origin: Some(row.agent.clone()),
+            metadata: self.agent_metadata(row),
+            ..Span::new(id, Some(parent), Kind::Agent, agent_name(row))
+        });
+        // Deeper than anybody nests: they name each other in a circle, or nearly so.
+        if added && depth <= DEPTH {
+            let talk = Talk {
+                file,
+                messages,
+                events: &events,
+                prompt,
+                depth,
+            };
+            self.talk(id, &talk);
+        }
+    }
+
+    /// A sub-agent whose file is gone, of which the session holds copies: no texts, but what
+    /// it took.
+    fn copied_agent(&mut self, parent: SpanId, row: &AgentRow) {
+        let session = self.file(0).session;
+        let call = row.call.as_deref().unwrap_or_default();
+        let copies = self.traces.copies.get(call);
+        let copies: Vec<&Message> = copies
+            .into_iter()
+            .flatten()
+            .map(|&at| &session.copies[at as usize])
+            .filter(|copy| !copy.synthetic && !self.is_said_by_session(0, copy))
+            .collect();
+        let id = match &*row.agent {
+            "" => self.own_id("agent", Some(format!("agent:{call}"))),
+            id => SpanId::of(id),
+        };
+        let added = self.add(Span {
+            start: copies.iter().filter_map(|copy| copy.first).min(),
+            end: copies.iter().filter_map(|copy| copy.last).max(),
+            origin: Some(row.agent.clone()).filter(|id| !id.is_empty()),
+            metadata: self.agent_metadata(row),
+            ..Span::new(id, Some(parent), Kind::Agent, agent_name(row))
+        });
+        for copy in copies.into_iter().filter(|_| added) {
+            let model = copy.model.map(|model| session.text(model));
+            let copied = match session.message_id(copy) {
+                Some(id) => SpanId::of(id),
+                None => self.own_id("copy", None),
+            };
+            self.add(Span {
+                start: copy.first,
+                end: copy.last,
+                origin: session.message_id(copy).map(str::to_owned),
+                usage: copy.has_usage.then_some(copy.usage),
+                cost: shares(self.traces.prices, model, copy),
+                metadata: vec![("copy", json!(true))],
+                ..Span::new(
+                    copied,
+                    Some(id),
+                    Kind::Generation,
+                    model.unwrap_or("unknown").to_owned(),
+                )
+            });
+        }
+    }
+
+    fn agent_metadata(&self, row: &AgentRow) -> Vec<(&'static str, Value)> {
+        let shape = self.traces.shape();
+        let texts = [
+            ("agent_id", Some(&row.agent)),
+            ("agent_type", row.kind.as_ref()),
+            ("description", row.description.as_ref()),
+            ("status", Some(&row.status.to_owned())),
+        ];
+        let told = texts.into_iter().filter_map(|(key, text)| {
+            let text = text.filter(|text| !text.is_empty())?;
+            Some((key, json!(shape.note(text))))
+        });
+        told.collect()
+    }
+
+    fn event(&mut self, parent: SpanId, file: usize, event: &Event) {
+        let session = self.file(file).session;
+        let record = &session.records[event.record as usize];
+        let (name, mut level, mut metadata) = describe(&event.what);
+        if matches!(event.what, What::ApiError | What::Hook) {
+            let detail = events::detail(session, self.file(file).source, event);
+            if let Some((attempt, of)) = detail.attempt {
+                metadata.extend([("attempt", json!(attempt)), ("max_attempts", json!(of))]);
+            }
+            metadata.extend(detail.hook.map(|hook| ("hook", json!(hook))));
+            if detail.blocked {
+                metadata.push(("blocked", json!(true)));
+                level = Level::Error;
+            }
+        }
+        let uuid = record.uuid.as_ref().map(ToString::to_string);
+        let id = self.unused(self.own_id(name, uuid));
+        let place = Place::Event {
+            file,
+            event: event.clone(),
+        };
+        let (input, output) = match event.what {
+            What::Queued(_) => (place, Place::None),
+            _ => (Place::None, place),
+        };
+        self.mark(record.len() as u64);
+        self.add(Span {
+            start: record.at(),
+            end: record.at(),
+            level,
+            input,
+            output,
+            metadata,
+            ..Span::new(id, Some(parent), Kind::Event, name.to_owned())
+        });
+    }
+
+    /// The id of something whose own may be missing.
+    fn own_id(&self, kind: &str, id: Option<String>) -> SpanId {
+        match id {
+            Some(id) => SpanId::of(&id),
+            None => SpanId::of(&format!("{kind}:{}:{}", self.spans.len(), self.seed)),
+        }
+    }
+
+    /// An id that no span has yet: files that were made by hand name two calls alike.
+    fn unused(&self, mut id: SpanId) -> SpanId {
+        let wanted = id;
+        for nth in 2.. {
+            if !self.seen.contains(&id) {
+                break;
+            }
+            id = SpanId::of(&format!("{wanted} {nth}"));
+        }
+        id
+    }
+
+    /// Adds a span, unless it is there already: two files may hold one message, and one agent
+    /// may be named twice. Its end is never before its start.
+    fn add(&mut self, mut span: Span) -> bool {
+        if !self.seen.insert(span.id) {
+            return false;
+        }
+        (span.start, span.end) = match (span.start, span.end) {
+            (Some(start), Some(end)) => (Some(start), Some(end.max(start))),
+            (start, end) => (start.or(end), end.or(start)),
+        };
+        self.spans.push(span);
+        true
+    }
+
+    fn mark(&mut self, mark: u64) {
+        self.marks.update(&mark.to_le_bytes());
+    }
+
+    fn mark_reply(&mut self, session: &Session, message: &Message) {
+        for (_, block) in session.content(message) {
+            self.mark(session.blocks[block as usize].print);
+        }
+    }
+
+    /// What the trace holds. Prices and what the caller knows are no part of it: a new table
+    /// of prices is no reason to send everything again.
+    fn digest(&self) -> Digest {
+        let mut hasher = self.marks.clone();
+        for span in &self.spans {
+            hasher.update(&span.id.0);
+            hasher.update(&span.parent.map_or([0; 8], |parent| parent.0));
+            hasher.update(span.name.as_bytes());
+            hasher.update(&[span.level as u8]);
+            for time in [span.start, span.end] {
+                hasher.update(&time.map_or(i64::MIN, |time| time.0).to_le_bytes());
+            }
+            if let Some(usage) = span.usage {
+                let counts = [
+                    usage.input,
+                    usage.output,
+                    usage.cache_read,
+                    usage.cache_write_5m,
+                    usage.cache_write_1h,
+                ];
+                counts.iter().for_each(|count| {
+                    hasher.update(&count.to_le_bytes());
+                });
+            }
+        }
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+        Digest(digest)
+    }
+}
+
+impl Span {
+    fn new(id: SpanId, parent: Option<SpanId>, kind: Kind, name: String) -> Span {
+        Span {
+            id,
+            parent,
+            kind,
+            name,
+            start: None,
+            end: None,
+            level: Level::Default,
+            status: None,
+            input: Place::None,
+            output: Place::None,
+            origin: None,
+            usage: None,
+            cost: None,
+            stop: None,
+            calls: Vec::new(),
+            metadata: Vec::new(),
+        }
+    }
+}
+
+fn agent_name(row: &AgentRow) -> String {
+    row.kind.clone().unwrap_or_else(|| "agent".to_owned())
+}
+
+/// How well a turn went, and why.
+fn how(session: &Session, row: &TurnRow, events: &[Event]) -> (Level, Option<&'static str>) {
+    let last = row
+        .messages
+        .last()
+        .map(|&at| &session.messages[at as usize]);
+    let said = last.and_then(|message| message.records.last());
+    let failed = |event: &&Event| {
+        event.what == What::Failure && said.is_none_or(|&said| event.record > said)
+    };
+    if events.iter().any(|event| failed(&event)) {
+        return (Level::Error, Some("the API failed"));
+    }
+    if row.interrupted {
+        return (Level::Warning, Some("interrupted by the user"));
+    }
+    // A command that the client did itself.
+    match row.messages.is_empty() && row.over {
+        true => (Level::Debug, None),
+        false => (Level::Default, None),
+    }
+}
+
+/// What an event is called, how grave it is, and what is known of it.
+fn describe(what: &What) -> (&'static str, Level, Vec<(&'static str, Value)>) {
+    match what {
+        What::Compaction {
+            micro,
+            trigger,
+            before,
+            after,
+            ..
+        } => {
+            let mut metadata = Vec::new();
+            metadata.extend(
+                trigger
+                    .as_deref()
+                    .map(|trigger| ("trigger", json!(trigger))),
+            );
+            metadata.extend(before.map(|tokens| ("tokens_before", json!(tokens))));
+            metadata.extend(after.map(|tokens| ("tokens_after", json!(tokens))));
+            let name = if *micro {
+                "microcompaction"
+            } else {
+                "compaction"
+            };
+            (name, Level::Default, metadata)
+        }
+        What::Interrupt => ("interrupt", Level::Warning, Vec::new()),
+        What::ApiError => ("api error", Level::Warning, Vec::new()),
+        What::Failure => ("api failure", Level::Error, Vec::new()),
+        What::Queued(_) => ("queued prompt", Level::Default, Vec::new()),
+        What::Hook => ("hook", Level::Warning, Vec::new()),
+    }
+}
+
+fn line_id(session: &Session, record: Option<&Index>) -> Option<String> {
+    let uuid = session.records[*record? as usize].uuid.as_ref();
+    uuid.map(ToString::to_string)
+}
+
+fn after(at: Time, milliseconds: u64) -> Time {
+    let took = i64::try_from(milliseconds).unwrap_or(i64::MAX);
+    Time(at.0.saturating_add(took))
+}
+
+/// What a message cost, by what it was paid for.
+fn shares(
+    prices: &Prices,
+    model: Option<&str>,
+    message: &Message,
+) -> Option<unspool_model::price::Shares> {
+    let price = prices.find(model?)?;
+    let counted = message.has_usage;
+    counted.then(|| price.shares(message.usage, message.terms).ok())?
+}

@@ -1,0 +1,150 @@
+//! Reads a transcript and hands its traces to a test.
+
+use serde_json::Value;
+use unspool_model::log::Log;
+use unspool_model::price::Prices;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::agents::AgentFile;
+use unspool_send::spans::{Facts, Material, Options, Place, Span, SubAgent, Trace, Traces};
+use unspool_testkit::script;
+
+/// A transcript in memory, with those of its sub-agents.
+pub struct Told {
+    pub log: Log,
+    pub session: Session,
+    pub agents: Vec<Agent>,
+    pub facts: Facts,
+}
+
+/// A sub-agent's file.
+pub struct Agent {
+    pub id: String,
+    pub log: Log,
+    pub session: Session,
+    pub kind: Option<String>,
+    pub call: Option<String>,
+}
+
+impl Told {
+    /// The session of a script.
+    pub fn script(text: &str) -> Told {
+        Told::bytes(script::jsonl(text))
+    }
+
+    /// The session of these lines.
+    pub fn lines(lines: &[&str]) -> Told {
+        Told::bytes(lines.join("\n") + "\n")
+    }
+
+    /// The session of these bytes.
+    pub fn bytes(bytes: impl Into<Vec<u8>>) -> Told {
+        let log = Log::new(bytes);
+        Told {
+            session: Session::from_log(&log, Role::Main),
+            log,
+            agents: Vec::new(),
+            facts: Facts {
+                session: "the-session".to_owned(),
+                ..Facts::default()
+            },
+        }
+    }
+
+    /// With a sub-agent's file.
+    pub fn agent(mut self, id: &str, call: Option<&str>, bytes: impl Into<Vec<u8>>) -> Told {
+        let log = Log::new(bytes);
+        self.agents.push(Agent {
+            id: id.to_owned(),
+            session: Session::from_log(&log, Role::Agent),
+            log,
+            kind: Some("Explore".to_owned()),
+            call: call.map(str::to_owned),
+        });
+        self
+    }
+
+    /// Its traces.
+    pub fn traces(&self) -> Traces<'_> {
+        self.traces_by(Options::default())
+    }
+
+    /// Its traces, told in this way.
+    pub fn traces_by<'a>(&'a self, options: Options<'a>) -> Traces<'a> {
+        let agents = self.agents.iter().map(|agent| SubAgent {
+            file: AgentFile {
+                id: &agent.id,
+                session: &agent.session,
+                kind: agent.kind.as_deref(),
+                description: None,
+                call: agent.call.as_deref(),
+            },
+            source: &agent.log,
+        });
+        let material = Material {
+            session: &self.session,
+            source: &self.log,
+            agents: agents.collect(),
+            prices: Prices::bundled(),
+        };
+        Traces::new(material, &self.facts, options)
+    }
+
+    /// All traces at once.
+    pub fn all(&self) -> Vec<Trace> {
+        self.traces().iter().collect()
+    }
+
+    /// The only trace.
+    pub fn only(&self) -> Trace {
+        let mut all = self.all();
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+
+    /// The trees of all turns, a span a line: kind, name, level, input and output.
+    pub fn tree(&self) -> String {
+        let traces = self.traces();
+        traces.iter().map(|trace| tree(&traces, &trace)).collect()
+    }
+}
+
+/// A place as JSON, or as a text.
+pub fn said(traces: &Traces<'_>, place: &Place) -> Option<Value> {
+    let words = traces.read(place);
+    let object = words.object()?;
+    Some(serde_json::from_str(&object).unwrap_or_else(|_| Value::from(&*object)))
+}
+
+/// The tree of a trace, a span a line.
+pub fn tree(traces: &Traces<'_>, trace: &Trace) -> String {
+    let mut out = String::new();
+    let mut stack = vec![(&trace.spans[0], 0)];
+    while let Some((span, depth)) = stack.pop() {
+        out.push_str(&format!(
+            "{}{} {}",
+            "  ".repeat(depth),
+            span.kind.name(),
+            span.name
+        ));
+        if span.level.name() != "DEFAULT" {
+            out.push_str(&format!(" {}", span.level.name()));
+        }
+        let text = |place: &Place| said(traces, place).map(|said| said.to_string());
+        out.extend(text(&span.input).map(|input| format!(" < {input}")));
+        out.extend(text(&span.output).map(|output| format!(" > {output}")));
+        out.push('\n');
+        let below = trace
+            .spans
+            .iter()
+            .filter(|other| other.parent == Some(span.id));
+        let below: Vec<&Span> = below.collect();
+        stack.extend(below.into_iter().rev().map(|span| (span, depth + 1)));
+    }
+    out
+}
+
+/// The first span with this name.
+pub fn span<'a>(trace: &'a Trace, name: &str) -> &'a Span {
+    let found = trace.spans.iter().find(|span| span.name == name);
+    found.unwrap_or_else(|| panic!("no span {name}"))
+}

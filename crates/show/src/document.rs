@@ -1,0 +1,318 @@
+//! A session as a document: a page, Markdown, text, or rows for machines.
+//!
+//! Everything is written as a stream, one turn at a time, so a document can be larger than
+//! memory. What a document holds is decided here and by [`Detail`]; how it looks, by one file
+//! per format. Nothing here opens files or knows a terminal.
+
+pub mod html;
+pub mod index;
+mod json;
+mod markdown;
+mod text;
+
+use std::collections::HashSet;
+use std::io;
+
+use jiff::tz::TimeZone;
+use unspool_model::log::Source;
+use unspool_model::session::Session;
+use unspool_model::time::Time;
+use unspool_model::view::commits::{self, Commit};
+use unspool_model::view::transcript::{self, Agents, Body, Item, Note};
+use unspool_model::view::turns;
+
+use crate::wire::session::SessionRow;
+
+/// What a session can become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One page for a browser.
+    Html,
+    /// Markdown.
+    Markdown,
+    /// Plain text.
+    Text,
+    /// One JSON object.
+    Json,
+    /// The lines of the transcript.
+    Jsonl,
+    /// The array that the Messages API takes.
+    Messages,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 6] = [
+        Format::Html,
+        Format::Markdown,
+        Format::Text,
+        Format::Json,
+        Format::Jsonl,
+        Format::Messages,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Html => "html",
+            Format::Markdown => "md",
+            Format::Text => "txt",
+            Format::Json => "json",
+            Format::Jsonl => "jsonl",
+            Format::Messages => "messages",
+        }
+    }
+
+    /// How names of its files end.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Format::Messages => "messages.json",
+            other => other.name(),
+        }
+    }
+
+    /// Whether a person reads it, so that [`Detail`] and a limit of characters make sense.
+    pub fn is_for_people(self) -> bool {
+        matches!(self, Format::Html | Format::Markdown | Format::Text)
+    }
+}
+
+/// How much of a session a document holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// What people typed.
+    Prompts,
+    /// And what the model answered.
+    Minimal,
+    /// And what it did: a line for each call, its changes and failures.
+    Low,
+    /// And all of inputs and results.
+    High,
+    /// And what it thought, and what the client told it.
+    #[default]
+    Full,
+}
+
+/// What the caller may choose.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How much.
+    pub detail: Detail,
+    /// Longer texts are cut after so many characters.
+    pub max_chars: Option<usize>,
+    /// The zone that times are shown in.
+    pub zone: TimeZone,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            detail: Detail::Full,
+            max_chars: None,
+            zone: TimeZone::UTC,
+        }
+    }
+}
+
+/// A session with everything that belongs to it.
+#[derive(Clone, Copy)]
+pub struct Whole<'a> {
+    /// What its lines mean.
+    pub session: &'a Session,
+    /// Where their texts are.
+    pub source: &'a dyn Source,
+    /// Its sub-agents.
+    pub agents: &'a Agents<'a>,
+    /// What is known about it: title, project, times, cost.
+    pub row: &'a SessionRow,
+}
+
+/// A line of the list of prompts.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The number of the turn.
+    pub n: usize,
+    /// When it began.
+    pub at: Option<Time>,
+    /// What was asked, on one line.
+    pub prompt: String,
+    /// Whether the session went on from it.
+    pub live: bool,
+    /// The commits made in it.
+    pub commits: Vec<Commit>,
+}
+
+/// Most characters of a prompt in the list.
+const ENTRY: usize = 160;
+
+/// The list of prompts, with the commits that were made.
+pub fn entries(session: &Session, source: &dyn Source) -> Vec<Entry> {
+    let mut commits = commits::commits(session, source).into_iter().peekable();
+    let rows = turns::outline(session, turns::Options::default());
+    let entry = |row: &turns::TurnRow| {
+        let record = &session.records[row.record as usize];
+        let prompt = turns::prompt(session, source, record);
+        let mut own = Vec::new();
+        while let Some(commit) = commits.next_if(|commit| commit.turn <= row.n) {
+            own.push(commit);
+        }
+        Entry {
+            n: row.n,
+            at: row.at,
+            prompt: brief(&prompt, ENTRY),
+            live: row.live,
+            commits: own,
+        }
+    };
+    rows.iter().map(entry).collect()
+}
+
+/// A text on one line of at most `limit` characters.
+pub(crate) fn brief(text: &str, limit: usize) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+            count += 1;
+        }
+        for c in word.chars() {
+            if count == limit {
+                out.push('…');
+                return out;
+            }
+            out.push(c);
+            count += 1;
+        }
+    }
+    out
+}
+
+/// The start of a text that is too long, and how many characters stand behind it.
+pub(crate) fn cut(text: &str, limit: Option<usize>) -> (&str, usize) {
+    let Some(limit) = limit.filter(|limit| text.len() > *limit) else {
+        return (text, 0);
+    };
+    match text.char_indices().nth(limit) {
+        Some((at, _)) => (&text[..at], text[at..].chars().count()),
+        None => (text, 0),
+    }
+}
+
+/// What says that something was cut.
+pub(crate) fn cut_note(left: usize) -> String {
+    format!(
+        "… {} left out",
+        crate::amount::count(left as u64, "character")
+    )
+}
+
+/// Whether a document of this detail shows an item at all.
+pub(crate) fn shows(detail: Detail, item: &Item) -> bool {
+    match &item.body {
+        Body::Turn(_) => true,
+        Body::Prompt(_) | Body::Queued { .. } => true,
+        Body::Reply { .. } => detail >= Detail::Minimal,
+        Body::Interrupt { .. } | Body::Compaction { .. } => detail >= Detail::Minimal,
+        Body::Call(_) | Body::Orphan { .. } => detail >= Detail::Low,
+        Body::ApiError { .. } | Body::Command { .. } => detail >= Detail::Low,
+        Body::Summary { .. } | Body::Hook(_) | Body::Notice { .. } => detail >= Detail::High,
+        Body::Unknown { .. } | Body::Fault { .. } => detail >= Detail::High,
+        Body::Thinking { .. } => detail >= Detail::Full,
+        Body::Notes(notes) => detail >= Detail::Full && notes.iter().any(is_told),
+    }
+}
+
+/// Whether a note says something; the others only keep books.
+pub(crate) fn is_told(note: &Note) -> bool {
+    note.matters || !note.text.is_empty()
+}
+
+/// Writes a session. The lines of the transcript and the array of messages are not documents
+/// and are made elsewhere: nothing is written for them.
+pub fn write(
+    out: &mut dyn io::Write,
+    whole: &Whole<'_>,
+    format: Format,
+    options: &Options,
+) -> io::Result<()> {
+    match format {
+        Format::Html => html::write(out, whole, options),
+        Format::Markdown => markdown::write(out, whole, options),
+        Format::Text => text::write(out, whole, options),
+        Format::Json => json::write(out, whole, options),
+        Format::Jsonl | Format::Messages => Ok(()),
+    }
+}
+
+/// Writes a session as a page, Markdown or text.
+pub(crate) trait Pages {
+    /// What stands before the conversation.
+    fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()>;
+    /// The next turn, or what stands before the first one.
+    fn part(&mut self, items: &[Item]) -> io::Result<()>;
+    /// A sub-agent that stands under no call.
+    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()>;
+    /// What stands behind the conversation.
+    fn end(&mut self) -> io::Result<()>;
+}
+
+/// Writes all parts of a session, one after the other.
+pub(crate) fn write_pages(
+    whole: &Whole<'_>,
+    pages: &mut dyn Pages,
+    detail: Detail,
+) -> io::Result<()> {
+    let Whole {
+        session,
+        source,
+        agents,
+        ..
+    } = *whole;
+    pages.begin(whole)?;
+    let mut shown = HashSet::new();
+    for items in transcript::whole(session, source, agents) {
+        note_agents(&items, &mut shown);
+        pages.part(&items)?;
+    }
+    if detail >= Detail::Low {
+        for (name, items) in transcript::loose(session, source, agents, &shown) {
+            pages.loose(&name, &items)?;
+        }
+    }
+    pages.end()
+}
+
+/// Notes which sub-agents stand under a call.
+fn note_agents(items: &[Item], shown: &mut HashSet<String>) {
+    for item in items {
+        let Body::Call(call) = &item.body else {
+            continue;
+        };
+        if let Some(agent) = call.agent.as_ref().filter(|agent| !agent.items.is_empty()) {
+            shown.insert(agent.key.clone());
+            note_agents(&agent.items, shown);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character_and_the_rest_is_counted() {
+        assert_eq!(cut("äöü", Some(2)), ("äö", 1));
+        assert_eq!(cut("äöü", Some(3)), ("äöü", 0));
+        assert_eq!(cut("äöü", None), ("äöü", 0));
+        assert_eq!(cut("abc", Some(0)), ("", 3));
+        assert_eq!(cut_note(1), "… 1 character left out");
+    }
+
+    #[test]
+    fn a_prompt_in_the_list_is_one_short_line() {
+        assert_eq!(brief(" a\n b\t c ", 10), "a b c");
+        assert_eq!(brief("abcdef", 3), "abc…");
+        assert_eq!(brief("ab cd", 3), "ab …");
+    }
+}

@@ -1,0 +1,591 @@
+//! A session as one page that needs nothing else: no server, no network, no script to be read.
+//!
+//! A prompt, a line for the work that followed, and the answer: that is a turn. The work is
+//! folded behind its line, so a long session reads like a conversation. Everything is in the
+//! page from the start, in elements that browsers leave alone until somebody opens them.
+
+mod ansi;
+mod call;
+mod csp;
+mod escape;
+mod page;
+mod prose;
+
+use std::io;
+
+use unspool_model::input::{Input, InputKinds};
+use unspool_model::view::outcome::Outcome;
+use unspool_model::view::transcript::{Body, Hook, Item, Note, Prompt, TurnHead};
+use unspool_model::view::turns::CallStatus;
+
+use self::escape::Html;
+use super::{Options, Pages, Whole, cut_note, is_told, shows};
+use crate::amount;
+use crate::wire::session::SessionRow;
+
+/// Writes a session as a page.
+pub fn write(out: &mut dyn io::Write, whole: &Whole<'_>, options: &Options) -> io::Result<()> {
+    let mut page = Page::new(out, options);
+    super::write_pages(whole, &mut page, options.detail)
+}
+
+/// Writes the index of a folder of pages.
+pub(super) fn index(
+    out: &mut dyn io::Write,
+    rows: &[(String, SessionRow)],
+    options: &Options,
+) -> io::Result<()> {
+    let mut page = Page::new(out, options);
+    page.index(rows)?;
+    page.html.flush()
+}
+
+/// A page while it is written.
+struct Page<'a> {
+    html: Html<'a>,
+    options: &'a Options,
+    day: Option<String>,
+    mode: Option<String>,
+    model: Option<String>,
+    nested: bool,
+}
+
+impl Pages for Page<'_> {
+    fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+        self.head(whole)
+    }
+
+    fn part(&mut self, items: &[Item]) -> io::Result<()> {
+        let head = items.first().and_then(|item| match &item.body {
+            Body::Turn(head) => Some((head, item)),
+            _ => None,
+        });
+        match head {
+            Some((head, item)) => self.open_turn(head, item)?,
+            None => {
+                if !items.iter().any(|item| shows(self.options.detail, item)) {
+                    return Ok(());
+                }
+                self.html.raw("<section class=\"turn\" id=\"t0\">\n")?;
+            }
+        }
+        self.turn(items, head.and_then(|(head, _)| head.duration_ms))?;
+        self.html.raw("</section>\n")
+    }
+
+    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()> {
+        self.html
+            .raw("<section class=\"turn loose\"><h2 class=\"head\">Sub-agent ")?;
+        self.html.text(name)?;
+        self.html.raw("</h2>\n")?;
+        self.fold(&items.iter().collect::<Vec<_>>(), None)?;
+        self.html.raw("</section>\n")
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.foot()?;
+        self.html.flush()
+    }
+}
+
+/// Where an item stands in a turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Always to be seen.
+    Open,
+    /// Seen if it is the last word.
+    Word,
+    /// Behind the line of the work.
+    Work,
+}
+
+fn place(item: &Item) -> Place {
+    match &item.body {
+        Body::Reply { .. } => Place::Word,
+        Body::Call(call) => match call.outcome {
+            Outcome::Asked(_) | Outcome::Plan(_) => Place::Open,
+            _ => Place::Work,
+        },
+        Body::Thinking { .. }
+        | Body::Orphan { .. }
+        | Body::Hook(_)
+        | Body::Notes(_)
+        | Body::Unknown { .. } => Place::Work,
+        Body::Turn(_)
+        | Body::Prompt(_)
+        | Body::Queued { .. }
+        | Body::Interrupt { .. }
+        | Body::Compaction { .. }
+        | Body::Summary { .. }
+        | Body::ApiError { .. }
+        | Body::Command { .. }
+        | Body::Notice { .. }
+        | Body::Fault { .. } => Place::Open,
+    }
+}
+
+impl<'a> Page<'a> {
+    fn new(out: &'a mut dyn io::Write, options: &'a Options) -> Page<'a> {
+        Page {
+            html: Html::new(out),
+            options,
+            day: None,
+            mode: None,
+            model: None,
+            nested: false,
+        }
+    }
+
+    fn open_turn(&mut self, head: &TurnHead, item: &Item) -> io::Result<()> {
+        self.html.raw("<section class=\"turn")?;
+        if !head.live {
+            self.html.raw(" rewound")?;
+        }
+        self.html.raw("\" id=\"t")?;
+        self.html.number(head.n)?;
+        self.html.raw("\"><h2 class=\"head\"><a href=\"#t")?;
+        self.html.number(head.n)?;
+        self.html.raw("\">")?;
+        self.html.number(head.n)?;
+        self.html.raw("</a>")?;
+        if let Some(at) = item.at {
+            let day = amount::day(at, &self.options.zone);
+            self.html.raw(" <time datetime=\"")?;
+            self.html.text(&at.to_string())?;
+            self.html.raw("\">")?;
+            if self.day.as_ref() != Some(&day) {
+                self.html.text(&day)?;
+                self.html.raw(" ")?;
+                self.day = Some(day);
+            }
+            self.html.text(&amount::clock(at, &self.options.zone))?;
+            self.html.raw("</time>")?;
+        }
+        if !head.live {
+            self.html.raw(" <span class=\"tag\">rewound</span>")?;
+        }
+        self.html.raw("</h2>\n")
+    }
+
+    /// The items of a turn: what is always seen, and between that the work, folded.
+    fn turn(&mut self, items: &[Item], duration: Option<u64>) -> io::Result<()> {
+        let detail = self.options.detail;
+        let mut run: Vec<&Item> = Vec::new();
+        let mut duration = duration.filter(|ms| *ms > 0);
+        for item in items.iter().filter(|item| shows(detail, item)) {
+            if place(item) != Place::Open {
+                run.push(item);
+                continue;
+            }
+            self.run(&mut run, &mut duration)?;
+            self.step(item)?;
+        }
+        self.run(&mut run, &mut duration)
+    }
+
+    /// Work, and the words behind it.
+    fn run(&mut self, run: &mut Vec<&Item>, duration: &mut Option<u64>) -> io::Result<()> {
+        let is_work = |item: &&Item| match &item.body {
+            Body::Notes(_) => false,
+            _ => place(item) == Place::Work,
+        };
+        let end = run.iter().rposition(is_work).map_or(0, |at| at + 1);
+        let (mut folded, rest) = run.split_at(end);
+        let notes: Vec<&Item> = rest
+            .iter()
+            .copied()
+            .filter(|item| place(item) == Place::Work)
+            .collect();
+        let all: Vec<&Item>;
+        if !notes.is_empty() {
+            all = folded.iter().copied().chain(notes).collect();
+            folded = &all;
+        }
+        if !folded.is_empty() {
+            self.fold(folded, duration.take())?;
+        }
+        for item in rest.iter().filter(|item| place(item) == Place::Word) {
+            self.step(item)?;
+        }
+        run.clear();
+        Ok(())
+    }
+
+    /// Work behind one line that says what it was.
+    fn fold(&mut self, items: &[&Item], duration: Option<u64>) -> io::Result<()> {
+        self.html.raw("<details class=\"work\"><summary>")?;
+        self.pills(items)?;
+        if let Some(ms) = duration {
+            self.html.raw("<span class=\"took\">")?;
+            self.html.text(&amount::duration(ms))?;
+            self.html.raw("</span>")?;
+        }
+        self.html.raw("</summary>\n<div class=\"steps\">\n")?;
+        for item in items {
+            self.step(item)?;
+        }
+        self.html.raw("</div></details>\n")
+    }
+
+    /// How many calls of which tool, how many failed, and what else there was.
+    fn pills(&mut self, items: &[&Item]) -> io::Result<()> {
+        let mut tools: Vec<(&str, u64)> = Vec::new();
+        let (mut failed, mut thoughts, mut others) = (0, 0, 0);
+        for item in items {
+            match &item.body {
+                Body::Call(call) => {
+                    failed += u64::from(call.status == CallStatus::Error);
+                    match tools.iter_mut().find(|(name, _)| *name == call.name) {
+                        Some((_, count)) => *count += 1,
+                        None => tools.push((&call.name, 1)),
+                    }
+                }
+                Body::Thinking { .. } => thoughts += 1,
+                Body::Notes(notes) => others += notes.iter().filter(|note| is_told(note)).count(),
+                _ => {}
+            }
+        }
+        tools.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        for (name, count) in &tools {
+            self.html.raw("<span class=\"pill\"><b>")?;
+            self.html.text(&count.to_string())?;
+            self.html.raw("</b> ")?;
+            self.html.text(&tool_name(name))?;
+            self.html.raw("</span>")?;
+        }
+        if failed > 0 {
+            self.html.raw("<span class=\"pill err\">")?;
+            self.html.text(&format!("{failed} failed"))?;
+            self.html.raw("</span>")?;
+        }
+        if tools.is_empty() || thoughts > 0 {
+            let what = match (thoughts, others) {
+                (0, 0) => "details".to_owned(),
+                (0, notes) => amount::count(notes as u64, "note"),
+                (thoughts, _) => amount::count(thoughts, "thought"),
+            };
+            self.html.raw("<span class=\"pill dim\">")?;
+            self.html.text(&what)?;
+            self.html.raw("</span>")?;
+        }
+        Ok(())
+    }
+
+    /// Items one after the other, as they stand in a sub-agent.
+    fn steps(&mut self, items: &[Item]) -> io::Result<()> {
+        let outer = std::mem::replace(&mut self.nested, true);
+        let model = self.model.take();
+        let detail = self.options.detail;
+        for item in items.iter().filter(|item| shows(detail, item)) {
+            self.step(item)?;
+        }
+        self.nested = outer;
+        self.model = model;
+        Ok(())
+    }
+
+    fn step(&mut self, item: &Item) -> io::Result<()> {
+        match &item.body {
+            Body::Turn(_) => Ok(()),
+            Body::Prompt(prompt) => self.prompt(prompt),
+            Body::Queued { text } => self.queued(text),
+            Body::Reply { text, model } => self.reply(text, model.as_deref()),
+            Body::Thinking { text, chars } => self.thinking(text, *chars),
+            Body::Call(call) => self.call(call),
+            Body::Orphan {
+                call,
+                text,
+                is_error,
+            } => self.orphan(call, text, *is_error),
+            Body::Interrupt { tool } => self.mark(
+                "mark warn",
+                if *tool {
+                    "Interrupted at a tool call"
+                } else {
+                    "Interrupted"
+                },
+            ),
+            Body::Compaction {
+                micro,
+                trigger,
+                before,
+                after,
+            } => self.compaction(*micro, trigger.as_deref(), *before, *after),
+            Body::Summary { text } => {
+                let size = amount::count(text.chars().count() as u64, "character");
+                self.folded("sum", &format!("Went on with a summary of {size}"), text)
+            }
+            Body::ApiError { text, attempt } => self.api_error(text, *attempt),
+            Body::Hook(hook) => self.hook(hook),
+            Body::Command {
+                command,
+                output,
+                is_error,
+            } => self.command(command.as_deref(), output, *is_error),
+            Body::Notice { text } => {
+                self.html.raw("<div class=\"notice\">")?;
+                self.typed(text)?;
+                self.html.raw("</div>\n")
+            }
+            Body::Notes(notes) => self.notes(notes),
+            Body::Unknown { label } => self.mark(
+                "mark",
+                &format!("A kind of line never seen before: {label}"),
+            ),
+            Body::Fault { detail } => self.mark("mark warn", detail),
+        }
+    }
+
+    fn prompt(&mut self, prompt: &Prompt) -> io::Result<()> {
+        self.html.raw(if self.nested {
+            "<div class=\"prompt told\">"
+        } else {
+            "<div class=\"prompt\">"
+        })?;
+        if !prompt.text.trim().is_empty() {
+            self.long_text(&prompt.text)?;
+        }
+        self.media(&prompt.media)?;
+        let mut beside = Vec::new();
+        if prompt.kinds.contains(InputKinds::IDE_SELECTION) {
+            beside.push("with a selection in the editor".to_owned());
+        }
+        if prompt.kinds.contains(InputKinds::IDE_OPENED_FILE) {
+            beside.push("with a file open in the editor".to_owned());
+        }
+        if prompt.kind == Input::Plan {
+            beside.push("a plan, handed over".to_owned());
+        }
+        let mode = prompt.permission_mode.as_deref().unwrap_or("default");
+        if mode != self.mode.as_deref().unwrap_or("default") && !self.nested {
+            beside.push(format!("permission mode: {mode}"));
+            self.mode = Some(mode.to_owned());
+        }
+        if !beside.is_empty() {
+            self.html.raw("<p class=\"beside\">")?;
+            self.html.text(&beside.join(" · "))?;
+            self.html.raw("</p>")?;
+        }
+        self.html.raw("</div>\n")
+    }
+
+    fn queued(&mut self, text: &str) -> io::Result<()> {
+        self.html.raw("<div class=\"prompt\">")?;
+        self.long_text(text)?;
+        self.html
+            .raw("<p class=\"beside\">typed while it worked</p></div>\n")
+    }
+
+    /// A prompt; of a very long one, the start, and the rest on demand.
+    fn long_text(&mut self, text: &str) -> io::Result<()> {
+        let (text, left) = self.cut(text);
+        let (start, rest) = long(text, if self.nested { 12 } else { 40 });
+        self.html.raw("<div class=\"text\">")?;
+        prose::typed(&mut self.html, start)?;
+        self.html.raw("</div>")?;
+        if !rest.is_empty() {
+            self.html.raw("<details class=\"more\"><summary>")?;
+            let lines = amount::count(rest.lines().count() as u64, "more line");
+            self.html.text(&lines)?;
+            self.html.raw("</summary><div class=\"text\">")?;
+            prose::typed(&mut self.html, rest)?;
+            self.html.raw("</div></details>")?;
+        }
+        self.left_out(left)
+    }
+
+    fn reply(&mut self, text: &str, model: Option<&str>) -> io::Result<()> {
+        // The model is named where it changes.
+        if let Some(model) = model.filter(|model| self.model.as_deref() != Some(*model)) {
+            let known = self.model.replace(model.to_owned());
+            if known.is_some() {
+                self.html.raw("<p class=\"model\">")?;
+                self.html.text(model)?;
+                self.html.raw("</p>\n")?;
+            }
+        }
+        self.prose_block("reply md", text)
+    }
+
+    fn thinking(&mut self, text: &str, chars: usize) -> io::Result<()> {
+        if text.is_empty() {
+            return self.mark("mark think", "Thought; the text was not recorded");
+        }
+        let size = amount::count(chars as u64, "character");
+        self.folded("think", &format!("Thought for {size}"), text)
+    }
+
+    /// Prose behind a line.
+    fn folded(&mut self, class: &'static str, head: &str, text: &str) -> io::Result<()> {
+        self.html.raw("<details class=\"")?;
+        self.html.raw(class)?;
+        self.html.raw("\"><summary>")?;
+        self.html.text(head)?;
+        self.html.raw("</summary>\n")?;
+        self.prose_block("md", text)?;
+        self.html.raw("</details>\n")
+    }
+
+    fn orphan(&mut self, call: &str, text: &str, is_error: bool) -> io::Result<()> {
+        let what = if is_error { "A failure" } else { "A result" };
+        self.html.raw("<details class=\"call bad\"><summary>")?;
+        self.html
+            .text(&format!("{what} whose call is not in this file: {call}"))?;
+        self.html.raw("</summary><div class=\"body\">")?;
+        self.block("out", text)?;
+        self.html.raw("</div></details>\n")
+    }
+
+    fn compaction(
+        &mut self,
+        micro: bool,
+        trigger: Option<&str>,
+        before: Option<u64>,
+        after: Option<u64>,
+    ) -> io::Result<()> {
+        let mut text = if micro {
+            "Old results cleared"
+        } else {
+            "Compacted"
+        }
+        .to_owned();
+        match (before, after) {
+            (Some(before), Some(after)) => {
+                let (from, to) = (amount::tokens(before), amount::tokens(after));
+                let freed = amount::tokens(before.saturating_sub(after));
+                text += &format!(" {from} → {to} tokens, {freed} freed");
+            }
+            (Some(before), None) => text += &format!(" at {} tokens", amount::tokens(before)),
+            (None, _) => {}
+        }
+        if let Some(trigger) = trigger {
+            text += &format!(" ({trigger})");
+        }
+        self.html.raw("<div class=\"compacted\"><span>")?;
+        self.html.text(&text)?;
+        self.html.raw("</span></div>\n")
+    }
+
+    fn api_error(&mut self, text: &str, attempt: Option<(u64, u64)>) -> io::Result<()> {
+        let again = attempt
+            .map(|(n, of)| format!(" (attempt {n} of {of})"))
+            .unwrap_or_default();
+        let text = text
+            .trim_start_matches("API Error")
+            .trim_start_matches(": ");
+        self.html.raw("<div class=\"mark err\"><b>API error")?;
+        self.html.text(&again)?;
+        self.html.raw("</b> ")?;
+        self.typed(text.trim())?;
+        self.html.raw("</div>\n")
+    }
+
+    fn hook(&mut self, hook: &Hook) -> io::Result<()> {
+        self.html.raw(if hook.blocked {
+            "<details class=\"call bad\" open><summary>"
+        } else {
+            "<details class=\"call\"><summary>"
+        })?;
+        self.html.raw("<span class=\"verb\">")?;
+        self.html.text(&format!("hook {}", hook.event))?;
+        self.html.raw("</span> <span class=\"about\">")?;
+        self.html
+            .text(hook.command.as_deref().unwrap_or_default())?;
+        self.html.raw("</span> <span class=\"came warn\">")?;
+        self.html
+            .raw(if hook.blocked { "blocked" } else { "failed" })?;
+        self.html.raw("</span></summary><div class=\"body\">")?;
+        self.block("out", &hook.output)?;
+        self.html.raw("</div></details>\n")
+    }
+
+    fn command(&mut self, command: Option<&str>, output: &str, is_error: bool) -> io::Result<()> {
+        if let Some(command) = command {
+            self.html
+                .raw("<div class=\"prompt\"><div class=\"text\">")?;
+            self.typed(command)?;
+            self.html.raw("</div></div>\n")?;
+        }
+        if output.is_empty() {
+            return Ok(());
+        }
+        self.block(if is_error { "out err" } else { "out" }, output)
+    }
+
+    fn notes(&mut self, notes: &[Note]) -> io::Result<()> {
+        for note in notes.iter().filter(|note| is_told(note)) {
+            let mut label = note.label.clone();
+            if note.count > 1 {
+                label += &format!(" × {}", note.count);
+            }
+            if note.text.is_empty() {
+                self.mark("mark", &label)?;
+                continue;
+            }
+            self.html.raw("<details class=\"note\"><summary>")?;
+            self.html.text(&label)?;
+            self.html.raw("</summary>")?;
+            self.block("out", &note.text)?;
+            self.html.raw("</details>\n")?;
+        }
+        Ok(())
+    }
+
+    fn mark(&mut self, class: &'static str, text: &str) -> io::Result<()> {
+        self.html.raw("<div class=\"")?;
+        self.html.raw(class)?;
+        self.html.raw("\">")?;
+        self.html.text(text)?;
+        self.html.raw("</div>\n")
+    }
+
+    /// Text as it was typed.
+    fn typed(&mut self, text: &str) -> io::Result<()> {
+        let (text, left) = self.cut(text);
+        prose::typed(&mut self.html, text)?;
+        self.left_out(left)
+    }
+
+    /// Text on one line.
+    fn cut_text(&mut self, text: &str) -> io::Result<()> {
+        let (text, left) = self.cut(text);
+        self.html.text(text)?;
+        self.left_out(left)
+    }
+
+    fn cut<'t>(&self, text: &'t str) -> (&'t str, usize) {
+        super::cut(text, self.options.max_chars)
+    }
+
+    fn left_out(&mut self, left: usize) -> io::Result<()> {
+        if left == 0 {
+            return Ok(());
+        }
+        self.html.raw("<span class=\"cut\">")?;
+        self.html.text(&cut_note(left))?;
+        self.html.raw("</span>\n")
+    }
+}
+
+/// `mcp__server__tool` reads better without its marks.
+fn tool_name(name: &str) -> String {
+    match name
+        .strip_prefix("mcp__")
+        .and_then(|rest| rest.split_once("__"))
+    {
+        Some((server, tool)) => format!("{server} {tool}"),
+        None => name.to_owned(),
+    }
+}
+
+/// The first lines of a text and the rest; a rest of a few lines is not worth a fold.
+fn long(text: &str, lines: usize) -> (&str, &str) {
+    let mut ends = text.match_indices('\n').map(|(at, _)| at + 1);
+    let Some(end) = ends.nth(lines - 1) else {
+        return (text, "");
+    };
+    if ends.nth(5).is_none() {
+        return (text, "");
+    }
+    text.split_at(end)
+}

@@ -1,0 +1,547 @@
+//! A session as Markdown: for GitHub, for Obsidian, for a model to read.
+//!
+//! What people and the model wrote is Markdown already and stays so, but for what would break
+//! out of its place: raw HTML becomes text, headings go below those of the turns, open code
+//! blocks are closed, images become links, and blocks that some readers run are only shown.
+//! What programs printed stands in fences longer than any it holds. There is no HTML of ours.
+
+mod tame;
+
+use std::io;
+
+use serde_json::Value;
+use unspool_model::input::Input;
+use unspool_model::view::outcome::{Change, Outcome, Question, Sign, Todo, TodoState};
+use unspool_model::view::transcript::{Body, Call, Hook, Item, Media, Note, Prompt, TurnHead};
+use unspool_model::view::turns::CallStatus as Status;
+
+use self::tame::tame;
+use super::{Detail, Options, Pages, Whole, cut, cut_note, entries, index, is_told, shows};
+use crate::diff::{self, Row};
+use crate::wire::session::SessionRow;
+use crate::{amount, call, clean};
+
+/// Writes a session as Markdown.
+pub(super) fn write(
+    out: &mut dyn io::Write,
+    whole: &Whole<'_>,
+    options: &Options,
+) -> io::Result<()> {
+    let mut sheet = Sheet {
+        out,
+        options,
+        prefix: String::new(),
+        model: None,
+    };
+    super::write_pages(whole, &mut sheet, options.detail)
+}
+
+/// Writes the index of a folder: a table.
+pub(super) fn index(
+    out: &mut dyn io::Write,
+    rows: &[(String, SessionRow)],
+    options: &Options,
+) -> io::Result<()> {
+    writeln!(out, "# Sessions\n\n{}\n", index::sum(rows))?;
+    writeln!(out, "| session | about |\n|---|---|")?;
+    for (file, row) in rows {
+        let facts = inline(&index::facts(row, options).join(" · "));
+        // Names of files are ids, which need no escapes.
+        writeln!(out, "| [{}]({file}) | {facts} |", inline(&title(row)))?;
+    }
+    Ok(())
+}
+
+fn title(row: &SessionRow) -> String {
+    let title = row
+        .title
+        .as_deref()
+        .filter(|title| !title.trim().is_empty());
+    clean::line(title.unwrap_or(&row.id)).into_owned()
+}
+
+/// Text within a line, with nothing that means something in Markdown.
+fn inline(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in clean::line(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '>' | '#' | '|' | '~' | '$' | '%' => {
+                out.push('\\');
+                out.push(c);
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Code within a line.
+fn code(text: &str) -> String {
+    let text = clean::line(text);
+    let ticks = "`".repeat(longest(&text, '`') + 1);
+    // A space keeps a tick at the edge apart.
+    let pad = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+/// The longest run of a character.
+fn longest(text: &str, wanted: char) -> usize {
+    let (mut most, mut run) = (0, 0);
+    for byte in text.bytes() {
+        run = if byte == wanted as u8 { run + 1 } else { 0 };
+        most = most.max(run);
+    }
+    most
+}
+
+struct Sheet<'a> {
+    out: &'a mut dyn io::Write,
+    options: &'a Options,
+    /// Quotation marks of the sub-agents that are open.
+    prefix: String,
+    model: Option<String>,
+}
+
+impl Pages for Sheet<'_> {
+    fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+        self.front(whole)?;
+        writeln!(self.out, "\n# {}", inline(&title(whole.row)))?;
+        let commits: Vec<_> = entries(whole.session, whole.source)
+            .into_iter()
+            .flat_map(|entry| entry.commits)
+            .collect();
+        if !commits.is_empty() {
+            writeln!(self.out, "\nCommits:\n")?;
+            for commit in commits {
+                let (hash, title) = (code(&commit.hash), inline(&commit.title));
+                writeln!(self.out, "- {hash} {title} (turn {})", commit.turn)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, items: &[Item]) -> io::Result<()> {
+        self.items(items)
+    }
+
+    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()> {
+        self.line(&format!("\n## Sub-agent {}", inline(name)))?;
+        self.items(items)
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sheet<'_> {
+    /// What programs ask about a document: YAML, every text a quoted one.
+    fn front(&mut self, whole: &Whole<'_>) -> io::Result<()> {
+        let row = whole.row;
+        let quoted = |text: &str| Value::String(clean::line(text).into_owned()).to_string();
+        writeln!(self.out, "---\ntitle: {}", quoted(&title(row)))?;
+        let texts = [
+            ("session", Some(row.id.as_str())),
+            ("date", row.first.as_deref()),
+            ("ended", row.last.as_deref()),
+            ("project", row.cwd.as_deref().or(Some(&row.project))),
+            ("branch", row.git_branch.as_deref()),
+            ("model", row.model.as_deref()),
+            ("client", row.version.as_deref()),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                writeln!(self.out, "{name}: {}", quoted(text))?;
+            }
+        }
+        writeln!(self.out, "turns: {}\ncalls: {}", row.turns, row.calls)?;
+        if let Some(cost) = row.cost_usd {
+            writeln!(self.out, "cost_usd: {cost:.4}")?;
+        }
+        writeln!(self.out, "tags: [claude-code]\n---")
+    }
+
+    /// A line within the quotations that are open.
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        if self.prefix.is_empty() {
+            self.out.write_all(text.as_bytes())?;
+            return self.out.write_all(b"\n");
+        }
+        for line in text.split('\n') {
+            let prefix = match line {
+                "" => self.prefix.trim_end(),
+                _ => &self.prefix,
+            };
+            self.out.write_all(prefix.as_bytes())?;
+            self.out.write_all(line.as_bytes())?;
+            self.out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// A paragraph: text with a blank line before it.
+    fn paragraph(&mut self, text: &str) -> io::Result<()> {
+        self.line("")?;
+        self.line(text)
+    }
+
+    /// Markdown of others.
+    fn prose(&mut self, text: &str) -> io::Result<()> {
+        let (text, left) = cut(text, self.options.max_chars);
+        let text = clean::text(text);
+        self.paragraph(tame(text.trim()).trim_end())?;
+        self.left_out(left)
+    }
+
+    /// The same, quoted.
+    fn quoted(&mut self, text: &str) -> io::Result<()> {
+        self.line("")?;
+        self.prefix.push_str("> ");
+        let (text, left) = cut(text, self.options.max_chars);
+        let text = clean::text(text);
+        let written = self.line(tame(text.trim()).trim_end());
+        self.prefix.truncate(self.prefix.len() - 2);
+        written?;
+        self.left_out(left)
+    }
+
+    /// Text as it is.
+    fn fenced(&mut self, language: &str, text: &str) -> io::Result<()> {
+        let (text, left) = cut(text, self.options.max_chars);
+        let text = clean::text(text);
+        let text = text.trim_end();
+        if text.is_empty() && left == 0 {
+            return Ok(());
+        }
+        let fence = "`".repeat(longest(text, '`').max(2) + 1);
+        self.line("")?;
+        self.line(&format!("{fence}{language}"))?;
+        self.line(text)?;
+        self.line(&fence)?;
+        self.left_out(left)
+    }
+
+    fn left_out(&mut self, left: usize) -> io::Result<()> {
+        match left {
+            0 => Ok(()),
+            left => self.paragraph(&format!("*{}*", cut_note(left))),
+        }
+    }
+
+    fn items(&mut self, items: &[Item]) -> io::Result<()> {
+        let detail = self.options.detail;
+        let shown: Vec<&Item> = items.iter().filter(|item| shows(detail, item)).collect();
+        let mut before_was_line = false;
+        for item in shown {
+            // Calls in a line each stand close together.
+            let is_line = detail < Detail::High
+                && matches!(&item.body, Body::Call(call) if !call::has_news(call));
+            if is_line && !before_was_line {
+                self.line("")?;
+            }
+            before_was_line = is_line;
+            self.item(item)?;
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, item: &Item) -> io::Result<()> {
+        match &item.body {
+            Body::Turn(head) => self.turn(head, item),
+            Body::Prompt(prompt) => self.prompt(prompt),
+            Body::Queued { text } => {
+                self.paragraph("*Typed while it worked:*")?;
+                self.quoted(text)
+            }
+            Body::Reply { text, model } => self.reply(text, model.as_deref()),
+            Body::Thinking { text, .. } if text.is_empty() => {
+                self.paragraph("*Thought; the text was not recorded.*")
+            }
+            Body::Thinking { text, .. } => {
+                self.paragraph("*Thought:*")?;
+                self.quoted(text)
+            }
+            Body::Call(call) => self.call(call),
+            Body::Orphan { call, text, .. } => {
+                self.paragraph(&format!("*A result whose call {} is missing:*", code(call)))?;
+                self.fenced("text", text)
+            }
+            Body::Interrupt { tool: true } => self.paragraph("*Interrupted at a tool call.*"),
+            Body::Interrupt { tool: false } => self.paragraph("*Interrupted.*"),
+            Body::Compaction {
+                micro,
+                before,
+                after,
+                ..
+            } => self.compaction(*micro, *before, *after),
+            Body::Summary { text } => {
+                self.paragraph("*Went on with a summary:*")?;
+                self.quoted(text)
+            }
+            Body::ApiError { text, .. } => {
+                self.paragraph("**API error**")?;
+                self.fenced("text", text)
+            }
+            Body::Hook(hook) => self.hook(hook),
+            Body::Command {
+                command, output, ..
+            } => {
+                if let Some(command) = command {
+                    self.paragraph(&format!("**{}**", code(command)))?;
+                }
+                self.fenced("text", output)
+            }
+            Body::Notice { text } => self.quoted(text),
+            Body::Notes(notes) => self.notes(notes),
+            Body::Unknown { label } => self.paragraph(&format!(
+                "*A kind of line never seen before: {}*",
+                code(label)
+            )),
+            Body::Fault { detail } => self.paragraph(&format!("*{}*", inline(detail))),
+        }
+    }
+
+    fn turn(&mut self, head: &TurnHead, item: &Item) -> io::Result<()> {
+        let mut parts = vec![format!("Turn {}", head.n)];
+        parts.extend(item.at.map(|at| amount::moment(at, &self.options.zone)));
+        parts.extend(head.duration_ms.filter(|ms| *ms > 0).map(amount::duration));
+        if !head.live {
+            parts.push("rewound".to_owned());
+        }
+        self.paragraph(&format!("## {}", parts.join(" · ")))
+    }
+
+    fn prompt(&mut self, prompt: &Prompt) -> io::Result<()> {
+        if !prompt.text.trim().is_empty() {
+            self.quoted(&prompt.text)?;
+        }
+        if prompt.kind == Input::Plan {
+            self.paragraph("*A plan, handed over.*")?;
+        }
+        self.media(&prompt.media)
+    }
+
+    /// Data of images would fill a page of text; what they were is said.
+    fn media(&mut self, media: &[Media]) -> io::Result<()> {
+        for one in media {
+            let bytes = one.data.len() as u64 / 4 * 3;
+            let kind = inline(&format!("{} {}", one.kind, one.media_type));
+            self.paragraph(&format!("*{}, {}*", kind.trim(), amount::bytes(bytes)))?;
+            if let Some(place) = &one.place {
+                self.fenced("text", place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, text: &str, model: Option<&str>) -> io::Result<()> {
+        // The model is named where it changes.
+        if let Some(model) = model.filter(|model| self.model.as_deref() != Some(*model)) {
+            let known = self.model.replace(model.to_owned());
+            if known.is_some() {
+                self.paragraph(&format!("*{}*", inline(model)))?;
+            }
+        }
+        self.prose(text)
+    }
+
+    fn call(&mut self, call: &Call) -> io::Result<()> {
+        let high = self.options.detail >= Detail::High;
+        let line = call_line(call);
+        if !high && !call::has_news(call) {
+            return self.line(&format!("- {line}"));
+        }
+        self.paragraph(&line)?;
+        let rows = call.change.as_ref().map(diff::rows);
+        match (&call.change, rows) {
+            (Some(Change::Written(text)), _) if high => self.fenced("text", text)?,
+            (Some(Change::Written(_)), _) => {}
+            (Some(_), Some(rows)) => self.diff(&rows)?,
+            _ => {}
+        }
+        match &call.outcome {
+            Outcome::Todos(todos) => self.todos(todos)?,
+            Outcome::Asked(questions) => self.questions(questions)?,
+            Outcome::Plan(plan) => self.quoted(plan)?,
+            Outcome::Refused { said: Some(said) } => self.quoted(said)?,
+            _ => {}
+        }
+        if high {
+            self.input(call)?;
+        }
+        if let Some(agent) = call.agent.as_ref().filter(|agent| !agent.items.is_empty()) {
+            self.line("")?;
+            self.prefix.push_str("> ");
+            let model = self.model.take();
+            let written = self.items(&agent.items);
+            self.model = model;
+            self.prefix.truncate(self.prefix.len() - 2);
+            written?;
+        }
+        let done =
+            call.change.is_some() || matches!(call.outcome, Outcome::Todos(_) | Outcome::Plan(_));
+        if call.status == Status::Error || (high && !(done && self.options.detail < Detail::Full)) {
+            match call.outcome {
+                Outcome::Agent(_) if call.status != Status::Error => self.quoted(&call.text)?,
+                _ => self.fenced("text", &call.text)?,
+            }
+        }
+        self.media(&call.media)
+    }
+
+    fn input(&mut self, call: &Call) -> io::Result<()> {
+        let Some(fields) = call.input.as_object() else {
+            return match &call.input {
+                Value::Null => Ok(()),
+                other => self.fenced("json", &other.to_string()),
+            };
+        };
+        let shown = call::shown_fields(call);
+        let whole = call::whole_subject(call);
+        let rest = fields.iter().filter(|(name, value)| {
+            let said = whole.is_some() && value.as_str() == whole;
+            !said && !shown.contains(&name.as_str())
+        });
+        let mut short = Vec::new();
+        for (name, value) in rest {
+            match value {
+                Value::String(text) if name == "command" => self.fenced("sh", text)?,
+                Value::String(text) if text.contains('\n') || text.len() > 200 => {
+                    self.paragraph(&format!("{}:", code(name)))?;
+                    self.fenced("text", text)?;
+                }
+                Value::String(text) => short.push((name, code(text))),
+                Value::Object(_) | Value::Array(_) => {
+                    self.paragraph(&format!("{}:", code(name)))?;
+                    self.fenced("json", &serde_json::to_string_pretty(value)?)?;
+                }
+                other => short.push((name, code(&other.to_string()))),
+            }
+        }
+        if !short.is_empty() {
+            self.line("")?;
+        }
+        for (name, value) in short {
+            self.line(&format!("- {}: {value}", code(name)))?;
+        }
+        Ok(())
+    }
+
+    fn diff(&mut self, rows: &[Row]) -> io::Result<()> {
+        let mut text = String::new();
+        for row in rows {
+            match row {
+                Row::Gap => text.push_str("@@\n"),
+                Row::Line {
+                    sign, text: line, ..
+                } => {
+                    text.push(match sign {
+                        Sign::Same => ' ',
+                        Sign::Added => '+',
+                        Sign::Removed => '-',
+                    });
+                    text.push_str(line);
+                    text.push('\n');
+                }
+            }
+        }
+        self.fenced("diff", &text)
+    }
+
+    fn todos(&mut self, todos: &[Todo]) -> io::Result<()> {
+        self.line("")?;
+        for todo in todos {
+            let mark = if todo.state == TodoState::Done {
+                'x'
+            } else {
+                ' '
+            };
+            let (text, strong) = (inline(&todo.text), todo.state == TodoState::Active);
+            let text = if strong { format!("**{text}**") } else { text };
+            self.line(&format!("- [{mark}] {text}"))?;
+        }
+        Ok(())
+    }
+
+    fn questions(&mut self, questions: &[Question]) -> io::Result<()> {
+        for question in questions {
+            self.paragraph(&format!("**{}**", inline(&question.text)))?;
+            self.line("")?;
+            for option in &question.options {
+                self.line(&format!("- {}", inline(option)))?;
+            }
+            match &question.answer {
+                Some(answer) => self.quoted(answer)?,
+                None => self.paragraph("*No answer.*")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn compaction(
+        &mut self,
+        micro: bool,
+        before: Option<u64>,
+        after: Option<u64>,
+    ) -> io::Result<()> {
+        let what = if micro {
+            "Old results cleared"
+        } else {
+            "Compacted"
+        };
+        let size = match (before, after) {
+            (Some(before), Some(after)) => {
+                format!(
+                    " {} → {} tokens",
+                    amount::tokens(before),
+                    amount::tokens(after)
+                )
+            }
+            (Some(before), None) => format!(" at {} tokens", amount::tokens(before)),
+            (None, _) => String::new(),
+        };
+        self.paragraph(&format!("---\n\n*{what}{size}*"))
+    }
+
+    fn hook(&mut self, hook: &Hook) -> io::Result<()> {
+        let did = if hook.blocked { "blocked" } else { "failed" };
+        let command = hook.command.as_deref().map(code).unwrap_or_default();
+        self.paragraph(&format!("**hook {}** {did} {command}", inline(&hook.event)))?;
+        self.fenced("text", &hook.output)
+    }
+
+    fn notes(&mut self, notes: &[Note]) -> io::Result<()> {
+        for note in notes.iter().filter(|note| is_told(note)) {
+            let times = match note.count {
+                1 => String::new(),
+                count => format!(" × {count}"),
+            };
+            self.paragraph(&format!("*{}{times}*", inline(&note.label)))?;
+            self.fenced("text", &note.text)?;
+        }
+        Ok(())
+    }
+}
+
+/// `**ran** \`cargo test\` · exit 1 · 3.2s`.
+fn call_line(call: &Call) -> String {
+    let mut line = format!("**{}**", inline(&call.verb));
+    let told = matches!(call.outcome, Outcome::Plan(_) | Outcome::Asked(_));
+    if let Some(subject) = call.subject.as_deref().filter(|_| !told) {
+        line += &format!(" {}", code(subject));
+    }
+    let (_, came) = call::result(call);
+    if !came.is_empty() {
+        line += &format!(" · {}", inline(&came));
+    }
+    line + &call
+        .duration_ms
+        .map(|ms| format!(" · {}", amount::duration(ms)))
+        .unwrap_or_default()
+}
