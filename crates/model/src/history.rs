@@ -34,6 +34,12 @@ pub fn prompt(line: &[u8]) -> Option<Prompt> {
     })
 }
 
+/// The session that a line belongs to, without reading the rest of it.
+pub fn session(line: &[u8]) -> Option<String> {
+    let span = json::find(line, &["sessionId"])?;
+    Some(json::string(span.of(line)).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

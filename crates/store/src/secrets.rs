@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memchr::{memchr, memchr_iter, memrchr};
 use unspool_model::edit::redact::{Hit as Found, Redactor};
 use unspool_model::id::Id;
-use unspool_model::{json, text};
+use unspool_model::{history, json, text};
 
 use crate::each;
 use crate::error::{Error, Warning};
@@ -160,12 +160,6 @@ fn prompts(config: &Path, only: Option<String>) -> Option<Source> {
     })
 }
 
-/// The session that a line of the list of prompts belongs to.
-pub fn session_of_prompt(line: &[u8]) -> Option<String> {
-    let span = json::find(line, &["sessionId"])?;
-    Some(json::string(span.of(line)).into_owned())
-}
-
 /// What became of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
@@ -209,7 +203,7 @@ pub fn rewrite(
         }
         let redacted = match &source.holds {
             Holds::Prompts { only: Some(only) }
-                if session_of_prompt(&bytes).as_ref() != Some(only) =>
+                if history::session(&bytes).as_ref() != Some(only) =>
             {
                 None
             }
@@ -346,7 +340,7 @@ fn line(source: &Source, number: u64, bytes: &[u8], how: &Scan<'_>, hits: &mut V
     }
     let mut session = source.session.clone();
     if let Holds::Prompts { only } = &source.holds {
-        session = session_of_prompt(bytes).unwrap_or_default();
+        session = history::session(bytes).unwrap_or_default();
         if only.as_ref().is_some_and(|only| *only != session) {
             return;
         }
