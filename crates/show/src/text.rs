@@ -266,20 +266,8 @@ impl<'a> Conversation<'a> {
                 amount::count(prompt.images as u64, "image")
             ));
         }
-        if prompt.kinds.contains(InputKinds::IDE_SELECTION) {
-            beside.push("with a selection in the editor".to_owned());
-        }
-        if prompt.kinds.contains(InputKinds::IDE_OPENED_FILE) {
-            beside.push("with a file open in the editor".to_owned());
-        }
-        if prompt.kind == Input::Plan {
-            beside.push("a plan, handed over".to_owned());
-        }
-        let mode = prompt.permission_mode.as_deref().unwrap_or("default");
-        if mode != self.mode.as_deref().unwrap_or("default") && !self.nested {
-            beside.push(format!("permission mode: {mode}"));
-            self.mode = Some(mode.to_owned());
-        }
+        beside.extend(came_with(prompt));
+        beside.extend(new_mode(prompt, &mut self.mode, self.nested));
         beside
     }
 
@@ -608,4 +596,31 @@ pub(crate) fn limited(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
         lines.extend(diff::more(rest));
     }
     lines
+}
+/// What the client sent along with a prompt, in words.
+pub(crate) fn came_with(prompt: &Prompt) -> Vec<String> {
+    let kinds = prompt.kinds;
+    let said = [
+        (
+            kinds.contains(InputKinds::IDE_SELECTION),
+            "with a selection in the editor",
+        ),
+        (
+            kinds.contains(InputKinds::IDE_OPENED_FILE),
+            "with a file open in the editor",
+        ),
+        (prompt.kind == Input::Plan, "a plan, handed over"),
+    ];
+    let said = said.into_iter().filter(|(is, _)| *is);
+    said.map(|(_, words)| words.to_owned()).collect()
+}
+
+/// The permission mode of a prompt, in words, if it is another than the last one.
+pub(crate) fn new_mode(prompt: &Prompt, last: &mut Option<String>, nested: bool) -> Option<String> {
+    let mode = prompt.permission_mode.as_deref().unwrap_or("default");
+    if nested || mode == last.as_deref().unwrap_or("default") {
+        return None;
+    }
+    *last = Some(mode.to_owned());
+    Some(format!("permission mode: {mode}"))
 }

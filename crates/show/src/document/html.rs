@@ -13,7 +13,6 @@ mod prose;
 
 use std::io;
 
-use unspool_model::input::{Input, InputKinds};
 use unspool_model::view::outcome::Outcome;
 use unspool_model::view::transcript::{Body, Hook, Item, Note, Prompt, TurnHead};
 use unspool_model::view::turns::CallStatus;
@@ -21,6 +20,7 @@ use unspool_model::view::turns::CallStatus;
 use self::escape::Html;
 use super::{Options, Pages, Whole, cut_note, is_told, shows};
 use crate::amount;
+use crate::text;
 use crate::wire::session::SessionRow;
 
 /// Writes a session as a page.
@@ -346,21 +346,8 @@ impl<'a> Page<'a> {
             self.long_text(&prompt.text)?;
         }
         self.media(&prompt.media)?;
-        let mut beside = Vec::new();
-        if prompt.kinds.contains(InputKinds::IDE_SELECTION) {
-            beside.push("with a selection in the editor".to_owned());
-        }
-        if prompt.kinds.contains(InputKinds::IDE_OPENED_FILE) {
-            beside.push("with a file open in the editor".to_owned());
-        }
-        if prompt.kind == Input::Plan {
-            beside.push("a plan, handed over".to_owned());
-        }
-        let mode = prompt.permission_mode.as_deref().unwrap_or("default");
-        if mode != self.mode.as_deref().unwrap_or("default") && !self.nested {
-            beside.push(format!("permission mode: {mode}"));
-            self.mode = Some(mode.to_owned());
-        }
+        let mut beside = text::came_with(prompt);
+        beside.extend(text::new_mode(prompt, &mut self.mode, self.nested));
         if !beside.is_empty() {
             self.html.raw("<p class=\"beside\">")?;
             self.html.text(&beside.join(" · "))?;
