@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use nix::sys::resource::{UsageWho, getrusage};
 use unspool_model::price::Prices;
-use unspool_model::view::agents::AgentFile;
 use unspool_send::otlp::{Batch, Limits, Packer, Resource, Texts};
 use unspool_send::spans::{Facts, Material, Options, SubAgent, Traces};
 use unspool_store::family::{self, Family};
@@ -84,18 +83,9 @@ fn tell(family: &Family, id: &str, options: Options<'_>, packer: &mut Packer, co
         session: id.to_owned(),
         ..Facts::default()
     };
-    let agents = family.agents.iter().map(|agent| {
-        let meta = agent.meta.as_ref();
-        SubAgent {
-            file: AgentFile {
-                id: &agent.id,
-                session: &agent.loaded.session,
-                kind: meta.and_then(|meta| meta.agent_type.as_deref()),
-                description: meta.and_then(|meta| meta.description.as_deref()),
-                call: meta.and_then(|meta| meta.tool_use_id.as_deref()),
-            },
-            source: &agent.loaded.source,
-        }
+    let agents = family.agents.iter().map(|agent| SubAgent {
+        file: agent.listed(),
+        source: &agent.loaded.source,
     });
     let material = Material {
         session: &family.main.session,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use unspool_model::entry::Kind;
 use unspool_model::session::{Role, Session};
+use unspool_model::view::{agents, transcript};
 
 use crate::each;
 use crate::error::{Error, Warning};
@@ -37,6 +38,35 @@ pub struct Agent {
     pub loaded: Loaded,
     /// What the client noted about it.
     pub meta: Option<AgentMeta>,
+}
+
+impl Agent {
+    /// As the list of sub-agents takes it.
+    pub fn listed(&self) -> agents::AgentFile<'_> {
+        let meta = self.meta.as_ref();
+        agents::AgentFile {
+            id: &self.id,
+            session: &self.loaded.session,
+            kind: meta.and_then(|meta| meta.agent_type.as_deref()),
+            description: meta.and_then(|meta| meta.description.as_deref()),
+            call: self.call(),
+        }
+    }
+
+    /// As the transcript takes it.
+    pub fn told(&self) -> transcript::AgentFile<'_> {
+        transcript::AgentFile {
+            session: &self.loaded.session,
+            source: &self.loaded.source,
+            call: self.call(),
+        }
+    }
+
+    /// The call that started it, as the client noted.
+    fn call(&self) -> Option<&str> {
+        let meta = self.meta.as_ref();
+        meta.and_then(|meta| meta.tool_use_id.as_deref())
+    }
 }
 
 /// With more agents than this, their files are not kept open.

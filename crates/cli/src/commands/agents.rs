@@ -5,10 +5,11 @@ use std::io::Write;
 
 use clap::Args;
 use unspool_model::price::Cost;
-use unspool_model::view::agents::{self, AgentFile};
+use unspool_model::view::agents;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
+use unspool_store::family::Agent;
 
 use crate::failure::Failure;
 use crate::world::World;
@@ -23,27 +24,8 @@ pub struct AgentsArgs {
 /// Lists sub-agents.
 pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
-    let files: Vec<AgentFile<'_>> = chosen
-        .family
-        .agents
-        .iter()
-        .map(|agent| AgentFile {
-            id: &agent.id,
-            session: &agent.loaded.session,
-            kind: agent
-                .meta
-                .as_ref()
-                .and_then(|meta| meta.agent_type.as_deref()),
-            description: agent
-                .meta
-                .as_ref()
-                .and_then(|meta| meta.description.as_deref()),
-            call: agent
-                .meta
-                .as_ref()
-                .and_then(|meta| meta.tool_use_id.as_deref()),
-        })
-        .collect();
+    let files = chosen.family.agents.iter().map(Agent::listed);
+    let files: Vec<_> = files.collect();
     let rows = agents::agents(
         &chosen.family.main.session,
         &chosen.family.main.source,

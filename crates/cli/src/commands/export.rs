@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use unspool_model::view::messages::{self, Resume};
 use unspool_model::view::row;
-use unspool_model::view::transcript::AgentFile;
 use unspool_show::amount;
 use unspool_show::document::{self, Detail, Format, Options, Whole};
 use unspool_show::wire::export::ExportRow;
@@ -432,17 +431,8 @@ impl<'a> Export<'a> {
         }
         let main = &chosen.family.main;
         let agents = chosen.family.agents.iter();
-        let agents: HashMap<String, AgentFile<'_>> = agents
-            .map(|agent| {
-                let meta = agent.meta.as_ref();
-                let file = AgentFile {
-                    session: &agent.loaded.session,
-                    source: &agent.loaded.source,
-                    call: meta.and_then(|meta| meta.tool_use_id.as_deref()),
-                };
-                (agent.id.clone(), file)
-            })
-            .collect();
+        let agents = agents.map(|agent| (agent.id.clone(), agent.told()));
+        let agents: HashMap<_, _> = agents.collect();
         let whole = Whole {
             session: &main.session,
             source: &main.source,

@@ -12,7 +12,7 @@ use unspool_model::view::transcript::{self, AgentFile, Body, Item};
 use unspool_show::style::{Style, Tools};
 use unspool_show::text::Conversation;
 use unspool_show::wire::block::BlockRow;
-use unspool_store::family::{Agent, Family};
+use unspool_store::family::Family;
 use unspool_store::resolve::Target;
 
 use crate::failure::Failure;
@@ -218,7 +218,7 @@ fn text(
         .family
         .agents
         .iter()
-        .map(|agent| (agent.id.clone(), agent_file(agent)))
+        .map(|agent| (agent.id.clone(), agent.told()))
         .collect();
     let main = &chosen.family.main;
     let loud = Style {
@@ -268,17 +268,6 @@ fn place(items: &[Item], spot: Spot) -> Option<usize> {
 fn count_back(item: &mut Item, count: usize) {
     if let Body::Turn(head) = &mut item.body {
         head.n -= count as i64 + 1;
-    }
-}
-
-fn agent_file(agent: &Agent) -> AgentFile<'_> {
-    AgentFile {
-        session: &agent.loaded.session,
-        source: &agent.loaded.source,
-        call: agent
-            .meta
-            .as_ref()
-            .and_then(|meta| meta.tool_use_id.as_deref()),
     }
 }
 

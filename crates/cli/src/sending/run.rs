@@ -16,7 +16,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use unspool_model::price::Prices;
 use unspool_model::session::Role;
-use unspool_model::view::agents::AgentFile;
 use unspool_send::deliver::{Courier, Rejected};
 use unspool_send::id::TraceId;
 use unspool_send::ledger::{Claim, Key, Ledger, Note};
@@ -151,18 +150,9 @@ impl Setting {
     }
 
     fn traces<'a>(&'a self, family: &'a Family, facts: &'a Facts) -> Traces<'a> {
-        let agents = family.agents.iter().map(|agent| {
-            let meta = agent.meta.as_ref();
-            SubAgent {
-                file: AgentFile {
-                    id: &agent.id,
-                    session: &agent.loaded.session,
-                    kind: meta.and_then(|meta| meta.agent_type.as_deref()),
-                    description: meta.and_then(|meta| meta.description.as_deref()),
-                    call: meta.and_then(|meta| meta.tool_use_id.as_deref()),
-                },
-                source: &agent.loaded.source,
-            }
+        let agents = family.agents.iter().map(|agent| SubAgent {
+            file: agent.listed(),
+            source: &agent.loaded.source,
         });
         let material = Material {
             session: &family.main.session,

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use unspool_model::price::Prices;
 use unspool_model::session::{Message, Session};
-use unspool_model::view::agents::AgentFile;
 use unspool_send::spans::{Facts, Kind, Material, Options, SubAgent, Traces};
 use unspool_store::family::{self, Family};
 use unspool_store::find;
@@ -52,18 +51,9 @@ fn said(family: &Family) -> Messages {
 /// What is told.
 fn told(family: &Family) -> Messages {
     let facts = Facts::default();
-    let agents = family.agents.iter().map(|agent| {
-        let meta = agent.meta.as_ref();
-        SubAgent {
-            file: AgentFile {
-                id: &agent.id,
-                session: &agent.loaded.session,
-                kind: meta.and_then(|meta| meta.agent_type.as_deref()),
-                description: meta.and_then(|meta| meta.description.as_deref()),
-                call: meta.and_then(|meta| meta.tool_use_id.as_deref()),
-            },
-            source: &agent.loaded.source,
-        }
+    let agents = family.agents.iter().map(|agent| SubAgent {
+        file: agent.listed(),
+        source: &agent.loaded.source,
     });
     let material = Material {
         session: &family.main.session,
