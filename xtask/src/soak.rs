@@ -1,11 +1,13 @@
 //! `cargo xtask soak [--seconds N] [--seed N]`: the program on strange sessions, for long.
-//! `cargo xtask soak send [--kills N] [--lines N] [--seed N]`: a sender that is killed.
+//! `cargo xtask soak send [--kills N] [--lines N] [--seed N] [--program PATH]`: a sender that is
+//! killed.
 //!
 //! Fills homes with generated session graphs, one seed after the other, and
 //! runs reading commands on them. It does not know what they should print, only
 //! what must never happen: a panic, a signal, a hang. A failure names its seed,
 //! and `--seed` repeats it. Kept out of the tests: it has no end.
 
+use std::path::PathBuf;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -71,6 +73,7 @@ fn send(args: &[String]) -> Outcome {
         sessions: 20,
         seed: 1,
     };
+    let mut program = None;
     for pair in args.chunks(2) {
         let number = |text: &String| {
             text.parse::<usize>()
@@ -80,14 +83,16 @@ fn send(args: &[String]) -> Outcome {
             [flag, text] if flag == "--kills" => plan.kills = number(text)?,
             [flag, text] if flag == "--lines" => plan.lines = number(text)?,
             [flag, text] if flag == "--seed" => plan.seed = number(text)? as u64,
+            [flag, path] if flag == "--program" => program = Some(PathBuf::from(path)),
             _ => {
                 return Err(
-                    "usage: cargo xtask soak send [--kills N] [--lines N] [--seed N]".into(),
+                    "usage: cargo xtask soak send [--kills N] [--lines N] [--seed N] [--program PATH]"
+                        .into(),
                 );
             }
         }
     }
-    let program = bench::build()?;
+    let program = program.map_or_else(bench::build, Ok)?;
     let start = Instant::now();
     let report = unspool_testkit::soak::run(&program, plan)?;
     println!(
