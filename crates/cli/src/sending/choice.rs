@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use unspool_model::session::Session;
+use unspool_model::view::ready::Progress;
 use unspool_send::id::{Digest, TraceId};
 use unspool_send::ledger::Ledger;
 use unspool_send::spans::{Kind, State, Traces};
@@ -17,10 +18,8 @@ pub struct Head {
     pub id: TraceId,
     /// What it holds.
     pub digest: Digest,
-    /// It is not over.
-    open: bool,
-    /// Somebody answered.
-    answered: bool,
+    /// How far it is.
+    progress: Progress,
     /// How many spans it has.
     pub spans: u32,
     /// Its last line.
@@ -33,12 +32,19 @@ pub fn heads(traces: &Traces<'_>) -> Vec<Head> {
         n: trace.n,
         id: trace.id,
         digest: trace.digest,
-        open: trace.state == State::Open,
-        answered: trace.spans.iter().any(|span| span.kind == Kind::Generation),
+        progress: Progress {
+            over: trace.state == State::Complete,
+            answered: trace.spans.iter().any(|span| span.kind == Kind::Generation),
+        },
         spans: u32::try_from(trace.spans.len()).unwrap_or(u32::MAX),
         last_line: trace.last_line,
     };
     traces.iter().map(head).collect()
+}
+
+/// Whether all of them were sent before, in some form.
+pub fn are_known(heads: &[Head], ledger: &Ledger) -> bool {
+    heads.iter().all(|head| ledger.sent(head.id).is_some())
 }
 
 /// What is known beside the ledger: who had which turn first, in this run.
@@ -67,8 +73,8 @@ pub struct View<'a> {
     pub id: &'a Arc<str>,
     /// What its lines mean.
     pub session: &'a Session,
-    /// An open last turn goes as it is.
-    pub ended: bool,
+    /// It was left: an open last turn goes as it is.
+    pub left: bool,
     /// Also what was sent before.
     pub full: bool,
     /// Nothing of it is sent now: somebody else is at it.
@@ -104,8 +110,7 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
         let owner = Arc::clone(owner.unwrap_or(view.id));
         let mine = owner == *view.id;
         let in_flight = first.map_or(0, |first| first.spans);
-        // A turn without an answer gets another id with its first one, so it has to wait.
-        let open = head.open && !(view.ended && head.answered);
+        let waits = !head.progress.is_ready(view.left);
         let sent = known.is_some_and(|known| known.has(head.digest)) && !view.full;
         let smaller = known.filter(|_| !mine && !view.full);
         let smaller = smaller.is_some_and(|known| head.spans <= known.spans);
@@ -113,9 +118,9 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
             choice.elsewhere += 1;
         } else if sent {
             choice.already += 1;
-        } else if open {
+        } else if waits {
             choice.waiting += 1;
-            choice.owed |= head.answered;
+            choice.owed |= head.progress.is_owed();
             owners.older(head.id, &owner);
         } else if smaller {
             choice.elsewhere += 1;
@@ -194,7 +199,7 @@ mod tests {
         let view = View {
             id: &id,
             session: &case.session,
-            ended: false,
+            left: false,
             full: false,
             skip: false,
         };
@@ -263,8 +268,10 @@ mod tests {
         assert_eq!((second.turns.len(), second.elsewhere), (0, 2));
         // What waits in the older file goes from the newer one, where it is over.
         let mut longer = case;
-        longer.heads[2].open = false;
-        longer.heads[2].answered = true;
+        longer.heads[2].progress = Progress {
+            over: true,
+            answered: true,
+        };
         let third = chosen(&longer, "c", &ledger, &mut owners);
         assert_eq!(third.turns.len(), 1);
         assert_eq!(&*third.turns[0].1, "a");
