@@ -263,7 +263,7 @@ impl Run<'_> {
                 return self.check(&shared);
             }
         };
-        let opened = self.setting.open(file, &read);
+        let mut opened = self.setting.open(file, &read);
         let known = |heads: &[Head]| choice::are_known(heads, &self.lock().ledger);
         let older = self.setting.older(&opened, known);
         let mut shared = self.wait(order);
@@ -274,7 +274,9 @@ impl Run<'_> {
         }
         let Shared { ledger, owners, .. } = &mut *shared;
         let skip = claimed.is_none();
-        let choice = self.setting.choose(&opened, &older, skip, ledger, owners);
+        let choice = self
+            .setting
+            .choose(&mut opened, &older, skip, ledger, owners);
         let warnings = read.family.warnings.iter().map(ToString::to_string);
         shared.summary.warnings.extend(warnings);
         let Some(slot) = claimed else {

@@ -47,9 +47,9 @@ pub fn sample(
         };
         let warnings = read.family.warnings.iter().map(ToString::to_string);
         summary.warnings.extend(warnings);
-        let opened = setting.open(file, &read);
+        let mut opened = setting.open(file, &read);
         let older = setting.older(&opened, |heads| choice::are_known(heads, &ledger));
-        let choice = setting.choose(&opened, &older, false, &ledger, &mut owners);
+        let choice = setting.choose(&mut opened, &older, false, &ledger, &mut owners);
         summary.count(&choice);
         let traces: Vec<Trace> = opened.chosen(&choice).map(|(_, trace)| trace).collect();
         summary.turns += traces.len() as u64;

@@ -165,7 +165,7 @@ impl<'a> Setting<'a> {
     /// What is to be sent of it. `skip`: nothing, because somebody else is at it.
     pub fn choose(
         &self,
-        opened: &Opened<'_>,
+        opened: &mut Opened<'_>,
         older: &Older,
         skip: bool,
         ledger: &Ledger,
@@ -174,6 +174,7 @@ impl<'a> Setting<'a> {
         for (trace, session) in older {
             owners.older(*trace, session);
         }
+        choice::keep_ids(&mut opened.heads, &opened.traces, ledger, owners);
         let view = View {
             id: &opened.id,
             session: &opened.read.family.main.session,
@@ -198,7 +199,7 @@ impl Opened<'_> {
     pub fn chosen<'s>(&'s self, choice: &'s Choice) -> impl Iterator<Item = (&'s Head, Trace)> {
         choice.turns.iter().filter_map(|(at, session)| {
             let head = &self.heads[*at];
-            let mut trace = self.traces.turn(head.n)?;
+            let mut trace = head.trace(&self.traces)?;
             trace.session = session.to_string();
             Some((head, trace))
         })

@@ -18,10 +18,23 @@ use crate::id::{Digest, SpanId, TraceId};
 /// Sub-agents of sub-agents are nested so deep; beyond that they stand side by side.
 const DEPTH: usize = 64;
 
+/// What a turn is named by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    /// Its first reply, if there is one.
+    Reply,
+    /// Its prompt, as long as nobody answered.
+    Prompt,
+}
+
 /// The trace of a turn.
-pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
+pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow, name: Name) -> Trace {
     let file = &traces.files[0];
-    let seed = seed(file, row);
+    let reply = reply_seed(file, row).filter(|_| name == Name::Reply);
+    let unanswered = reply
+        .is_some()
+        .then(|| TraceId::of(&prompt_seed(file, row)));
+    let seed = reply.unwrap_or_else(|| prompt_seed(file, row));
     let mut build = Build {
         traces,
         seed: &seed,
@@ -38,6 +51,7 @@ pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
     let prompt = &file.session.records[row.record as usize];
     Trace {
         id: TraceId::of(&seed),
+        unanswered,
         n: row.n,
         state: if row.over {
             State::Complete
@@ -55,15 +69,20 @@ pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
     }
 }
 
-/// What the ids of a turn are made of: the id of its first reply, else the uuid of its prompt.
-fn seed(file: &File<'_>, row: &TurnRow) -> String {
+/// What the ids of a turn are made of: the id of its first reply.
+fn reply_seed(file: &File<'_>, row: &TurnRow) -> Option<String> {
     let session = file.session;
-    let reply = row.messages.first();
-    let reply = reply.and_then(|&at| session.message_id(&session.messages[at as usize]));
+    let reply = &session.messages[*row.messages.first()? as usize];
+    session.message_id(reply).map(str::to_owned)
+}
+
+/// What they are made of while nobody answered: the uuid of its prompt.
+fn prompt_seed(file: &File<'_>, row: &TurnRow) -> String {
+    let session = file.session;
     let prompt = &session.records[row.record as usize];
-    let uuid = || prompt.uuid.as_ref().map(ToString::to_string);
-    reply.map(str::to_owned).or_else(uuid).unwrap_or_else(|| {
-        // Neither: what was asked, and when.
+    let uuid = prompt.uuid.as_ref().map(ToString::to_string);
+    uuid.unwrap_or_else(|| {
+        // Not even that: what was asked, and when.
         let blocks = session.blocks_of(prompt).iter();
         let prints: Vec<String> = blocks.map(|block| block.print.to_string()).collect();
         let at = prompt.at().map_or(0, |at| at.0);
