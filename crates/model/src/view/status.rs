@@ -452,15 +452,15 @@ fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
     let Some(mut told) = heard.found.clone() else {
         return read;
     };
+    let id = |at: Index| session.call_id(&session.calls[at as usize]);
+    let answered = read
+        .pending
+        .is_some_and(|at| heard.answered.contains(id(at)));
     if told.sticks {
         told.pending = told.pending.or(read.pending);
         return told;
     }
     if read.sticks {
-        let call = read
-            .pending
-            .map(|at| session.call_id(&session.calls[at as usize]));
-        let answered = call.is_some_and(|call| heard.answered.contains(call));
         let left = heard.turn > read.since;
         if !answered && !left {
             return read;
@@ -483,7 +483,7 @@ fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
         return read;
     }
     if read.state == told.state {
-        told.pending = read.pending;
+        told.pending = read.pending.filter(|_| !answered);
         told.error = told.error.or(read.error);
         told.resets = told.resets.or(read.resets);
     }

@@ -72,6 +72,10 @@ pub(super) fn hear(session: &Session, agents: &[&Session], signals: &Signals) ->
     for Signal { at, event } in order {
         heard.last = heard.last.max(Some(*at));
         heard.note(*at, event);
+        if event.name == "Notification" {
+            // It may be about the next request: those that lines have answered are over.
+            own.waits.retain(|wait| !is_settled(session, wait));
+        }
         match event.agent.as_deref() {
             Some(agent) => others.entry(agent).or_default().take(*at, event),
             None => own.take(*at, event),
