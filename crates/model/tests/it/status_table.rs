@@ -1112,3 +1112,41 @@ fn a_compaction_lasts_from_its_hook_to_its_boundary() {
         ",
     );
 }
+
+/// The counts that the daemon of the fifth document gets wrong; what it says about states stands
+/// in the tables above: an approval that becomes idle, a result that answers another call, a
+/// prompt that stays unnoticed, a sub-agent that speaks for its session.
+#[test]
+fn lines_without_a_session_are_not_read_twice_and_a_reply_is_counted_once() {
+    let mut stage = Stage::new(CLIENTS[4]);
+    for turn in 0..5 {
+        // Every session has such lines; they name no session.
+        let snapshot = r#"{"type":"file-history-snapshot","messageId":"x","snapshot":{}}"#;
+        stage.main.lines.push(snapshot.to_owned());
+        stage.play(&format!("10:0{turn}:00"), "prompt more");
+        let pieces =
+            ["one", "two", "three"].map(|text| format!(r#"{{"type":"text","text":"{text}"}}"#));
+        stage.reply(None, &format!("10:0{turn}:01"), &pieces, "end_turn");
+        let title = r#"{"type":"summary","summary":"S","leafUuid":"elsewhere"}"#;
+        stage.main.lines.push(title.to_owned());
+    }
+    let text: String = stage
+        .main
+        .lines
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let mut splitter = unspool_model::log::Splitter::default();
+    let mut session = Session::new(Role::Main);
+    for piece in text.as_bytes().chunks(77) {
+        splitter.feed(piece, |line| drop(session.push(&line)));
+    }
+    let now = Time::parse(&time("10:04:02")).unwrap();
+    let none = std::collections::HashMap::new();
+    let prices = unspool_model::price::Prices::bundled();
+    let row = unspool_model::view::row::row(&session, &[], &none, prices, &stage.signals, now);
+    assert_eq!((row.turns, row.messages), (5, 5));
+    assert_eq!((row.usage.input, row.usage.output), (50, 25));
+    assert_eq!(told(&session, &row.status), "waiting_for_input transcript");
+    assert_eq!(row.last_prompt.as_deref(), Some("more"));
+}

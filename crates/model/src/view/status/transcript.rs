@@ -138,6 +138,9 @@ fn after(session: &Session, last: &Record) -> (State, bool) {
         Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => {
             State::WaitingForInput
         }
+        Kind::CompactBoundary(boundary) if boundary.trigger.as_deref() == Some("manual") => {
+            State::WaitingForInput
+        }
         Kind::CompactBoundary(_) => State::Working,
         Kind::ApiError => State::Error,
         Kind::Assistant if last.api_error => State::Error,
