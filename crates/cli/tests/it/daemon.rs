@@ -243,7 +243,7 @@ fn watch_tells_rows_and_then_changes_with_and_without_a_daemon() {
         let more = "at=2026-01-05T11:59:50.000Z you: fix it\nclaude: looking [Bash make]\nresult: Bash make fine\nclaude: done";
         let script = format!("(cwd={CWD}, session={ID})\n{more}");
         let text = script::jsonl(&script);
-        let rest = &text.as_bytes()[fs::metadata(&path).unwrap().len() as usize..];
+        let rest = &text[fs::metadata(&path).unwrap().len() as usize..];
         let mut file = File::options().append(true).open(&path).unwrap();
         file.write_all(rest).unwrap();
         let row = watched.wait(|row| row["recent_output"] == "done");
