@@ -73,7 +73,7 @@ fn run(home: &Home, args: &[&str]) -> (i32, String, String) {
 
 fn with_session() -> (Home, PathBuf) {
     let home = home();
-    let script = "at=2026-01-05T11:59:50.000Z you: fix it\nclaude: looking [Bash make]";
+    let script = "(at=2026-01-05T11:59:50.000Z) you: fix it\nclaude: looking [Bash make]";
     let path = home.session(CWD, ID, script);
     (home, path)
 }
@@ -240,7 +240,7 @@ fn watch_tells_rows_and_then_changes_with_and_without_a_daemon() {
         let watched = Watched::start(&home);
         let row = watched.wait(|row| row["id"] == ID);
         assert_eq!(row["status"], "working");
-        let more = "at=2026-01-05T11:59:50.000Z you: fix it\nclaude: looking [Bash make]\nresult: Bash make fine\nclaude: done";
+        let more = "(at=2026-01-05T11:59:50.000Z) you: fix it\nclaude: looking [Bash make]\nresult: Bash make fine\nclaude: done";
         let script = format!("(cwd={CWD}, session={ID})\n{more}");
         let text = script::jsonl(&script);
         let rest = &text[fs::metadata(&path).unwrap().len() as usize..];
