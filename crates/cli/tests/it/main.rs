@@ -21,6 +21,7 @@ mod rows;
 mod search;
 mod secrets;
 mod sending;
+mod serve;
 mod sql;
 mod surgery;
 mod terminal;
