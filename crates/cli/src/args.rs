@@ -144,6 +144,12 @@ pub enum Command {
     Hook(commands::hook::HookArgs),
     /// Show all sessions in a browser, live
     Serve(commands::serve::ServeArgs),
+    /// Say what is going on, on one line
+    Status(commands::status::StatusArgs),
+    /// Follow all sessions on a live board
+    Watch(commands::watch::WatchArgs),
+    /// Follow all sessions in the background
+    Daemon(commands::daemon::DaemonArgs),
     /// Give a session another title
     Rename(commands::rename::RenameArgs),
     /// Keep compressed copies of sessions, and get them back

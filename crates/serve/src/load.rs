@@ -144,8 +144,13 @@ fn run(listeners: usize, count: u64, rate: u64) -> (Vec<u64>, Duration) {
     }
     let told = Instant::now();
     let ends: Vec<_> = (0..listeners).map(|_| all.recv().unwrap()).collect();
-    let late = ends.iter().map(|(_, at)| at.saturating_duration_since(told));
-    (ends.iter().map(|(got, _)| *got).collect(), late.max().unwrap_or_default())
+    let late = ends
+        .iter()
+        .map(|(_, at)| at.saturating_duration_since(told));
+    (
+        ends.iter().map(|(got, _)| *got).collect(),
+        late.max().unwrap_or_default(),
+    )
 }
 
 #[test]
@@ -161,7 +166,9 @@ fn somebody_who_does_not_read_is_let_go_and_the_others_miss_nothing() {
     let mut awake = listen(&running);
     let count = 20_000;
     let reader = std::thread::spawn(move || {
-        (0..count).take_while(|_| until(&mut awake, "id: ").is_some()).count()
+        (0..count)
+            .take_while(|_| until(&mut awake, "id: ").is_some())
+            .count()
     });
     for n in 0..count {
         hub.changed(&row("s", n), None, true);

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use unspool_live::{Live, Setting as Watching};
+use unspool_live::Live;
 use unspool_serve::{Running, Setting};
 
 use crate::answers::Desktop;
 use crate::failure::Failure;
-use crate::secrets;
-use crate::world::{self, World};
+use crate::live;
+use crate::world::World;
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
@@ -61,9 +61,7 @@ const PORT: u16 = 7717;
 /// Serves the dashboard until somebody stops it.
 pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
     let setting = setting(args)?;
-    let live = Live::start(watching(&world));
-    let live =
-        live.map_err(|why| Failure::failed(format!("sessions cannot be followed: {why}")))?;
+    let live = live::start(&world)?;
     let remote = args.listen.filter(|address| !address.is_loopback());
     if let (Some(address), None) = (remote, &setting.tls) {
         world.ui.warn(&format!(
@@ -81,6 +79,19 @@ pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
         open(&running);
     }
     Ok(running.wait()?)
+}
+
+/// Serves the dashboard beside something else, at the usual place.
+pub fn beside(world: World, live: Live) -> std::io::Result<Running> {
+    let setting = Setting {
+        address: None,
+        port: PORT,
+        any_port: true,
+        names: Vec::new(),
+        tls: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    unspool_serve::start(&setting, Arc::new(Desktop::new(world, live.clone())), live)
 }
 
 fn setting(args: &ServeArgs) -> Result<Setting, Failure> {
@@ -112,18 +123,6 @@ fn failed(args: &ServeArgs, why: &std::io::Error) -> Failure {
                 .hint("name one above 1024 with `--port`")
         }
         _ => Failure::failed(format!("the dashboard cannot be served: {why}")),
-    }
-}
-
-/// How the loop looks at this world.
-fn watching(world: &World) -> Watching {
-    Watching {
-        dirs: world.dirs.clone(),
-        events: world.events(),
-        prices: world.prices().into_owned(),
-        mask: (!world.reveal).then(secrets::masker),
-        state: (!world.reveal).then(|| world.shelf("live").join("rows.jsonl")),
-        clock: world::now,
     }
 }
 

@@ -5,6 +5,7 @@ mod bad_input;
 mod clone;
 mod cloner;
 mod counting;
+mod daemon;
 mod demo;
 mod dry;
 mod editing;
