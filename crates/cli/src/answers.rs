@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::ValueEnum;
 use unspool_index::spending::Spendings;
@@ -63,7 +64,26 @@ struct Inner {
     desk: Desk,
     prices: Prices,
     spendings: Mutex<Spendings>,
+    words: Words,
 }
+
+/// How far the index of words is.
+#[derive(Default)]
+struct Words {
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Untouched,
+    Building,
+    Ready,
+}
+
+/// How long a search waits for the index to be there the first time.
+const SOON: Duration = Duration::from_millis(800);
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Refused {
@@ -104,6 +124,7 @@ impl Desktop {
                 desk: Desk::default(),
                 prices,
                 spendings,
+                words: Words::default(),
             }),
         }
     }
@@ -297,6 +318,33 @@ impl Desktop {
             row.images.clear();
         }
         Ok(Some(Answer::json(&rows)?.with("unspool-partial", 1)))
+    }
+
+    /// Whether words can be asked for. The first time, they are gathered behind.
+    fn has_words(&self) -> bool {
+        let words = &self.inner.words;
+        let mut state = words.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if *state == State::Untouched {
+            *state = State::Building;
+            let inner = Arc::clone(&self.inner);
+            std::thread::spawn(move || {
+                let args = searching::SearchArgs {
+                    query: "a".to_owned(),
+                    ranked: true,
+                    limit: Some(1),
+                    ..searching::SearchArgs::default()
+                };
+                // Whatever goes wrong is told to whoever asks next. It also goes on with the
+                // rest in a process of its own.
+                let _ = searching::ranked::rows(&inner.world, &args);
+                let state = inner.words.state.lock();
+                *state.unwrap_or_else(PoisonError::into_inner) = State::Ready;
+                inner.words.ready.notify_all();
+            });
+        }
+        let building = |state: &mut State| *state == State::Building;
+        let waited = words.ready.wait_timeout_while(state, SOON, building);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == State::Ready
     }
 
     fn open_behind(&self, id: &str) {
@@ -750,12 +798,17 @@ impl Answers for Desktop {
             until: ask.until.clone(),
             limit: Some(limit),
             ranked,
+            no_background: true,
             ..searching::SearchArgs::default()
         };
         if ask.q.trim().is_empty() {
             return Answer::json(&Vec::<()>::new());
         }
         let world = self.world();
+        if ranked && !self.has_words() {
+            let none = Answer::json(&Vec::<()>::new())?;
+            return Ok(none.with("unspool-index", "building"));
+        }
         if ranked {
             let (rows, behind) = searching::ranked::rows(world, &args).map_err(bad)?;
             let state = if behind { "building" } else { "ready" };

@@ -7,8 +7,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::body::Bytes;
 use serde::Serialize;
@@ -25,6 +25,9 @@ const BEHIND: usize = 1024;
 /// How long to wait before joining a loop again that let us go.
 const AGAIN: Duration = Duration::from_millis(200);
 
+/// Who asks right after the start waits so long for the first look at all files to end.
+const SOON: Duration = Duration::from_millis(400);
+
 /// An event, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct Frame {
@@ -40,6 +43,8 @@ pub struct Frame {
 pub struct Hub {
     known: Mutex<Known>,
     listeners: broadcast::Sender<Frame>,
+    began: Instant,
+    looked: Condvar,
 }
 
 struct Known {
@@ -77,17 +82,14 @@ impl Hub {
     /// Listens to the loop.
     pub fn start(live: &Live) -> io::Result<Arc<Hub>> {
         let hub = Arc::new(Hub::new());
-        // What is there already is no news.
-        let joined = live.join();
-        hub.take_over(&joined);
         let (weak, live) = (Arc::downgrade(&hub), live.clone());
         std::thread::Builder::new()
             .name("hub".into())
-            .spawn(move || follow(&weak, &live, joined))?;
+            .spawn(move || follow(&weak, &live))?;
         Ok(hub)
     }
 
-    fn new() -> Hub {
+    pub(crate) fn new() -> Hub {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let base = since.map_or(0, |since| since.as_micros() as u64);
         Hub {
@@ -98,6 +100,8 @@ impl Hub {
                 scanned: false,
             }),
             listeners: broadcast::Sender::new(BEHIND),
+            began: Instant::now(),
+            looked: Condvar::new(),
         }
     }
 
@@ -105,9 +109,17 @@ impl Hub {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All rows, and whether all files were looked at.
+    /// All rows, and whether all files were looked at. Right after the start it waits a moment
+    /// for that.
     pub fn rows(&self) -> (Vec<Arc<SessionRow>>, bool) {
-        let known = self.known();
+        let mut known = self.known();
+        while !known.scanned {
+            let Some(left) = SOON.checked_sub(self.began.elapsed()) else {
+                break;
+            };
+            let waited = self.looked.wait_timeout(known, left);
+            known = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
         (known.rows.values().cloned().collect(), known.scanned)
     }
 
@@ -181,7 +193,7 @@ impl Hub {
         }
     }
 
-    fn changed(&self, row: &Arc<SessionRow>, before: Option<&str>, grown: bool) {
+    pub(crate) fn changed(&self, row: &Arc<SessionRow>, before: Option<&str>, grown: bool) {
         let data = Changed {
             session: row,
             previous_status: before,
@@ -205,6 +217,7 @@ impl Hub {
         let mut known = self.known();
         if !std::mem::replace(&mut known.scanned, true) {
             self.hand_out(known, "scanned", None, "{}");
+            self.looked.notify_all();
         }
     }
 
@@ -240,17 +253,19 @@ impl Frame {
     }
 }
 
-fn follow(hub: &Weak<Hub>, live: &Live, mut joined: Joined) {
+fn follow(hub: &Weak<Hub>, live: &Live) {
     loop {
+        let joined = live.join();
+        match hub.upgrade() {
+            Some(hub) => hub.take_over(&joined),
+            None => return,
+        }
         for news in &joined.news {
             let Some(hub) = hub.upgrade() else { return };
             hub.take(&news);
         }
         // The loop ended, or we were too slow for it.
         std::thread::sleep(AGAIN);
-        let Some(hub) = hub.upgrade() else { return };
-        joined = live.join();
-        hub.take_over(&joined);
     }
 }
 

@@ -9,8 +9,11 @@ mod events;
 mod guard;
 mod hub;
 mod listen;
+#[cfg(test)]
+mod load;
 mod openapi;
 mod page;
+mod patient;
 mod routes;
 mod secret;
 
@@ -18,7 +21,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use unspool_live::Live;
@@ -79,7 +82,7 @@ impl Running {
     pub fn stop(&mut self) {
         let _ = self.stop.send(true);
         if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+            runtime.shutdown_timeout(LAST);
         }
     }
 }
@@ -119,6 +122,9 @@ struct State {
     stop: watch::Receiver<bool>,
 }
 
+/// How long those who are being answered are waited for at the end.
+const LAST: Duration = Duration::from_millis(300);
+
 /// How many answers may be worked out at the same time that take all there is.
 const HEAVY: usize = 2;
 
@@ -127,6 +133,10 @@ const WORKERS: usize = 64;
 
 /// Binds and answers.
 pub fn start(setting: &Setting, answers: Arc<dyn Answers>, live: Live) -> io::Result<Running> {
+    begin(setting, answers, Hub::start(&live)?)
+}
+
+fn begin(setting: &Setting, answers: Arc<dyn Answers>, hub: Arc<Hub>) -> io::Result<Running> {
     let tls = setting.tls.as_ref().map(listen::tls).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -148,7 +158,7 @@ pub fn start(setting: &Setting, answers: Arc<dyn Answers>, live: Live) -> io::Re
     let (stop, stopped) = watch::channel(false);
     let state = Arc::new(State {
         answers,
-        hub: Hub::start(&live)?,
+        hub,
         guard: Guard::new(scheme, port, &setting.names),
         keys: Arc::clone(&keys),
         version: setting.version.clone(),
@@ -157,8 +167,10 @@ pub fn start(setting: &Setting, answers: Arc<dyn Answers>, live: Live) -> io::Re
         stop: stopped,
     });
     let routes = routes::routes(state);
+    let places = listen::places();
     for socket in sockets {
-        runtime.spawn(listen::serve(socket, routes.clone(), tls.clone()));
+        let (routes, tls) = (routes.clone(), tls.clone());
+        runtime.spawn(listen::serve(socket, routes, tls, Arc::clone(&places)));
     }
     Ok(Running {
         link: format!("{origin}/#token={}", keys.token()),

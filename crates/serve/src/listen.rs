@@ -19,6 +19,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::Setting;
+use crate::patient::Patient;
 
 /// The head of a request must arrive within this time; so long may a connection be idle.
 const HEAD: Duration = Duration::from_secs(10);
@@ -89,9 +90,18 @@ pub fn tls((certificate, key): &(PathBuf, PathBuf)) -> io::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
+/// Room for all connections.
+pub fn places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(CONNECTIONS))
+}
+
 /// Answers on a socket until the runtime ends.
-pub async fn serve(listener: TcpListener, routes: Router, tls: Option<TlsAcceptor>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+pub async fn serve(
+    listener: TcpListener,
+    routes: Router,
+    tls: Option<TlsAcceptor>,
+    places: Arc<Semaphore>,
+) {
     loop {
         let (stream, _) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -118,6 +128,7 @@ async fn connection(stream: TcpStream, routes: Router, tls: Option<TlsAcceptor>)
     };
     let _ = stream.set_nodelay(true);
     let routes = routes.layer(Extension(Local(local)));
+    let stream = Patient::new(stream);
     match tls {
         None => speak(stream, routes).await,
         Some(tls) => {

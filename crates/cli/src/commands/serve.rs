@@ -83,13 +83,17 @@ pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
     Ok(running.wait()?)
 }
 
-/// Serves the dashboard of a daemon: where usual, or on any other port of this machine.
-pub fn join(world: World, live: &Live) -> Result<Running, Failure> {
-    let args = ServeArgs::default();
-    let setting = setting(&args)?;
-    let answers = Arc::new(Desktop::new(world, live.clone()));
-    let running = unspool_serve::start(&setting, answers, live.clone());
-    running.map_err(|why| failed(&args, &why))
+/// Serves the dashboard beside something else, at the usual place.
+pub fn beside(world: World, live: Live) -> std::io::Result<Running> {
+    let setting = Setting {
+        address: None,
+        port: PORT,
+        any_port: true,
+        names: Vec::new(),
+        tls: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    unspool_serve::start(&setting, Arc::new(Desktop::new(world, live.clone())), live)
 }
 
 fn setting(args: &ServeArgs) -> Result<Setting, Failure> {

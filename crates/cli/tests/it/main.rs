@@ -22,6 +22,7 @@ mod rows;
 mod search;
 mod secrets;
 mod sending;
+mod serve;
 mod sql;
 mod surgery;
 mod terminal;

@@ -6,6 +6,7 @@
 
 mod ansi;
 mod call;
+mod code;
 mod csp;
 mod escape;
 mod page;

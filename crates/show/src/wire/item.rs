@@ -318,6 +318,18 @@ pub struct MomentRow {
     pub live: bool,
 }
 
+/// A text as it stands in an address.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte) {
+            true => out.push(char::from(byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -400,7 +412,7 @@ impl Frame<'_> {
     }
 
     fn images(&self, line: u32, first: usize, count: usize) -> Vec<ImageRow> {
-        let agent = self.agent.map(|agent| format!("?agent={agent}"));
+        let agent = self.agent.map(|agent| format!("?agent={}", quoted(agent)));
         let agent = agent.unwrap_or_default();
         let url = |k: usize| format!("{}/images/{line}/{k}{agent}", self.base);
         let images = (first..first + count).map(|k| ImageRow { url: url(k) });

@@ -185,13 +185,12 @@ fn say(world: &World, row: &DaemonRow) -> Result<(), Failure> {
 /// without one is still of use.
 fn dashboard(world: World, live: &Live, stop: &Sender<()>) -> Option<String> {
     let own = world.own.clone();
-    let running = match serve::join(world, live) {
+    let running = match serve::beside(world, live.clone()) {
         Ok(running) => running,
-        Err(Failure::Nothing(told) | Failure::Failed(told)) => {
-            log(&own, &told.message);
+        Err(why) => {
+            log(&own, &format!("no dashboard: {why}"));
             return None;
         }
-        Err(_) => return None,
     };
     let (link, stop) = (running.link.clone(), stop.clone());
     let wait = move || {
