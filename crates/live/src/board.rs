@@ -200,3 +200,96 @@ impl Inner {
         self.news.push_back(news);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    // Helpers outside of test functions may give up as well.
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use unspool_model::price::Prices;
+    use unspool_model::session::{Role, Session};
+    use unspool_model::time::Time;
+    use unspool_model::view::row;
+    use unspool_show::wire::session::Place;
+
+    fn row(id: &str, turns: usize) -> SessionRow {
+        let session = Session::new(Role::Main);
+        let (none, signals) = (HashMap::new(), Default::default());
+        let view = row::row(&session, &[], &none, Prices::bundled(), &signals, Time(0));
+        let place = Place {
+            id: id.to_owned(),
+            ..Place::default()
+        };
+        SessionRow {
+            turns,
+            ..SessionRow::new(&session, view, place)
+        }
+    }
+
+    fn ready() -> Board {
+        let board = Board::default();
+        board.set_ready();
+        board
+    }
+
+    #[test]
+    fn who_does_not_keep_up_is_let_go_and_others_are_not() {
+        let board = ready();
+        let (slow, quick) = (board.join(), board.join());
+        let name: Name = "a".into();
+        for turns in 0..BEHIND * 2 {
+            assert!(board.put(&name, row("a", turns), true));
+            assert_eq!(quick.news.recv().unwrap().id, turns as u64 + 1);
+        }
+        assert_eq!(slow.news.iter().count(), BEHIND);
+        assert_eq!(board.lock().listeners.len(), 1);
+    }
+
+    #[test]
+    fn what_is_forgotten_cannot_be_told_again() {
+        let board = ready();
+        let name: Name = "a".into();
+        for turns in 0..REMEMBERED + 10 {
+            board.put(&name, row("a", turns), true);
+        }
+        let last = (REMEMBERED + 10) as u64;
+        assert!(board.since(9).is_none());
+        assert_eq!(board.since(10).unwrap().len(), REMEMBERED);
+        let ids: Vec<u64> = board.since(last - 2).unwrap().iter().map(|it| it.id).collect();
+        assert_eq!(ids, [last - 1, last]);
+        assert!(board.since(last).unwrap().is_empty() && board.since(last + 1).is_none());
+    }
+
+    #[test]
+    fn what_is_as_it_was_is_not_told() {
+        let board = ready();
+        let name: Name = "a".into();
+        assert!(board.put(&name, row("a", 1), true));
+        assert!(!board.put(&name, row("a", 1), true));
+        assert_eq!(board.since(0).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn of_two_files_with_one_id_the_other_one_is_left() {
+        let board = ready();
+        let (one, two): (Name, Name) = ("1".into(), "2".into());
+        board.put(&one, row("a", 1), true);
+        board.put(&two, row("a", 2), true);
+        board.remove(&one);
+        board.remove(&one);
+        board.remove(&two);
+        let news = board.since(2).unwrap();
+        assert!(matches!(&news[0].what, What::Session { row, .. } if row.turns == 2));
+        assert!(matches!(&news[1].what, What::Removed { id } if id == "a"));
+        assert_eq!(news.len(), 2);
+    }
+
+    #[test]
+    fn the_end_is_heard_by_all() {
+        let board = ready();
+        let joined = board.join();
+        board.end();
+        assert!(joined.news.recv().is_err() && board.join().news.recv().is_err());
+    }
+}

@@ -236,10 +236,13 @@ impl<T: Fn(Seen)> Watcher<T> {
                 Err(Refused::Other(why)) => return self.blinded(root, why),
             }
         }
-        if root.kind == Kind::Flat || (deep && !tell) {
+        if !tell && (deep || root.kind == Kind::Flat) {
             return;
         }
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        if root.kind == Kind::Flat {
+            return entries.for_each(|entry| (self.tell)(Seen::At(entry.path())));
+        }
         for entry in entries {
             let path = entry.path();
             let Ok(kind) = entry.file_type() else {

@@ -231,8 +231,17 @@ impl Loop {
             roots.push(root("projects", Kind::Projects));
             roots.push(root("sessions", Kind::Flat));
         }
+        let events = self.setting.events.dir();
+        // Our own folder, which the first hook would make: so it can be watched before.
+        let mut folders = std::fs::DirBuilder::new();
+        folders.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+        if self.shelf.is_some() {
+            let _ = folders.create(events);
+        }
         roots.push(Root {
-            dir: self.setting.events.dir().to_owned(),
+            dir: events.to_owned(),
             kind: Kind::Flat,
         });
         let tell = self.tell.clone();
