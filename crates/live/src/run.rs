@@ -217,7 +217,8 @@ impl Loop {
                 tick: now + TICK,
                 registry: now + REGISTRY,
                 save: now + SAVE,
-                scan: now + SCAN[0],
+                // Soon: what happened before anybody was told to hint at it.
+                scan: now + TICK,
                 poll: now,
             },
         })

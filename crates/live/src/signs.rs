@@ -111,7 +111,7 @@ impl Signs {
         let over = hooks.len().saturating_sub(MOST);
         hooks.drain(..over);
         let mut inner = self.lock();
-        inner.told.insert(events::key(&noted.session), noted.at);
+        inner.told.entry(events::key(&noted.session)).or_default();
         inner.hooks.insert(noted.session.clone(), hooks);
     }
 
@@ -120,6 +120,20 @@ impl Signs {
         let mut inner = self.lock();
         inner.told.entry(key.to_owned()).or_default();
         inner.hooks.retain(|session, _| events::key(session) != key);
+    }
+
+    /// Looks which sessions have told something that nobody hinted at; their keys.
+    pub fn retell(&self) -> HashSet<String> {
+        let told = self.events.told();
+        let mut inner = self.lock();
+        let old = std::mem::replace(&mut inner.told, told);
+        let told = inner.told.iter();
+        let news = told.filter(|(key, at)| old.get(*key) != Some(at));
+        let news: HashSet<String> = news.map(|(key, _)| key.clone()).collect();
+        inner
+            .hooks
+            .retain(|session, _| !news.contains(&events::key(session)));
+        news
     }
 
     /// Whether something may be known about a session that nobody has seen who was not here.

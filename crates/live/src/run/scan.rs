@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use unspool_store::events;
 use unspool_store::find::{self, Found};
 
 use super::{BLIND_SCAN, Family, Loop, SCAN, Told, name_of};
@@ -64,6 +65,10 @@ impl Loop {
         let lost: Vec<PathBuf> = lost.cloned().collect();
         self.hinted.extend(lost);
         self.hinted.extend(changed.into_iter().map(Path::to_owned));
+        let told = self.signs.retell();
+        if !told.is_empty() {
+            self.look_again_by(|id| told.contains(&events::key(id)));
+        }
         if !unknown.is_empty() && !self.asking {
             self.ask_owners(unknown);
         }

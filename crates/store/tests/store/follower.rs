@@ -20,6 +20,8 @@ use crate::kit::{Dice, Home};
 const ACTIONS: usize = 40_000;
 /// After so many a new home is made.
 const ROUND: usize = 2_000;
+/// So many bytes at the start of a file are like those of no other.
+const OWN: usize = 24;
 /// How many files there are at once.
 const FILES: usize = 4;
 
@@ -125,7 +127,7 @@ impl Stage {
             _ => 8,
         };
         let text = "日x".repeat(self.dice.below(long));
-        format!("{}.{} {text}", self.step, self.dice.below(1 << 30)).into_bytes()
+        format!("{:010}.{:013} {text}", self.step, self.dice.below(1 << 40)).into_bytes()
     }
 
     fn act(&mut self) {
@@ -143,7 +145,11 @@ impl Stage {
                 1
             }
             8 => {
-                self.append(at, b"\n");
+                // The same bytes under the same number of a file are the same file to anybody:
+                // each begins with something of its own.
+                if self.models[at].text.len() >= OWN {
+                    self.append(at, b"\n");
+                }
                 2
             }
             9 => {
@@ -350,10 +356,13 @@ impl Stage {
     fn cut_within(&mut self, at: usize) {
         self.home(at);
         let len = self.models[at].text.len();
-        if len < 2 || !self.paths[at].exists() {
+        if len <= OWN || !self.paths[at].exists() {
             return;
         }
-        let keep = self.dice.below(len - 1);
+        let keep = match self.dice.below(4) {
+            0 => 0,
+            _ => OWN + self.dice.below(len - OWN),
+        };
         let file = File::options().write(true).open(&self.paths[at]).unwrap();
         file.set_len(keep as u64).unwrap();
         self.models[at].text.truncate(keep);
