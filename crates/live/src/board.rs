@@ -20,7 +20,7 @@ const REMEMBERED: usize = 4_096;
 const BEHIND: usize = 4_096;
 
 /// How long somebody who joins waits for the first rows.
-const FIRST: Duration = Duration::from_millis(250);
+const FIRST: Duration = Duration::from_secs(1);
 
 /// What tells a session from all others: the path of its file.
 pub type Name = Arc<str>;
@@ -256,7 +256,12 @@ mod tests {
         let last = (REMEMBERED + 10) as u64;
         assert!(board.since(9).is_none());
         assert_eq!(board.since(10).unwrap().len(), REMEMBERED);
-        let ids: Vec<u64> = board.since(last - 2).unwrap().iter().map(|it| it.id).collect();
+        let ids: Vec<u64> = board
+            .since(last - 2)
+            .unwrap()
+            .iter()
+            .map(|it| it.id)
+            .collect();
         assert_eq!(ids, [last - 1, last]);
         assert!(board.since(last).unwrap().is_empty() && board.since(last + 1).is_none());
     }

@@ -137,7 +137,7 @@ impl Live {
     }
 
     /// All rows now, and every change from now on, without a gap. Right after the start it
-    /// waits for the newest rows, a quarter of a second at most.
+    /// waits for the newest rows, a second at most.
     pub fn join(&self) -> Joined {
         self.inner.board.join()
     }

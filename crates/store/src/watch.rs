@@ -225,7 +225,8 @@ impl<T: Fn(Seen)> Watcher<T> {
     /// is told.
     fn walk(&mut self, root: &Root, dir: &Path, tell: bool) {
         let deep = self.hints.is_deep();
-        if !(deep && self.watched.contains(&root.dir)) && !self.watched.contains(dir) {
+        let reached = self.watched.contains(dir) || deep && self.watched.contains(&root.dir);
+        if !reached {
             match self.hints.watch(dir) {
                 Ok(()) => drop(self.watched.insert(dir.into())),
                 Err(Refused::Gone) => return,
@@ -253,10 +254,10 @@ impl<T: Fn(Seen)> Watcher<T> {
                 if tell {
                     (self.tell)(Seen::At(path));
                 }
-            } else if kind.is_dir() || (kind.is_symlink() && leads_out(&path, &root.dir)) {
-                if holds_sessions(&root.dir, &path) {
-                    self.walk(root, &path, tell);
-                }
+            } else if holds_sessions(&root.dir, &path)
+                && (kind.is_dir() || (kind.is_symlink() && leads_out(&path, &root.dir)))
+            {
+                self.walk(root, &path, tell);
             }
         }
     }
