@@ -215,7 +215,7 @@ impl<T: Fn(Seen)> Watcher<T> {
         let inner = root.kind == Kind::Projects && path != root.dir;
         // Most hints are about transcripts that grow, which need not be asked what they are.
         let is_transcript = path.extension().is_some_and(|end| end == "jsonl");
-        if inner && !is_transcript && !self.watched.contains(&path) && path.is_dir() {
+        if inner && !is_transcript && path.is_dir() {
             self.walk(&root, &path, true);
         }
         (self.tell)(Seen::At(path));
