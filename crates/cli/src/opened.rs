@@ -80,18 +80,15 @@ impl Desk {
     /// a path.
     pub fn file(&self, world: &World, id: &str) -> Result<Target, Failure> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = files.by_id.get(id).cloned();
-        if let Some(target) = known.filter(|target| target.path().is_file()) {
-            return Ok(target);
-        }
-        if files.walked.is_none_or(|walked| walked.elapsed() >= WALK) {
+        let known = files.by_id.get(id).is_some_and(is_there);
+        if !known && files.walked.is_none_or(|walked| walked.elapsed() >= WALK) {
             files.by_id = by_id(world.found()?);
             files.walked = Some(Instant::now());
         }
-        let found = files.by_id.get(id).cloned();
-        // What stands behind a link was put there by somebody else.
-        let found = found.filter(|target| !target.path().is_symlink());
-        found.ok_or_else(|| Failure::nothing("no such session"))
+        let found = files.by_id.get(id).filter(|target| is_there(target));
+        found
+            .cloned()
+            .ok_or_else(|| Failure::nothing("no such session"))
     }
 
     /// Does something with a session as it is now.
@@ -137,6 +134,13 @@ impl Desk {
         open.truncate(KEPT);
         place
     }
+}
+
+/// Whether a file is still there. What stands behind a link was put there by somebody else, and
+/// is not shown.
+fn is_there(target: &Target) -> bool {
+    let metadata = std::fs::symlink_metadata(target.path());
+    metadata.is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Sessions and sub-agents by id; of two with the same id, the one written last.

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -45,7 +46,10 @@ impl Listener {
     /// The next event; sizes of parts and comments are passed over.
     fn next(&mut self) -> Event {
         let (mut id, mut name) = (String::new(), String::new());
+        let began = Instant::now();
         loop {
+            // Beats keep the line open for ever.
+            assert!(began.elapsed() < Duration::from_secs(40), "nothing comes");
             let mut line = String::new();
             assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended");
             let line = line.trim_end();
@@ -61,7 +65,12 @@ impl Listener {
     }
 
     fn until(&mut self, fits: impl Fn(&Event) -> bool) -> Event {
+        let began = Instant::now();
         loop {
+            assert!(
+                began.elapsed() < Duration::from_secs(20),
+                "it does not come"
+            );
             let event = self.next();
             if fits(&event) {
                 return event;
