@@ -7,14 +7,15 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, interval_at, timeout};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::State;
-use crate::hub::Begun;
+use crate::hub::{Begun, Frame};
 
 /// How often those who hear nothing are told that we are there.
 const BEAT: Duration = Duration::from_secs(15);
@@ -58,6 +59,37 @@ pub fn stream(
     (StatusCode::OK, heads, Body::from_stream(frames)).into_response()
 }
 
+/// So many bytes are sent at once to somebody who has something to catch up with.
+const AT_ONCE: usize = 64 << 10;
+
+/// An event with those that wait behind it; `None` for somebody who is too far behind.
+fn together(
+    first: Frame,
+    next: &mut Receiver<Frame>,
+    at: u64,
+    session: Option<&str>,
+) -> Option<Bytes> {
+    let wanted = |frame: &Frame| frame.id > at && frame.is_for(session);
+    let first = if wanted(&first) {
+        first.bytes
+    } else {
+        Bytes::new()
+    };
+    if next.is_empty() {
+        return Some(first);
+    }
+    let mut all = Vec::from(first);
+    while all.len() < AT_ONCE {
+        match next.try_recv() {
+            Ok(frame) if wanted(&frame) => all.extend_from_slice(&frame.bytes),
+            Ok(_) => {}
+            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
+            Err(TryRecvError::Lagged(_)) => return None,
+        }
+    }
+    Some(all.into())
+}
+
 /// Tells one listener everything, until it is gone, too slow, or we stop.
 async fn tell(
     begun: Begun,
@@ -84,8 +116,10 @@ async fn tell(
     loop {
         let sent = tokio::select! {
             frame = next.recv() => match frame {
-                Ok(frame) if frame.id <= at || !frame.is_for(session) => true,
-                Ok(frame) => send(frame.bytes).await,
+                Ok(frame) => match together(frame, &mut next, at, session) {
+                    Some(bytes) => bytes.is_empty() || send(bytes).await,
+                    None => false,
+                },
                 // Too far behind: whoever comes back gets what was missed, or everything.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => false,
             },

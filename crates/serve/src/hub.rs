@@ -17,10 +17,10 @@ use unspool_live::{Joined, Live, News, What};
 use unspool_show::wire::session::SessionRow;
 
 /// How many events are kept for those who come back.
-const KEPT: usize = 4096;
+const KEPT: usize = 8192;
 
-/// Who is behind by more events than this is let go, and may come back.
-const BEHIND: usize = 1024;
+/// Who is behind by more events than this is let go, and may come back. All share one list.
+const BEHIND: usize = 8192;
 
 /// How long to wait before joining a loop again that let us go.
 const AGAIN: Duration = Duration::from_millis(200);

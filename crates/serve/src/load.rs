@@ -164,7 +164,7 @@ fn somebody_who_does_not_read_is_let_go_and_the_others_miss_nothing() {
     let (running, hub) = server();
     let mut idle = listen(&running);
     let mut awake = listen(&running);
-    let count = 20_000;
+    let count = 40_000;
     let reader = std::thread::spawn(move || {
         (0..count)
             .take_while(|_| until(&mut awake, "id: ").is_some())
