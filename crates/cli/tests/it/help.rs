@@ -7,8 +7,8 @@ use crate::home;
 const COMMANDS: &[&str] = &[
     "ls", "show", "turns", "info", "messages", "tree", "agents", "files", "restore", "context",
     "check", "clone", "export", "send", "repair", "merge", "redact", "scan", "move", "rename",
-    "archive", "undo", "log", "hook", "serve", "search", "usage", "prices", "sql", "index",
-    "schema",
+    "archive", "undo", "log", "hook", "serve", "status", "watch", "daemon", "search", "usage",
+    "prices", "sql", "index", "schema",
 ];
 
 #[test]
