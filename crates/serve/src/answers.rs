@@ -76,7 +76,7 @@ pub enum Kind {
 impl Answer {
     /// Something as JSON.
     pub fn json(value: &impl Serialize) -> Result<Answer, Refused> {
-        let bytes = serde_json::to_vec(value).map_err(|error| Refused::failed(error))?;
+        let bytes = serde_json::to_vec(value).map_err(Refused::failed)?;
         Ok(Answer {
             kind: Kind::Json,
             bytes,
