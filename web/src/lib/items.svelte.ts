@@ -86,7 +86,12 @@ export class Items {
   }
 
   #missing(): number[] {
-    return [...this.#wanted].filter((page) => !this.#pages.has(page) && !this.#asked.has(page));
+    // A page that was the last one is no longer whole when the list has grown.
+    const whole = (page: number) => {
+      const items = this.#pages.get(page);
+      return items !== undefined && items.length >= Math.min(PAGE, this.total - page * PAGE);
+    };
+    return [...this.#wanted].filter((page) => !whole(page) && !this.#asked.has(page));
   }
 
   #fetch(): void {
