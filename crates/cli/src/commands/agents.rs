@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::price::Cost;
+use unspool_model::price::{Cost, Prices};
 use unspool_model::view::agents;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
-use unspool_store::family::Agent;
+use unspool_store::family::{Agent, Family};
 
 use crate::failure::Failure;
 use crate::world::World;
@@ -21,16 +21,22 @@ pub struct AgentsArgs {
     pub session: Option<OsString>,
 }
 
+/// The sub-agents of a session, and what each cost.
+pub fn rows(family: &Family, prices: &Prices) -> Vec<(agents::AgentRow, Option<Cost>)> {
+    let files: Vec<_> = family.agents.iter().map(Agent::listed).collect();
+    let main = &family.main;
+    let rows = agents::agents(&main.session, &main.source, &files);
+    let costs = rows
+        .iter()
+        .map(|row| agents::cost(&main.session, &files, row, prices));
+    let costs: Vec<_> = costs.collect();
+    rows.into_iter().zip(costs).collect()
+}
+
 /// Lists sub-agents.
 pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
-    let files = chosen.family.agents.iter().map(Agent::listed);
-    let files: Vec<_> = files.collect();
-    let rows = agents::agents(
-        &chosen.family.main.session,
-        &chosen.family.main.source,
-        &files,
-    );
+    let rows = rows(&chosen.family, &world.prices());
     if rows.is_empty() {
         return Err(Failure::nothing("the session has no sub-agents"));
     }
@@ -45,11 +51,9 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         Column::number("tokens"),
         Column::number("cost").optional(),
     ]);
-    let prices = world.prices();
-    for row in &rows {
-        let cost = agents::cost(&chosen.family.main.session, &files, row, &prices);
+    for (row, cost) in &rows {
         if world.ui.json {
-            world.ui.row(&mut out, &AgentRow::new(row, cost))?;
+            world.ui.row(&mut out, &AgentRow::new(row, *cost))?;
             continue;
         }
         let name = if row.agent.is_empty() {
