@@ -17,7 +17,7 @@ export class Failure extends Error {
 
   /** We are not let in. */
   get locked(): boolean {
-    return this.status === 401;
+    return this.status === 401 || this.status === 403;
   }
 }
 
