@@ -173,7 +173,7 @@ impl Reader {
     }
 
     /// A line without its secrets, if it has any and they are to be masked.
-    fn masked(&self, line: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn masked(&self, line: &[u8]) -> Option<Vec<u8>> {
         self.mask?.line(line).map(|redacted| redacted.bytes)
     }
 

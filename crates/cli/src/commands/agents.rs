@@ -4,15 +4,16 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::price::{Cost, Prices};
+use unspool_model::price::Cost;
 use unspool_model::view::agents;
+use unspool_model::view::status::Crew;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
-use unspool_store::family::{Agent, Family};
+use unspool_store::family::Agent;
 
 use crate::failure::Failure;
-use crate::world::World;
+use crate::world::{Chosen, World};
 
 /// Arguments of `agents`.
 #[derive(Debug, Args)]
@@ -22,21 +23,22 @@ pub struct AgentsArgs {
 }
 
 /// The sub-agents of a session, and what each cost.
-pub fn rows(family: &Family, prices: &Prices) -> Vec<(agents::AgentRow, Option<Cost>)> {
-    let files: Vec<_> = family.agents.iter().map(Agent::listed).collect();
-    let main = &family.main;
-    let rows = agents::agents(&main.session, &main.source, &files);
-    let costs = rows
-        .iter()
-        .map(|row| agents::cost(&main.session, &files, row, prices));
-    let costs: Vec<_> = costs.collect();
+pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Cost>)> {
+    let files = chosen.family.agents.iter().map(Agent::listed);
+    let files: Vec<_> = files.collect();
+    let main = &chosen.family.main;
+    let mut rows = agents::agents(&main.session, &main.source, &files);
+    agents::settle(&mut rows, &crew(world, chosen));
+    let prices = world.prices();
+    let cost = |row: &agents::AgentRow| agents::cost(&main.session, &files, row, &prices);
+    let costs: Vec<_> = rows.iter().map(cost).collect();
     rows.into_iter().zip(costs).collect()
 }
 
 /// Lists sub-agents.
 pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
-    let rows = rows(&chosen.family, &world.prices());
+    let rows = rows(world, &chosen);
     if rows.is_empty() {
         return Err(Failure::nothing("the session has no sub-agents"));
     }
@@ -76,4 +78,12 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         table.write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// Who is at work.
+fn crew(world: &World, chosen: &Chosen) -> Crew {
+    let agents = chosen.family.agents.iter();
+    let agents: Vec<_> = agents.map(|agent| &agent.loaded.session).collect();
+    let signals = world.signals_of(&chosen.target);
+    Crew::of(&chosen.family.main.session, &agents, &signals, world.now())
 }

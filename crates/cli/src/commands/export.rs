@@ -473,7 +473,9 @@ pub fn row(world: &World, chosen: &Chosen) -> SessionRow {
         .map(|agent| &agent.loaded.session)
         .collect();
     let prices = world.prices();
-    let row = row::row(session, &agents, &HashMap::new(), &prices, world.now());
+    let signals = world.signals_of(&chosen.target);
+    let now = world.now();
+    let row = row::row(session, &agents, &HashMap::new(), &prices, &signals, now);
     let path = chosen.target.path();
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
     let place = Place {

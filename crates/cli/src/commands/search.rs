@@ -25,7 +25,7 @@ use crate::when;
 use crate::world::World;
 
 /// Arguments of `search`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   unspool search 'connection reset'
   unspool search 'the \"velvet hammer\" clause' --in prompt,reply
