@@ -10,6 +10,8 @@ const { chromium } = require(process.env.PLAYWRIGHT);
 
 const facts = JSON.parse(process.env.FACTS);
 const origin = new URL(facts.link).origin;
+// A slow machine is no fault of the page.
+const patience = Number(process.env.UNSPOOL_PATIENCE ?? 30000);
 const wrong = [];
 let chapter = "";
 const expect = (good, what) => {
@@ -62,8 +64,8 @@ async function close(page) {
   await page.context().close();
 }
 
-const visible = (page, selector) => page.waitForSelector(selector, { state: "visible", timeout: 15000 });
-const said = (page, text) => page.waitForFunction((text) => document.body.innerText.includes(text), text, { timeout: 15000 });
+const visible = (page, selector) => page.waitForSelector(selector, { state: "visible", timeout: patience });
+const said = (page, text) => page.waitForFunction((text) => document.body.innerText.includes(text), text, { timeout: patience });
 const quiet = async (page) => {
   // Nothing is on its way, and two frames were painted.
   await page.waitForLoadState("networkidle").catch(() => {});
@@ -191,12 +193,12 @@ const chapters = {
     const row = page.locator(`a.row[data-id="${facts.live.id}"]`);
     you("and three");
     call("toolu_live_1", "parrot --say three");
-    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"]`)?.innerText.includes("parrot --say three"), facts.live.id, { timeout: 15000 });
+    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"]`)?.innerText.includes("parrot --say three"), facts.live.id, { timeout: patience });
     expect((await row.innerText()).match(/working|asks permission/) !== null, "a call that runs is not shown as work: " + (await row.innerText()));
     await axe(page, "at work");
     result("toolu_live_1", "three");
     claude("It says three.");
-    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"]`)?.innerText.includes("It says three."), facts.live.id, { timeout: 15000 });
+    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"]`)?.innerText.includes("It says three."), facts.live.id, { timeout: patience });
     expect(await page.evaluate(() => window.sameDocument), "the page was loaded again");
 
     // The session itself: the latest stays in sight, until the reader scrolls.
@@ -210,7 +212,7 @@ const chapters = {
         const at = one.getBoundingClientRect();
         return one.innerText.includes(text) && at.bottom > box.top && at.top < box.bottom;
       });
-    }, text, { timeout: 15000 });
+    }, text, { timeout: patience });
     await inSight("It says three.");
     you("and four");
     claude("It says four.");
@@ -222,7 +224,7 @@ const chapters = {
     const before = await reader.evaluate(() => document.querySelector(".scroll").scrollTop);
     you("and five");
     claude("It says five.");
-    await reader.waitForFunction(() => document.querySelector(".facts").innerText.includes("5 turns"), null, { timeout: 15000 });
+    await reader.waitForFunction(() => document.querySelector(".facts").innerText.includes("5 turns"), null, { timeout: patience });
     await reader.waitForTimeout(800);
     const after = await reader.evaluate(() => document.querySelector(".scroll").scrollTop);
     expect(Math.abs(after - before) < 3, `the page jumped from ${before} to ${after} under the reader`);
@@ -240,9 +242,9 @@ const chapters = {
     };
     await page.evaluate(() => { window.notices = []; });
     you("and six");
-    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"] .dot.working`), facts.live.id, { timeout: 15000 }).catch(() => wrong.push("live: a prompt does not make it work"));
+    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"] .dot.working`), facts.live.id, { timeout: patience }).catch(() => wrong.push("live: a prompt does not make it work"));
     claude("It says six.");
-    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"]`)?.innerText.includes("It says six."), facts.live.id, { timeout: 15000 });
+    await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"]`)?.innerText.includes("It says six."), facts.live.id, { timeout: patience });
     await page.waitForTimeout(1500);
     const once = await told();
     expect(once.length === 1, "notices of one wait: " + JSON.stringify(once));
@@ -281,8 +283,14 @@ const chapters = {
     const [download] = await Promise.all([page.waitForEvent("download"), page.click(".menu a:has-text('Markdown')")]);
     expect(fs.readFileSync(await download.path(), "utf8").length > 50, "an empty document");
 
-    await page.goto(session(facts.recorded.s07_todo));
-    await page.click("button.work");
+    you("what is left to teach?");
+    const todos = ["four", "five", "six"].map((content, i) => ({ content, status: ["completed", "in_progress", "pending"][i], activeForm: content }));
+    write("assistant", [{ type: "tool_use", id: "toolu_todo", name: "TodoWrite", input: { todos } }]);
+    result("toolu_todo", "Todos have been modified successfully.");
+    claude("Five and six are left.");
+    await page.goto(session(facts.live.id));
+    await said(page, "Five and six are left.");
+    await page.locator("button.work").last().click();
     await visible(page, ".todos li");
     await axe(page, "things to do");
 
@@ -313,7 +321,7 @@ const chapters = {
     await visible(page, "select[aria-label='Branch of the conversation']");
     const first = await page.locator(".scroll").innerText();
     await page.selectOption("select[aria-label='Branch of the conversation']", { index: 1 });
-    await page.waitForFunction((first) => document.querySelector(".scroll")?.innerText !== first && document.querySelector(".scroll .turn"), first, { timeout: 15000 });
+    await page.waitForFunction((first) => document.querySelector(".scroll")?.innerText !== first && document.querySelector(".scroll .turn"), first, { timeout: patience });
     await close(page);
   },
 
@@ -335,19 +343,19 @@ const chapters = {
     // In this session: typed, found, gone to.
     await page.keyboard.press("/");
     await page.keyboard.type("answer number 20017.");
-    await page.waitForFunction(() => /1 of 1/.test(document.querySelector(".find .num").innerText), null, { timeout: 15000 });
+    await page.waitForFunction(() => /1 of 1/.test(document.querySelector(".find .num").innerText), null, { timeout: patience });
     await page.waitForFunction(() => [...document.querySelectorAll(".scroll .row")].some((one) => {
       const box = document.querySelector(".scroll").getBoundingClientRect();
       const at = one.getBoundingClientRect();
       return one.innerText.includes("answer number 20017.") && at.bottom > box.top && at.top < box.bottom;
-    }), null, { timeout: 15000 });
+    }), null, { timeout: patience });
     // The timeline leads somewhere.
     const strip = await page.locator("[role=slider]").boundingBox();
     await page.mouse.click(strip.x + strip.width / 2, strip.y + strip.height / 2);
     await page.waitForFunction(() => {
       const turn = document.querySelector(".scroll .turn")?.getAttribute("aria-label")?.slice(5);
       return Math.abs(Number(turn) - 12500) < 400;
-    }, null, { timeout: 15000 });
+    }, null, { timeout: patience });
     await close(page);
   },
 
@@ -367,7 +375,7 @@ const chapters = {
     const there = (low, high) => page.waitForFunction(([low, high]) => {
       const heads = [...document.querySelectorAll(".scroll .turn")].map((one) => Number(one.getAttribute("aria-label").slice(5)));
       return heads.length > 0 && heads.every((turn) => turn >= low && turn <= high) && document.querySelectorAll(".scroll .bone").length === 0;
-    }, [low, high], { timeout: 20000 });
+    }, [low, high], { timeout: patience });
     const drag = (share) => page.evaluate((share) => {
       const box = document.querySelector(".scroll");
       box.scrollTop = share * (box.scrollHeight - box.clientHeight);
@@ -405,13 +413,13 @@ const chapters = {
     await visible(page, "input[type=search]:focus");
     await axe(page, "empty search");
     await page.keyboard.type("parrot", { delay: 15 });
-    await page.waitForFunction(() => document.querySelectorAll("li a mark").length > 0, null, { timeout: 30000 });
+    await page.waitForFunction(() => document.querySelectorAll("li a mark").length > 0, null, { timeout: patience });
     expect(page.url().endsWith("/search?q=parrot"), "the address is " + page.url());
     await axe(page, "search");
     await shot(page, "search");
     await page.click("text=Exact");
     await page.fill("input[type=search]", "answer number 777.");
-    await page.waitForFunction(() => /^1 place\b/.test(document.querySelector(".sum").innerText), null, { timeout: 30000 });
+    await page.waitForFunction(() => /^1 place\b/.test(document.querySelector(".sum").innerText), null, { timeout: patience });
     await page.locator("li a").first().click();
     await page.waitForURL(`**/s/${facts.large}**`);
     await said(page, "answer number 777.");
@@ -429,7 +437,7 @@ const chapters = {
     expect((await page.locator("svg[role=img] .tick").count()) >= 4, "no axis");
     for (const by of ["Model", "Project", "Session", "Month", "5-hour block"]) {
       await page.locator("[aria-label='Table by'] button", { hasText: by }).click();
-      await page.waitForFunction((by) => document.querySelector("table.data th")?.innerText === by && document.querySelectorAll("table.data tbody tr").length > 0, by, { timeout: 15000 });
+      await page.waitForFunction((by) => document.querySelector("table.data th")?.innerText === by && document.querySelectorAll("table.data tbody tr").length > 0, by, { timeout: patience });
     }
     await page.click("text=Tokens");
     await axe(page, "usage");
@@ -538,7 +546,12 @@ const chapters = {
       try {
         await run(browser);
       } catch (error) {
-        wrong.push(`${name}: ${error.message.split("\n").slice(0, 3).join(" ")}`);
+        const place = /check\.cjs:(\d+)/.exec(error.stack)?.[1];
+        wrong.push(`${name}: line ${place}: ${error.message.split("\n").slice(0, 3).join(" ")}`);
+        for (const context of browser.contexts()) {
+          for (const [i, page] of context.pages().entries()) await shot(page, `wrong-${name}-${i}`);
+          await context.close();
+        }
       }
       console.log(`${name} (${((Date.now() - begun) / 1000).toFixed(1)} s)`);
     }

@@ -20,7 +20,6 @@ const TURNS: usize = 25_000;
 /// The recordings that are shown.
 const RECORDED: &[&str] = &[
     "s05_write_edit",
-    "s07_todo",
     "s08b_agent_two",
     "s09_compact",
     "s15_image",

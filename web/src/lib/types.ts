@@ -63,6 +63,8 @@ export interface SessionRow {
   context_limit: number | null;
   forked_from: string | null;
   is_subagent: boolean;
+  /** Only its start and end were read so far. */
+  partial?: boolean;
 }
 
 export interface AgentRow {
