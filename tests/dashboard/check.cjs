@@ -370,6 +370,8 @@ const chapters = {
     await page.goto(session(facts.large));
     await said(page, "answer number 25000");
     const painted = Date.now() - begun;
+    // The end is there before all of it is.
+    await page.waitForFunction(() => document.querySelector(".scroll").scrollHeight > 1e6, null, { timeout: patience });
     await quiet(page);
     await page.evaluate(() => { window.tasks = []; });
     const there = (low, high) => page.waitForFunction(([low, high]) => {

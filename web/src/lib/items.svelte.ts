@@ -23,7 +23,7 @@ export class Items {
 
   /** Called with the places of items that came. */
   came: (from: number, items: Item[]) => void = () => {};
-  resized: (before: number, now: number) => void = () => {};
+  resized: (before: number, now: number, grows: "above" | "below") => void = () => {};
 
   #pages = new Map<number, Item[]>();
   /** Items of pages that are not whole: those around the place where the reader began. */
@@ -131,12 +131,13 @@ export class Items {
       const total = Number(headers.get("unspool-total") ?? data.length);
       const from = Number(headers.get("unspool-from") ?? query.from ?? 0);
       if (total !== this.total || this.#partial) {
-        // What has no places yet is not the beginning of what has.
-        const before = this.#partial ? 0 : this.total;
+        const before = this.total;
+        const grows = this.#partial ? "above" : "below";
+        // What had no places yet is the end of what has.
         if (this.#partial) this.#pages.clear();
         this.#partial = partial;
         this.total = total;
-        this.resized(before, total);
+        this.resized(before, total, grows);
       }
       this.failure = null;
       return { from, items: data, partial };

@@ -45,8 +45,10 @@ export class Reader {
     this.list = new Items(source);
     this.#all = new Items({ ...source, level: "all" });
     const { scroller } = this;
-    this.list.resized = (before, now) => {
-      if (before === 0 || now < before) {
+    this.list.resized = (before, now, grows) => {
+      if (before > 0 && now >= before && grows === "above") {
+        scroller.splice(0, 0, now - before, () => this.#unknown);
+      } else if (before === 0 || now < before) {
         this.#opened = now < before ? [] : this.#opened;
         scroller.reset(now, () => this.#unknown);
       } else {
@@ -126,9 +128,12 @@ export class Reader {
   /** Begins: at a line, at a turn, or at the end. */
   async start(at: { turn: number | null; line: number | null }): Promise<void> {
     const end = at.turn === null && at.line === null;
+    this.scroller.follow = end;
     const place = await this.list.open({ ...at, end });
-    if (end) this.scroller.end();
-    else if (at.line !== null) await this.toLine(at.line);
+    if (end) {
+      // Who has scrolled meanwhile stays there.
+      if (this.scroller.follow) this.scroller.end();
+    } else if (at.line !== null) await this.toLine(at.line);
     else {
       this.chosen = at.turn;
       this.scroller.to(this.#rowOf(place), 8);
