@@ -96,7 +96,7 @@ fn furnish(scratch: &Path) -> Result<Furnished, String> {
     let projects = scratch.join("claude/projects");
     let session = |cwd: &str, id: &str| projects.join(slug(cwd)).join(format!("{id}.jsonl"));
     let live = session("/home/dev/live", LIVE);
-    write(&live, &script::jsonl(&format!("session={LIVE}\n{BEGUN}")))?;
+    write(&live, &script::jsonl(&format!("(session={LIVE})\n{BEGUN}")))?;
     write(&session("/home/dev/large", LARGE), &large())?;
     let hostile = session("/home/dev/x", attacks::id());
     write(&hostile, &attacks::transcript())?;
@@ -122,7 +122,7 @@ claude: It says two.
 
 /// A session of 100,000 lines, every kind of row in it.
 fn large() -> Vec<u8> {
-    let mut text = format!("session={LARGE}\ntitle: A very long one\n");
+    let mut text = format!("(session={LARGE})\ntitle: A very long one\n");
     for n in 1..=TURNS {
         // Rows of differing heights, as real ones are.
         let reply = "A line of the reply, as long as lines are in replies.\\n\\n".repeat(n % 7 + 1);
