@@ -447,7 +447,8 @@ const chapters = {
   },
 
   async attacks(browser) {
-    const page = await open(browser);
+    // What only says that it is an image is refused.
+    const page = await open(browser, { errors: true });
     await page.addInitScript(() => {
       localStorage.setItem("unspool.level", "all");
       localStorage.setItem("unspool.thinking", "yes");
