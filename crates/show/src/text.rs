@@ -122,7 +122,11 @@ impl<'a> Conversation<'a> {
     }
 
     /// All of it as lines, each with the number of the item it belongs to: for screens.
-    pub fn lines(mut self, items: &[Item], style: impl Fn(usize) -> &'a Style) -> Vec<(usize, Line)> {
+    pub fn lines(
+        mut self,
+        items: &[Item],
+        style: impl Fn(usize) -> &'a Style,
+    ) -> Vec<(usize, Line)> {
         let mut all = Vec::new();
         for (at, item) in items.iter().enumerate() {
             if is_repeated(item, &items[at + 1..]) {
@@ -258,12 +262,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn turn(
-        &mut self,
-        out: &mut dyn Sink,
-        head: &TurnHead,
-        at: Option<Time>,
-    ) -> io::Result<()> {
+    fn turn(&mut self, out: &mut dyn Sink, head: &TurnHead, at: Option<Time>) -> io::Result<()> {
         self.flush_notes(out)?;
         self.space(out, Shape::Rule)?;
         let mut left = Line::of(Paint::DIM, "── ").with(Paint::BOLD, &head.n.to_string());
@@ -330,12 +329,7 @@ impl<'a> Conversation<'a> {
         beside
     }
 
-    fn reply(
-        &mut self,
-        out: &mut dyn Sink,
-        text: &str,
-        model: Option<&str>,
-    ) -> io::Result<()> {
+    fn reply(&mut self, out: &mut dyn Sink, text: &str, model: Option<&str>) -> io::Result<()> {
         let mut sign = Line::of(Paint::REPLY, "●");
         sign.push(Paint::PLAIN, " ");
         let mut lines = markdown::lines(text, self.width() - 2);

@@ -94,7 +94,7 @@ pub fn run(setting: Setting) -> io::Result<()> {
         None => Vec::new(),
     };
     for effect in begin {
-        hands.act(&mut app, &mut screen, effect)?;
+        let _ = hands.act(&mut app, &mut screen, effect)?;
     }
     follow(join, to);
     Loop {
@@ -119,7 +119,7 @@ impl Loop {
     fn run(mut self, app: &mut App, screen: &mut Screen, hands: &mut Hands) -> io::Result<()> {
         loop {
             for effect in settle(app) {
-                hands.act(app, screen, effect)?;
+                let _ = hands.act(app, screen, effect)?;
             }
             screen.draw(app)?;
             self.frames += 1;

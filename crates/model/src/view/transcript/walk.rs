@@ -225,7 +225,11 @@ impl<'a> Walk<'a> {
             items.push(record, Body::Turn(self.head(at)));
         }
         let line = |at: usize| all.get(at).map(|&at| self.record(at).line);
-        let from = if start == 0 { 0 } else { line(start).unwrap_or(0) };
+        let from = if start == 0 {
+            0
+        } else {
+            line(start).unwrap_or(0)
+        };
         let to = line(end).unwrap_or(u32::MAX);
         let mut faults = self.faults(part);
         faults.retain(|fault| (from..to).contains(&fault.line));
