@@ -208,6 +208,12 @@ impl<'a> Walk<'a> {
         self.some(part, 0..self.lines_of(part).len())
     }
 
+    /// Whether anybody said something in a part, or lines of it are lost.
+    pub(super) fn says_something(&self, part: Part) -> bool {
+        let mut lines = self.lines_of(part).iter();
+        lines.any(|&at| self.record(at).is_conversation()) || !self.faults(part).is_empty()
+    }
+
     pub(super) fn lines_of(&self, part: Part) -> &[Index] {
         match part {
             Part::Before => &self.lines().before,
