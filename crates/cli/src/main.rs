@@ -8,8 +8,12 @@ mod config;
 mod costs;
 mod demo;
 mod failure;
+mod live;
+mod notify;
 mod own;
 mod progress;
+#[cfg(unix)]
+mod screen;
 mod secrets;
 mod sending;
 mod surgery;

@@ -24,6 +24,7 @@ use unspool_store::read::Reader;
 
 use crate::commands::show;
 use crate::failure::Failure;
+use crate::live;
 use crate::when;
 use crate::world::World;
 
@@ -85,15 +86,12 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         .map(|text| when::parse(text, now, world.ui.zone()))
         .transpose()?;
     let state = args.status.as_deref().map(state).transpose()?;
-    let found = world.found()?;
-    if found.sessions.is_empty() && !args.all {
-        return Err(world.no_sessions());
-    }
-    let prices = world.prices();
-    let mut rows = rows(world, &found, args.agents, &prices, now);
-    if args.agents || args.all {
-        rows.extend(orphans(world, &found, &prices, now));
-    }
+    // A daemon knows sessions, not each of their files.
+    let known = (!args.agents && !args.all).then(|| live::rows(world));
+    let (found, mut rows) = match known.flatten() {
+        Some(rows) => (Found::default(), rows),
+        None => read(world, args, now)?,
+    };
     rows.retain(|row| {
         let fits = |wanted: &String| project::is_meant(&row.project, wanted);
         let recent = since.is_none_or(|since| {
@@ -125,6 +123,20 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         table(&rows, now).write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// Reads all files.
+fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRow>), Failure> {
+    let found = world.found()?;
+    if found.sessions.is_empty() && !args.all {
+        return Err(world.no_sessions());
+    }
+    let prices = world.prices();
+    let mut rows = rows(world, &found, args.agents, &prices, now);
+    if args.agents || args.all {
+        rows.extend(orphans(world, &found, &prices, now));
+    }
+    Ok((found, rows))
 }
 
 /// Takes secrets out of what was said.

@@ -14,6 +14,7 @@ pub mod graph;
 pub mod hit;
 pub mod hook;
 pub mod index;
+pub mod live;
 pub mod log;
 pub mod price;
 pub mod secret;
@@ -61,6 +62,10 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("move", || schemars::schema_for!(edit::MoveRow)),
     ("sent", || schemars::schema_for!(send::SentRow)),
     ("span", || schemars::schema_for!(send::SpanRow)),
+    ("status", || schemars::schema_for!(live::StatusRow)),
+    ("change", || schemars::schema_for!(live::ChangeRow<'_>)),
+    ("removed", || schemars::schema_for!(live::RemovedRow)),
+    ("daemon", || schemars::schema_for!(live::DaemonRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 
