@@ -79,7 +79,8 @@ fn sessions_stand_in_groups_by_what_they_need() {
 
 
         Enter open  ^R resume  ^T trim  ^E export  ^Y copy  q quit  ? help
-    "#]].assert_eq(&browser.screen());
+    "#]]
+    .assert_eq(&browser.screen());
 }
 
 #[test]
@@ -162,7 +163,8 @@ fn typing_searches_sessions_and_everything_that_was_said() {
 
 
         Enter open  ↓ next  ^R resume  Esc clear
-    "#]].assert_eq(&browser.screen());
+    "#]]
+    .assert_eq(&browser.screen());
     // A hit opens its session at its line.
     browser.press("<down>");
     assert_eq!(browser.app.list.hit().unwrap().line, 12);

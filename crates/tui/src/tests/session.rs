@@ -58,7 +58,8 @@ fn a_session_opens_at_its_end_with_the_last_turn_unfolded() {
 
 
         ? help  Esc back  J turn  Enter open  Tab fold  / find  r re… following 3/3 100%
-    "#]].assert_eq(&browser.screen());
+    "#]]
+    .assert_eq(&browser.screen());
 }
 
 #[test]
@@ -92,7 +93,8 @@ fn an_unfolded_turn_shows_calls_failures_and_markdown() {
           ❯ 日本語で説明してください
 
         ? help  Esc back  J turn  Enter open  Tab fold  / find  r resume  t to… 1/3   0%
-    "#]].assert_eq(&browser.screen());
+    "#]]
+    .assert_eq(&browser.screen());
 }
 
 #[test]
