@@ -68,8 +68,10 @@ pub struct Level {
     pub cursor: Cursor,
     /// Stays at the end.
     pub follow: bool,
-    /// The line to go to once its page is there, and the text to look for in it.
+    /// The line to go to once its page is there: its turn, its part and its number.
     pub sought: Option<(usize, usize, u32)>,
+    /// The text that is looked for in it.
+    pub needle: String,
     /// Rows on the screen.
     pub height: usize,
 }
@@ -99,6 +101,7 @@ impl Level {
             cursor: Cursor::default(),
             follow: true,
             sought: None,
+            needle: String::new(),
             height: 20,
         }
     }
@@ -442,6 +445,7 @@ impl Level {
         let blocks = laid.page.blocks.iter();
         let place = blocks.enumerate().filter(|(_, block)| block.line <= line);
         let block = place.last().map_or(0, |(at, _)| at);
+        let row = self.row_of_needle(&laid.page, block);
         self.sought = None;
         self.follow = false;
         self.cursor = Cursor {
@@ -450,7 +454,19 @@ impl Level {
             block,
         };
         let start = self.span(self.cursor).0;
-        self.top = self.back(start, self.height / 4);
+        let row = row.unwrap_or(start.row);
+        self.top = self.back(Spot { row, ..start }, self.height / 4);
+    }
+
+    /// The row of a block that holds what is looked for.
+    fn row_of_needle(&self, page: &Page, block: usize) -> Option<usize> {
+        let rows = page.blocks.get(block)?.rows.clone();
+        let needle = self.needle.to_lowercase();
+        let holds = |row: &usize| {
+            let text = page.rows[*row].text().to_lowercase();
+            !needle.is_empty() && text.contains(&needle)
+        };
+        rows.clone().find(holds)
     }
 
     /// First and last row of a block.

@@ -262,7 +262,9 @@ fn show_hit(session: &mut Opened, at: usize) {
     session.find.at = Some(at);
     session.thinking |= hit.thinking;
     session.asked = None;
+    let needle = session.find.query.clone();
     if let Some(level) = session.level_mut() {
+        level.needle = needle;
         level.seek(hit.turn, hit.part, hit.line);
     }
 }

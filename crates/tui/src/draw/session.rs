@@ -144,7 +144,7 @@ fn head(app: &App, level: &Level, spot: Spot, turn: &Turn) -> Drawn {
         n => n.to_string(),
     };
     if row == 1 {
-        let mut line = Line::of(Paint::PLAIN, "     ");
+        let mut line = Line::of(Paint::PLAIN, &" ".repeat(digits(level) + 2));
         line.append(&pills(turn));
         if let Some(reply) = head
             .map(|head| &head.reply)
@@ -158,7 +158,8 @@ fn head(app: &App, level: &Level, spot: Spot, turn: &Turn) -> Drawn {
     let right = Line::of(Paint::DIM, &when(app, level, spot.turn, turn));
     let sign = if unfolded { "▾" } else { "▸" };
     let mut left = Line::of(Paint::DIM, sign);
-    left.push(Paint::BOLD, &format!("{number:>3} "));
+    let digits = digits(level);
+    left.push(Paint::BOLD, &format!("{number:>digits$} "));
     if !turn.live {
         left.push(Paint::WARN, "rewound ");
     }
@@ -172,6 +173,11 @@ fn head(app: &App, level: &Level, spot: Spot, turn: &Turn) -> Drawn {
     let prompt = head.map_or("…", |head| head.prompt.as_str());
     left.push(Paint::BOLD, prompt);
     Drawn::Both(left, right)
+}
+
+/// Columns for the numbers of turns.
+fn digits(level: &Level) -> usize {
+    level.turns.len().to_string().len().max(2) + 1
 }
 
 /// Tools of a turn and how often each was called, and what else happened.

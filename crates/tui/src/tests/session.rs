@@ -438,3 +438,16 @@ fn a_narrow_screen_and_wide_letters_stay_within_the_lines() {
         assert!(screen.contains("日本"), "{screen}");
     }
 }
+
+#[test]
+fn a_hit_deep_in_a_long_result_is_brought_into_view() {
+    let lines: String = (0..300).map(|n| format!("line {n}\\n")).collect();
+    let mut browser = Browser::new(80, 24);
+    browser.open(
+        ID,
+        &format!("you: go\nclaude: [Bash x]\nresult: Bash x {lines}needle here\nclaude: end\nyou: b\nclaude: c"),
+    );
+    browser.press("g/needle<enter>");
+    let screen = browser.screen();
+    assert!(screen.contains("needle here"), "{screen}");
+}
