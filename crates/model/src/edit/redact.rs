@@ -13,13 +13,14 @@
 
 use std::hash::Hasher;
 
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 
 use crate::json::{self, Cursor, Span};
 use crate::known;
 use crate::secrets::layers::View;
+use crate::secrets::suspects::Suspects;
 use crate::secrets::{Secret, Secrets};
 
 /// Replaces secrets.
@@ -227,10 +228,16 @@ impl Redactor {
     }
 
     fn places_below(&self, line: &[u8], top: Level) -> Vec<Place> {
+        // Nearly all lines are done here.
+        let suspects = self.secrets.suspects(line);
+        if suspects.is_empty() {
+            return Vec::new();
+        }
         let mut walk = Walk {
             redactor: self,
             top,
             line,
+            suspects,
             text: simdutf8::basic::from_utf8(line).ok(),
             frames: Vec::new(),
             places: Vec::new(),
@@ -330,6 +337,8 @@ struct Walk<'a> {
     line: &'a [u8],
     /// The same, if all of it is UTF-8.
     text: Option<&'a str>,
+    /// Where in it there may be a secret.
+    suspects: Suspects,
     frames: Vec<Frame>,
     places: Vec<Place>,
 }
@@ -400,7 +409,7 @@ impl Walk<'_> {
                 frame.key = inner;
             }
             // Names of fields are short; what is not may be data.
-            if inner.len > 2 * SHORTEST {
+            if inner.len > 2 * SHORTEST && self.is_suspect(inner) {
                 self.look(inner, None);
             }
             return Some(after.position() + 1);
@@ -408,11 +417,19 @@ impl Walk<'_> {
         if self.goes_on(inner) {
             return Some(span.end());
         }
-        if inner.len >= SHORTEST && !self.is_mark() {
+        if inner.len >= SHORTEST {
+            // What speaks against a value may be its name.
             let key = self.name();
-            self.look(inner, key);
+            let is_suspect = key.is_some() || self.is_suspect(inner);
+            if is_suspect && !self.is_mark() {
+                self.look(inner, key);
+            }
         }
         Some(span.end())
+    }
+
+    fn is_suspect(&self, span: Span) -> bool {
+        self.suspects.are_in(span.start..span.end())
     }
 
     /// Patches are lists of lines: a private key that begins in one goes on in the next.
@@ -424,9 +441,9 @@ impl Walk<'_> {
         };
         if !frame.is_key {
             let begins = raw.len() < 100
-                && raw.windows(11).any(|part| part == b"-----BEGIN ")
-                && raw.windows(11).any(|part| part == b"PRIVATE KEY");
-            frame.is_key = begins && !raw.windows(9).any(|part| part == b"-----END ");
+                && memmem::find(raw, b"-----BEGIN ").is_some()
+                && memmem::find(raw, b"PRIVATE KEY").is_some();
+            frame.is_key = begins && memmem::find(raw, b"-----END ").is_none();
             return false;
         }
         let sign = usize::from(matches!(raw.first(), Some(b'+' | b'-' | b' ')));

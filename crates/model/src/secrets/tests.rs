@@ -9,6 +9,8 @@ use unspool_testkit::corpus;
 use unspool_testkit::random::Random;
 
 use super::*;
+use crate::edit::redact::Redactor;
+use crate::json;
 use sample::{digits, sample};
 
 fn rules() -> &'static Rules {
@@ -301,4 +303,130 @@ fn masking_around_a_place_masks_all_that_masking_does_and_keeps_the_place() {
         assert_eq!(&masked[range], "MARK");
     }
     assert_eq!(secrets.mask_around("nothing here", 0..3), None);
+}
+
+/// One that looks into everything, whatever the first look says.
+fn thorough() -> Secrets {
+    Secrets {
+        is_thorough: true,
+        ..Secrets::standard().clone()
+    }
+}
+
+/// A text as it looks inside of other things.
+fn wrapped(text: &str, random: &mut Random) -> String {
+    match random.below(8) {
+        0 | 1 => json::quoted(text),
+        2 => format!("{{\"a\": {}}}", json::quoted(text)),
+        3 => text.chars().map(|c| format!("\u{1b}[1m{c}")).collect(),
+        4 => text.replace('/', r"\/"),
+        5 => text
+            .chars()
+            .map(|c| match random.below(3) {
+                0 => format!("\\u{:04x}", c as u32 & 0xffff),
+                _ => c.to_string(),
+            })
+            .collect(),
+        6 => format!("x\n{}\ty", base64(text.as_bytes())),
+        _ => text.to_owned(),
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let word = three
+            .iter()
+            .fold(0, |word, byte| word << 8 | u32::from(*byte));
+        let word = word << (8 * (3 - three.len()));
+        for place in (0..=three.len()).map(|place| 18 - 6 * place) {
+            text.push(char::from(DIGITS[(word >> place & 63) as usize]));
+        }
+    }
+    text
+}
+
+fn same_as_thorough(text: &str, thorough: &Secrets) {
+    let quick = Secrets::standard();
+    assert_eq!(quick.find(text), thorough.find(text), "{text:?}");
+    let (key, line) = ([1; 32], format!("{{\"api_key\":[{}]}}", json::quoted(text)));
+    let redactor = Redactor::new(quick.clone(), key);
+    let slow = Redactor::new(thorough.clone(), key);
+    for line in [line.as_str(), text, &json::quoted(text)] {
+        let line = line.as_bytes();
+        assert_eq!(redactor.places(line), slow.places(line), "{text:?}");
+    }
+}
+
+#[test]
+fn the_first_look_loses_nothing_however_deep_it_is_wrapped() {
+    let thorough = thorough();
+    for seed in 0..600 {
+        let mut random = Random::new(seed);
+        let mut text = dense(seed);
+        for _ in 0..random.below(5) {
+            text = wrapped(&text, &mut random);
+        }
+        same_as_thorough(&text, &thorough);
+    }
+}
+
+#[test]
+fn the_first_look_loses_nothing_of_the_labelled_set() {
+    let (quick, thorough) = (Secrets::standard().clone(), thorough());
+    let quick = Redactor::new(quick, [1; 32]);
+    let slow = Redactor::new(thorough, [1; 32]);
+    let lines = std::cell::Cell::new(0);
+    unspool_testkit::secrets::judge(11, 2, |line| {
+        lines.set(lines.get() + 1);
+        assert_eq!(quick.places(line), slow.places(line));
+        Vec::new()
+    });
+    assert!(lines.get() > 1000, "{}", lines.get());
+}
+
+#[test]
+fn the_first_look_loses_no_known_value() {
+    let values = [
+        ("PLAIN", "correct horse battery"),
+        ("QUOTED", "a\"b\"c\\d\"e\nf\"g\"h"),
+        ("HALF", "she said \"xyz\" twice"),
+        ("FOREIGN", "schlüssel/für/alles"),
+    ];
+    for left_out in 0..=values.len() {
+        let values = values.iter().enumerate();
+        let values = values
+            .filter(|(at, _)| *at != left_out)
+            .map(|(_, one)| *one);
+        let values: Vec<_> = values.collect();
+        let quick = Secrets::standard().with_values(values.iter().copied());
+        let slow = thorough().with_values(values.iter().copied());
+        for (name, value) in &values {
+            let mut random = Random::new(name.len() as u64);
+            let mut text = format!("it is {value}, see?");
+            for _ in 0..4 {
+                assert_eq!(quick.find(&text), slow.find(&text), "{text}");
+                assert!(!quick.find(&text).is_empty(), "{text}");
+                text = match random.below(2) {
+                    0 => json::quoted(&text),
+                    _ => format!("x {text}"),
+                };
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_first_look_loses_nothing_of_any_text(text in any::<String>()) {
+        same_as_thorough(&text, &thorough());
+    }
+
+    #[test]
+    fn the_first_look_loses_nothing_of_escapes_and_names(
+        text in r#"((api|KEY|token|secret|://|Bearer |eyJ|pat|密|ghp_)([ :=@]|\\"|\\\\"|\\n|\\\\n|"|'|\\u0041|\\/){0,4}[a-z0-9A-Z+/_.-]{0,60}[\n "@]?){0,4}"#
+    ) {
+        same_as_thorough(&text, &thorough());
+    }
 }
