@@ -17,6 +17,7 @@ use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet, HashSetExt};
 use hashbrown::HashTable;
 
+use crate::entry::failure::Failure;
 use crate::entry::{self, Decoded, Kind, TitleSource};
 use crate::fault::{Fault, FaultKind};
 use crate::id::Id;
@@ -219,6 +220,8 @@ struct Answer {
     block: Index,
     agent: Option<Box<str>>,
     launched: bool,
+    task: Option<Box<str>>,
+    over: bool,
 }
 
 /// The result of a call.
@@ -230,6 +233,21 @@ pub struct CallResult {
     pub block: Index,
     /// The call failed.
     pub is_error: bool,
+}
+
+/// Something that goes on in the background: an agent, or a command.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its id.
+    pub id: Box<str>,
+    /// The call that started it.
+    pub call: Index,
+    /// Whether it is a sub-agent.
+    pub agent: bool,
+    /// When it was started.
+    pub since: Option<Time>,
+    /// Whether the file says that it is over.
+    pub over: bool,
 }
 
 /// A conversation within the file: its own, or that of a sub-agent.
@@ -339,6 +357,14 @@ pub struct Session {
     pub goal: Option<String>,
     /// The last visible text of a reply, up to 500 characters.
     pub recent_output: Option<String>,
+    /// What a person typed last, up to 500 characters.
+    pub recent_prompt: Option<String>,
+    /// The last failure of the API in its own conversation, and the record that tells it.
+    pub failure: Option<(Index, Failure)>,
+    /// What was started in the background of its own conversation.
+    pub tasks: Vec<Task>,
+    /// The sub-agent whose file it is, if its lines say.
+    pub agent: Option<Box<str>>,
     /// Where the conversation goes on from, as the last `last-prompt` line says.
     pub last_prompt: Option<(Option<Id>, bool)>,
     /// Interned names: tools, models, stop reasons, permission modes.
@@ -360,6 +386,7 @@ pub struct Session {
     call_ids: HashMap<Index, Index>,
     thread_ids: HashMap<Box<str>, Index>,
     call_prints: HashSet<(Index, u64)>,
+    task_ids: HashMap<Box<str>, Index>,
     early_results: HashMap<Option<Index>, Vec<Answer>>,
     groups: Vec<Group>,
     waiting: HashMap<Id, Vec<Index>>,
@@ -511,6 +538,12 @@ impl Session {
     /// The id of a call, which its result names.
     pub fn call_id(&self, call: &Call) -> &str {
         call.name.get().map_or("", |name| self.pool.get(name))
+    }
+
+    /// What was last started in the background under this id.
+    pub fn find_task(&self, id: &str) -> Option<&Task> {
+        let at = *self.task_ids.get(id)?;
+        self.tasks.get(at as usize)
     }
 
     /// What a call is about.

@@ -39,6 +39,7 @@ pub mod search;
 pub mod secrets;
 pub mod settle;
 pub mod side;
+pub mod signals;
 pub mod spent;
 pub mod trail;
 pub mod write;

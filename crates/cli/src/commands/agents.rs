@@ -6,13 +6,14 @@ use std::io::Write;
 use clap::Args;
 use unspool_model::price::Cost;
 use unspool_model::view::agents;
+use unspool_model::view::status::Crew;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
 use unspool_store::family::Agent;
 
 use crate::failure::Failure;
-use crate::world::World;
+use crate::world::{Chosen, World};
 
 /// Arguments of `agents`.
 #[derive(Debug, Args)]
@@ -26,11 +27,12 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
     let files = chosen.family.agents.iter().map(Agent::listed);
     let files: Vec<_> = files.collect();
-    let rows = agents::agents(
+    let mut rows = agents::agents(
         &chosen.family.main.session,
         &chosen.family.main.source,
         &files,
     );
+    agents::settle(&mut rows, &crew(world, &chosen));
     if rows.is_empty() {
         return Err(Failure::nothing("the session has no sub-agents"));
     }
@@ -72,4 +74,12 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         table.write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// Who is at work.
+fn crew(world: &World, chosen: &Chosen) -> Crew {
+    let agents = chosen.family.agents.iter();
+    let agents: Vec<_> = agents.map(|agent| &agent.loaded.session).collect();
+    let signals = world.signals_of(&chosen.target);
+    Crew::of(&chosen.family.main.session, &agents, &signals, world.now())
 }

@@ -402,7 +402,9 @@ impl<'a> Export<'a> {
             .map(|agent| &agent.loaded.session)
             .collect();
         let prices = self.world.prices();
-        let row = row::row(session, &agents, &HashMap::new(), &prices, self.world.now());
+        let signals = self.world.signals_of(&chosen.target);
+        let now = self.world.now();
+        let row = row::row(session, &agents, &HashMap::new(), &prices, &signals, now);
         let path = chosen.target.path();
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         let place = Place {
@@ -416,9 +418,7 @@ impl<'a> Export<'a> {
             },
         };
         let mut row = SessionRow::new(session, row, place);
-        self.world.mask_in(&mut row.title);
-        self.world.mask_in(&mut row.goal);
-        self.world.mask_in(&mut row.recent_output);
+        row.said().for_each(|text| self.world.mask_in(text));
         row
     }
 

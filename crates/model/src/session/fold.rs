@@ -4,11 +4,11 @@ use std::hash::BuildHasher;
 
 use super::pool::Slot;
 use super::{
-    Answer, Call, CallResult, Group, Index, Link, Message, NEVER, Record, Role, Session, Thread,
-    Title, Turn,
+    Answer, Call, CallResult, Group, Index, Link, Message, NEVER, Record, Role, Session, Task,
+    Thread, Title, Turn,
 };
 use crate::block::BlockKind;
-use crate::entry::{Entry, Kind, MessageHead, Parent};
+use crate::entry::{self, Entry, Kind, MessageHead, Parent};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::time::Time;
@@ -171,7 +171,27 @@ impl Session {
         if let Some(copy) = &entry.copy {
             self.copy(copy, entry.source_call.take(), entry.at);
         }
+        self.background(index, entry);
         self.describe(index, entry.head.take());
+    }
+
+    /// What a line tells about the background, and about failures of the API.
+    fn background(&mut self, index: Index, entry: &mut Entry) {
+        if self.records[index as usize].thread != 0 {
+            return;
+        }
+        if let Some(failure) = entry.failure.take() {
+            self.failure = Some((index, *failure));
+        }
+        if let Some(notice) = entry.notice.take().filter(|notice| notice.is_over()) {
+            self.end_task(&notice.task);
+        }
+    }
+
+    fn end_task(&mut self, id: &str) {
+        if let Some(&at) = self.task_ids.get(id) {
+            self.tasks[at as usize].over = true;
+        }
     }
 
     /// Facts about the session as a whole that any line may carry.
@@ -210,6 +230,9 @@ impl Session {
         keep(&mut self.slug, entry.slug.as_deref());
         keep(&mut self.entrypoint, entry.entrypoint.as_deref());
         keep(&mut self.permission_mode, entry.permission_mode.as_deref());
+        if self.role == Role::Agent && self.agent.is_none() {
+            self.agent = entry.agent.as_deref().map(Into::into);
+        }
         if self.first_session_id.is_none() {
             self.first_session_id = entry.session.clone();
         }
@@ -424,11 +447,14 @@ impl Session {
                 BlockKind::ToolResult => {
                     let launched = entry.result_status.as_deref() == Some("async_launched");
                     let agent = entry.result_agent.clone();
+                    let status = entry.result_status.as_deref();
                     self.result(Answer {
                         record: index,
                         block: at,
                         agent,
                         launched,
+                        task: entry.result_task.clone(),
+                        over: status.is_some_and(entry::is_over),
                     });
                 }
                 _ => {}
@@ -479,13 +505,13 @@ impl Session {
         let block = &self.blocks[answer.block as usize];
         let is_error = block.is_error;
         let id = block.key();
-        let Some(&call) = id.and_then(|id| self.call_ids.get(&id)) else {
+        let Some(&at) = id.and_then(|id| self.call_ids.get(&id)) else {
             self.early_results.entry(id).or_default().push(answer);
             return;
         };
         let record = &self.records[answer.record as usize];
         let (line, uuid) = (record.line, &record.uuid);
-        let call = &mut self.calls[call as usize];
+        let call = &mut self.calls[at as usize];
         // A line that is written again under its uuid answers nothing new.
         let same = |given: &CallResult| {
             uuid.is_some() && self.records[given.record as usize].uuid == *uuid
@@ -498,6 +524,7 @@ impl Session {
             });
             call.agent = answer.agent.or_else(|| call.agent.take());
             call.launched = answer.launched;
+            self.result_of_task(at, answer.record, answer.task, answer.over);
         } else {
             let id = call.name.get().map_or("", |name| self.pool.get(name));
             let detail = format!("an earlier result answers the call {id} too");
@@ -506,6 +533,37 @@ impl Session {
                 kind: FaultKind::DuplicateCall,
                 detail,
             });
+        }
+    }
+
+    /// What the result of a call means for tasks in the background.
+    fn result_of_task(&mut self, at: Index, record: Index, task: Option<Box<str>>, over: bool) {
+        let (record, call) = (&self.records[record as usize], &self.calls[at as usize]);
+        if record.thread != 0 {
+            return;
+        }
+        let agent = call.agent.clone().filter(|_| call.launched);
+        let is_agent = agent.is_some();
+        if let Some(id) = agent.or(task) {
+            let since = record.at();
+            self.task_ids.insert(id.clone(), self.tasks.len() as Index);
+            self.tasks.push(Task {
+                id,
+                call: at,
+                agent: is_agent,
+                since,
+                over: false,
+            });
+            return;
+        }
+        let failed = call.result.as_ref().is_some_and(|result| result.is_error);
+        let ends = match self.names.get(call.tool) {
+            "KillShell" | "KillBash" | "TaskStop" => !failed,
+            "BashOutput" | "TaskOutput" => over && !failed,
+            _ => false,
+        };
+        if ends && let Some(id) = self.subject(call).map(Box::<str>::from) {
+            self.end_task(&id);
         }
     }
 
@@ -518,9 +576,13 @@ impl Session {
         if let Kind::PermissionMode(mode) = &record.kind {
             self.permission_mode = Some(mode.to_string());
         }
+        if let Kind::QueuedCommand { human: true, text } = &record.kind {
+            self.recent_prompt = Some(entry::clip(text, entry::HEAD));
+        }
         let Some(head) = head else { return };
         match record.kind {
             Kind::User => {
+                self.recent_prompt = Some(head.clone());
                 // A command such as /clear says less about a session than its first prompt.
                 let prompt = matches!(record.input, Input::Prompt | Input::Plan);
                 if self.goal.is_none() || (prompt && !self.goal_is_prompt) {

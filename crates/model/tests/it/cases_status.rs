@@ -1,20 +1,24 @@
 //! What a session is doing, as far as its lines tell.
 
 use unspool_model::time::Time;
-use unspool_model::view::status::{self, State, Status};
+use unspool_model::view::status::{self, Signals, State, Status};
 
 use crate::make::{Read, call, read, reply, result, system, text, time, user};
 
 /// The status at this time of the day on which all this happens.
 fn at(read: &Read, clock: &str) -> Status {
-    status::status(&read.session, Time::parse(&time(clock)).unwrap())
+    status::status(
+        &read.session,
+        &Signals::default(),
+        Time::parse(&time(clock)).unwrap(),
+    )
 }
 
 /// The state just after the last line.
 fn now(lines: &[String]) -> State {
     let read = read(lines);
     let last = read.session.last.unwrap();
-    status::status(&read.session, Time(last.0 + 1)).state
+    status::status(&read.session, &Signals::default(), Time(last.0 + 1)).state
 }
 
 fn prompt() -> String {

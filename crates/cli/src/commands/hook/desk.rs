@@ -77,7 +77,7 @@ impl Desk {
     pub fn new(own: Own) -> Desk {
         Desk {
             log: Log::new(&own),
-            events: Events::open(&own.data.join("events")),
+            events: Events::open(&own.events()),
             own,
         }
     }

@@ -1,0 +1,1 @@
+//! The dashboard and its API, on this machine only.
