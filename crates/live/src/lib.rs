@@ -4,15 +4,26 @@
 //! [`Live`]: the rows as they are now, and every change as it comes. The loop has no rule about
 //! sessions: rows and states are views of the model.
 
+mod board;
+mod fold;
+mod kept;
+mod row;
+mod run;
+mod work;
+
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use unspool_model::edit::redact::Redactor;
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::events::{Events, Noted};
+
+use crate::board::Board;
+use crate::run::{Loop, Told};
 
 /// What the loop is told.
 #[derive(Debug)]
@@ -76,10 +87,17 @@ pub enum What {
     Scanned,
 }
 
-/// The running loop; clones are the same loop.
+/// The running loop; clones are the same loop, which ends with the last of them.
 #[derive(Clone, Debug)]
 pub struct Live {
-    _private: (),
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    board: Arc<Board>,
+    tell: Sender<Told>,
+    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// All sessions at one moment, and what comes after.
@@ -97,26 +115,78 @@ pub struct Joined {
 
 impl Live {
     /// Starts the loop on threads of its own; rows of the newest sessions come first.
-    pub fn start(_setting: Setting) -> std::io::Result<Live> {
-        Ok(Live { _private: () })
+    pub fn start(setting: Setting) -> std::io::Result<Live> {
+        let (tell, heard) = mpsc::channel();
+        let board = Arc::new(Board::default());
+        let run = Loop::new(setting, Arc::clone(&board), heard, tell.clone())?;
+        let thread = std::thread::Builder::new().name("live".into());
+        let thread = thread.spawn(move || run.run())?;
+        let inner = Inner {
+            board,
+            tell,
+            thread: Mutex::new(Some(thread)),
+        };
+        Ok(Live {
+            inner: Arc::new(inner),
+        })
     }
 
-    /// All rows now, and every change from now on, without a gap.
+    /// All rows now, and every change from now on, without a gap. Right after the start it
+    /// waits for the newest rows, a quarter of a second at most.
     pub fn join(&self) -> Joined {
-        let (_, news) = std::sync::mpsc::channel();
-        Joined {
-            rows: Vec::new(),
-            at: 0,
-            scanned: false,
-            news,
-        }
+        self.inner.board.join()
+    }
+
+    /// The row of a session, by its id.
+    pub fn row(&self, id: &str) -> Option<Arc<SessionRow>> {
+        self.inner.board.row(id)
+    }
+
+    /// How many sessions there are, and whether all files were looked at.
+    pub fn counts(&self) -> (usize, bool) {
+        self.inner.board.counts()
+    }
+
+    /// What people should know about how files are looked at, such as that nothing tells of
+    /// changes; mostly nothing.
+    pub fn notes(&self) -> Vec<String> {
+        self.inner.board.notes()
     }
 
     /// Changes after this number, if they are still remembered.
-    pub fn since(&self, _id: u64) -> Option<Vec<News>> {
-        None
+    pub fn since(&self, id: u64) -> Option<Vec<News>> {
+        self.inner.board.since(id)
     }
 
     /// Tells the loop something.
-    pub fn tell(&self, _event: Event) {}
+    pub fn tell(&self, event: Event) {
+        let _ = self.inner.tell.send(Told::Event(event));
+    }
+
+    /// Ends the loop and waits until it has kept what it knows.
+    pub fn stop(&self) {
+        self.inner.stop();
+    }
+
+    /// Whether the loop is over.
+    pub fn is_over(&self) -> bool {
+        self.inner.board.is_over()
+    }
+}
+
+impl Inner {
+    fn stop(&self) {
+        let _ = self.tell.send(Told::Event(Event::Stop));
+        let thread = self.thread.lock();
+        let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop();
+    }
 }

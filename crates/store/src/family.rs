@@ -168,6 +168,11 @@ pub(crate) struct Look {
     pub warm_up: bool,
 }
 
+/// The session that the file of a sub-agent belongs to, as its folder or its lines say.
+pub fn session_of(agent: &AgentFile) -> Option<String> {
+    agent.session.clone().or_else(|| look(agent).session)
+}
+
 /// How much of a file's start is enough to know what it is.
 pub(crate) const START: u64 = 64 << 10;
 

@@ -4,7 +4,7 @@
 //! into a session, [`each`] does that for many files at once, [`scan`] looks for little in all of
 //! them, [`search`] finds text in them, [`resolve`] finds the one a
 //! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
-//! [`follow`] reads on while it grows; [`live`] tells who works on it. [`journal`] changes files
+//! [`follow`] reads on while it grows, when [`watch`] says so; [`live`] tells who works on it. [`journal`] changes files
 //! so that it can be undone, by [`write`]; [`archive`] keeps copies of them. [`events`] keeps what
 //! hooks tell, [`settle`] waits for what they announce, [`before`] finds the session before.
 //!
@@ -42,6 +42,7 @@ pub mod side;
 pub mod signals;
 pub mod spent;
 pub mod trail;
+pub mod watch;
 pub mod write;
 
 pub use error::{Error, Warning};

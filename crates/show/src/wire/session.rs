@@ -1,7 +1,7 @@
 //! A session on one line.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::usage::Usage;
@@ -9,7 +9,7 @@ use unspool_model::view::row::SessionRow as Row;
 use unspool_model::view::status::Status;
 
 /// Tokens, each message counted once.
-#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageRow {
     /// Input that was neither read from nor written to the cache.
     pub input: u64,
@@ -36,7 +36,7 @@ impl From<Usage> for UsageRow {
 }
 
 /// The call a session waits for.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingTool {
     /// The tool.
     pub name: String,
@@ -62,7 +62,7 @@ pub struct Place {
 }
 
 /// A session, as `ls` lists it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
     /// The id: the name of its file.
     pub id: String,
@@ -152,6 +152,9 @@ pub struct SessionRow {
     /// Why it is not a session, for files that `--all` lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_a_session: Option<String>,
+    /// Only the start and the end were read so far: numbers and totals are of these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 impl SessionRow {
@@ -223,6 +226,7 @@ impl SessionRow {
             parent: place.parent,
             forked_from: session.forked_from.as_ref().map(ToString::to_string),
             not_a_session: None,
+            partial: false,
         }
     }
 }
