@@ -10,11 +10,12 @@ use crate::ui::Color;
 
 /// Read, search, show, edit, export, watch and continue Claude Code sessions
 ///
-/// Without a command, lists the sessions of this machine, newest first.
+/// Without a command, opens the browser on a terminal, and lists all sessions elsewhere.
 #[derive(Debug, Parser)]
 #[command(name = "unspool", version, max_term_width = 100)]
 #[command(after_help = "Examples:
-  unspool                      list sessions, newest first
+  unspool                      browse: the latest session of this directory, or all
+  unspool ls                   list sessions, newest first
   unspool show                 read the latest session of this directory
   unspool show 2f72 --turn -1  read the last turn of a session
   unspool turns @2 --json      the turns of the second latest session, for scripts

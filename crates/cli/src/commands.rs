@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod archive;
+pub mod browse;
 pub mod check;
 pub mod clone;
 pub mod context;
@@ -54,7 +55,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let world = world(&arguments.global)?;
     match arguments.command {
-        None => ls::plain(world),
+        None => browse::run(world),
         Some(Command::Ls(args)) => ls::run(&world, &args),
         Some(Command::Show(args)) => show::run(&world, &args),
         Some(Command::Turns(args)) => turns::run(&world, &args),

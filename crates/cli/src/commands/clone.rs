@@ -1,9 +1,10 @@
 //! `clone`: a new session made of an old one, whole or trimmed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use unspool_show::wire::edit::EditResult;
 
 use crate::failure::Failure;
 use crate::surgery::{self, Order};
@@ -195,4 +196,27 @@ pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
     };
     let result = surgery::copy(world, chosen, &order, &wishes)?;
     surgery::tell(world, &result)
+}
+
+/// Makes a copy by a preset, or a whole one, or says what it would be: for screens.
+pub fn by_preset(
+    world: &World,
+    session: &OsStr,
+    preset: Option<&str>,
+    dry_run: bool,
+) -> Result<EditResult, Failure> {
+    let trims = Trims {
+        preset: preset.map(str::to_owned),
+        ..Trims::default()
+    };
+    let wishes = Wishes::new(world, &trims)?.dry(dry_run);
+    let options = preset.map(|preset| vec!["--preset".to_owned(), preset.to_owned()]);
+    let order = Order {
+        operation: "clone",
+        words: wishes.words(),
+        options: options.unwrap_or_default(),
+        dry_run,
+        ..Order::default()
+    };
+    surgery::copy(world, world.choose(Some(session))?, &order, &wishes)
 }

@@ -1,7 +1,7 @@
 //! `export`: sessions as documents.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -140,6 +140,39 @@ pub fn run(world: World, args: &ExportArgs) -> Result<(), Failure> {
         Some(folder) => export.folder(&folder, targets),
         None => export.single(targets),
     }
+}
+
+/// Writes one session into the current directory, under a name that is free: for screens.
+pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, Failure> {
+    let to = FormatArg::from_str(format, true).map_err(Failure::failed)?;
+    let target = world.target(Some(session))?;
+    let id = id_of(&target);
+    let short = id.get(..8).unwrap_or(&id);
+    let name = |number: usize| {
+        let more = if number > 1 {
+            format!("-{number}")
+        } else {
+            String::new()
+        };
+        let end = to.format().extension();
+        PathBuf::from(format!("unspool-{}{more}.{end}", safe_name(short)))
+    };
+    let mut names = (1..).map(name);
+    let free = names.find(|name| name.symlink_metadata().is_err());
+    let path = free.ok_or_else(|| Failure::failed("no name is free"))?;
+    let args = ExportArgs {
+        sessions: Vec::new(),
+        all: false,
+        project: None,
+        to: Some(to),
+        output: Some(path.clone()),
+        detail: DetailArg::Full,
+        no_redact: world.reveal,
+        max_chars: None,
+        force: false,
+    };
+    Export::new(world, &args)?.single(vec![target])?;
+    Ok(std::path::absolute(&path).unwrap_or(path))
 }
 
 /// What is asked for, of any session.

@@ -25,7 +25,7 @@ use crate::when;
 use crate::world::World;
 
 /// Arguments of `search`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   unspool search 'connection reset'
   unspool search 'the \"velvet hammer\" clause' --in prompt,reply
@@ -166,6 +166,38 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
     shown.end()
 }
 
+/// Hands on every hit of a text as a row, newest sessions first, until `each` has enough: for
+/// screens.
+pub fn rows(
+    world: &World,
+    text: &str,
+    each: &mut dyn FnMut(HitRow) -> ControlFlow<()>,
+) -> Result<(), Failure> {
+    let args = SearchArgs {
+        query: text.to_owned(),
+        ..SearchArgs::default()
+    };
+    let query = query(&args)?;
+    let scope = Scope {
+        reveal: world.reveal,
+        secrets: (!world.reveal).then(|| secrets::known().clone()),
+        ..Scope::default()
+    };
+    let what = Search {
+        query: &query,
+        scope: &scope,
+        span: Span::default(),
+    };
+    let mut projects = Projects::default();
+    search::search(
+        &sources(world, &args)?,
+        &what,
+        each::threads(),
+        |source, hit| each(row(source, &hit, projects.of(source))),
+    );
+    Ok(())
+}
+
 fn query(args: &SearchArgs) -> Result<Query, Failure> {
     let case = match (args.ignore_case, args.case_sensitive) {
         (true, _) => Case::Ignore,
@@ -258,7 +290,7 @@ struct Shown<'a> {
     /// Sessions with hits beyond the limit are only counted.
     sessions: usize,
     session: Option<String>,
-    projects: HashMap<String, String>,
+    projects: Projects,
     now: Time,
     /// Whether lines around a match were asked for.
     around: bool,
@@ -276,7 +308,7 @@ impl<'a> Shown<'a> {
             hits: 0,
             sessions: 0,
             session: None,
-            projects: HashMap::new(),
+            projects: Projects::default(),
             now: world.now(),
             around,
             open: None,
@@ -309,30 +341,8 @@ impl<'a> Shown<'a> {
     }
 
     fn row(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
-        let row = HitRow {
-            session: source.session.clone(),
-            path: source.path.display().to_string(),
-            line: hit.line,
-            uuid: hit.uuid.clone(),
-            r#where: hit.found.place.name().to_owned(),
-            at: hit.at.map(|at| at.to_string()),
-            snippet: hit.found.snippet.whole(),
-            matches: hit.found.count,
-            agent: hit.agent.clone(),
-            project: self.project(source),
-            score: None,
-            title: None,
-        };
+        let row = row(source, hit, self.projects.of(source));
         self.world.ui.row(&mut self.out, &row)
-    }
-
-    /// The project of the session: its file tells, and where that is gone the sub-agent's.
-    fn project(&mut self, source: &Source) -> String {
-        let known = self.projects.entry(source.session.clone());
-        let path = || session_file(source).unwrap_or_else(|| source.path.clone());
-        known
-            .or_insert_with(|| search::project(&path(), &source.folder))
-            .clone()
     }
 
     /// The session, above its hits.
@@ -341,7 +351,7 @@ impl<'a> Shown<'a> {
             Line::new().write(&mut self.out, false)?;
         }
         let at = hit.at.unwrap_or(Time(source.modified));
-        let project = self.project(source);
+        let project = self.projects.of(source);
         let mut title = session_file(source).and_then(|path| search::title(&path));
         self.world.mask_in(&mut title);
         let head = Line::of(Paint::HEADING, short(&source.session))
@@ -408,6 +418,41 @@ impl<'a> Shown<'a> {
             ui.note(&format!("open a hit such as the first with `{open}`"));
         }
         Ok(())
+    }
+}
+
+/// A hit for machines.
+fn row(source: &Source, hit: &Hit, project: String) -> HitRow {
+    HitRow {
+        session: source.session.clone(),
+        path: source.path.display().to_string(),
+        line: hit.line,
+        uuid: hit.uuid.clone(),
+        r#where: hit.found.place.name().to_owned(),
+        at: hit.at.map(|at| at.to_string()),
+        snippet: hit.found.snippet.whole(),
+        matches: hit.found.count,
+        agent: hit.agent.clone(),
+        project,
+        score: None,
+        title: None,
+    }
+}
+
+/// Projects of sessions, each looked up once.
+#[derive(Default)]
+struct Projects {
+    known: HashMap<String, String>,
+}
+
+impl Projects {
+    /// The project of the session: its file tells, and where that is gone the sub-agent's.
+    fn of(&mut self, source: &Source) -> String {
+        let known = self.known.entry(source.session.clone());
+        let path = || session_file(source).unwrap_or_else(|| source.path.clone());
+        known
+            .or_insert_with(|| search::project(&path(), &source.folder))
+            .clone()
     }
 }
 

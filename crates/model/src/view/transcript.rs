@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::input::{Input, InputKinds};
 use crate::log::Source;
-use crate::session::Session;
+use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::view::outcome::{Change, Outcome};
 use crate::view::pick::Pick;
@@ -279,6 +279,83 @@ pub fn parts<'a>(
     let walk = walk::Walk::new(session, source, agents, pick.agents);
     let picked = walk.picked(pick);
     picked.into_iter().map(move |turn| walk.turn(turn))
+}
+
+/// A conversation to look into at any place, again and again: for screens.
+///
+/// What holds for all of it is found out once; after that a look costs what it shows.
+pub struct Reading<'a> {
+    walk: walk::Walk<'a>,
+    parts: Vec<walk::Part>,
+}
+
+/// A turn of a [`Reading`], or what stands before the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its number among the turns, from 1; 0 for what stands before them.
+    pub turn: usize,
+    /// How many lines of the file it has.
+    pub lines: usize,
+}
+
+impl<'a> Reading<'a> {
+    /// The file's own conversation.
+    pub fn new(session: &'a Session, source: &'a dyn Source, agents: &'a Agents<'a>) -> Self {
+        Reading::of(walk::Walk::new(session, source, agents, false))
+    }
+
+    /// The conversation of a sub-agent inside the same file.
+    pub fn thread(&self, thread: Index) -> Reading<'a> {
+        Reading::of(self.walk.in_thread(thread))
+    }
+
+    fn of(walk: walk::Walk<'a>) -> Reading<'a> {
+        let parts = walk.picked(&Pick::default());
+        Reading { walk, parts }
+    }
+
+    /// Its turns in file order.
+    pub fn stretches(&self) -> impl Iterator<Item = Stretch> + '_ {
+        self.parts.iter().map(|part| Stretch {
+            turn: match part {
+                walk::Part::Before => 0,
+                walk::Part::Turn(at) => at + 1,
+            },
+            lines: self.walk.lines_of(*part).len(),
+        })
+    }
+
+    /// The records of a turn, in the order in which they are shown.
+    pub fn records(&self, stretch: usize) -> &[Index] {
+        let part = self.parts.get(stretch);
+        part.map_or(&[], |part| self.walk.lines_of(*part))
+    }
+
+    /// What some of its lines say, counted from the start of the turn.
+    pub fn items(&self, stretch: usize, lines: std::ops::Range<usize>) -> Vec<Item> {
+        let part = self.parts.get(stretch);
+        part.map_or_else(Vec::new, |part| self.walk.some(*part, lines))
+    }
+
+    /// What a call started, if it is a conversation of this file or beside it.
+    pub fn started(&self, call: &Agent) -> Option<Started> {
+        if let Some(id) = &call.id
+            && self.walk.agents.contains_key(id)
+        {
+            return Some(Started::File(id.clone()));
+        }
+        let (thread, _) = call.key.split_once(':')?;
+        thread.parse().ok().map(Started::Thread)
+    }
+}
+
+/// Where the conversation of a sub-agent stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Started {
+    /// In the file of the agent with this id.
+    File(String),
+    /// In the same file, as this thread.
+    Thread(Index),
 }
 
 /// Everything, one turn at a time: sub-agents are open, images have their data, and notes

@@ -205,18 +205,36 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn turn(&self, part: Part) -> Vec<Item> {
-        let mut items = Items::default();
-        let lines = match part {
+        self.some(part, 0..self.lines_of(part).len())
+    }
+
+    pub(super) fn lines_of(&self, part: Part) -> &[Index] {
+        match part {
             Part::Before => &self.lines().before,
-            Part::Turn(at) => {
-                let (opening, lines) = &self.lines().turns[at];
-                let record = self.record(*opening);
-                items.push(record, Body::Turn(self.head(at)));
-                lines
-            }
+            Part::Turn(at) => &self.lines().turns[at].1,
+        }
+    }
+
+    /// What some lines of a part say; the first of them come with its head.
+    pub(super) fn some(&self, part: Part, range: std::ops::Range<usize>) -> Vec<Item> {
+        let mut items = Items::default();
+        let all = self.lines_of(part);
+        let (start, end) = (range.start.min(all.len()), range.end.min(all.len()));
+        if let (Part::Turn(at), 0) = (part, start) {
+            let record = self.record(self.lines().turns[at].0);
+            items.push(record, Body::Turn(self.head(at)));
+        }
+        let line = |at: usize| all.get(at).map(|&at| self.record(at).line);
+        let from = if start == 0 {
+            0
+        } else {
+            line(start).unwrap_or(0)
         };
-        let mut faults = self.faults(part).into_iter().peekable();
-        for &at in lines {
+        let to = line(end).unwrap_or(u32::MAX);
+        let mut faults = self.faults(part);
+        faults.retain(|fault| (from..to).contains(&fault.line));
+        let mut faults = faults.into_iter().peekable();
+        for &at in &all[start..end] {
             let line = self.record(at).line;
             while let Some(fault) = faults.next_if(|fault| fault.line < line) {
                 items.all.push(fault);
