@@ -247,8 +247,13 @@ pub(crate) fn leads_to(session: &Session, links: &Links, line: Index, to: Index)
 /// Marks every record on the live branch: the leaf's ancestors (through compactions), the
 /// siblings of parallel calls and their results, and lines that only hang beside them.
 pub fn live(session: &Session, links: &Links) -> Vec<bool> {
+    branch(session, links, live_leaf(session, links))
+}
+
+/// The same for any branch, given its last line.
+pub fn branch(session: &Session, links: &Links, leaf: Option<Index>) -> Vec<bool> {
     let mut live = vec![false; session.records.len()];
-    let mut next = live_leaf(session, links);
+    let mut next = leaf;
     while let Some(at) = next {
         if std::mem::replace(&mut live[at as usize], true) {
             break;

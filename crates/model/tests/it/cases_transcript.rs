@@ -358,3 +358,37 @@ fn a_sub_agents_conversation_opens_under_its_call() {
     let inner: Vec<_> = inner.unwrap().items.iter().map(word).collect();
     assert!(inner.contains(&"reply=found".to_owned()), "{inner:?}");
 }
+
+/// Every item of the recordings, by itself and in ranges, is the one that the whole walk makes.
+#[test]
+fn any_range_of_items_is_that_of_the_whole_conversation() {
+    use unspool_model::view::transcript::outline::{Base, Class, Outline};
+    let mut ranges = 0;
+    for file in unspool_testkit::corpus::files() {
+        let log = Log::new(file.bytes());
+        let session = Session::from_log(&log, Role::Main);
+        let base = Base::of(&session);
+        let outline = Outline::of(&session, &log, &base, 0);
+        let whole = transcript::transcript(&session, &log, &Agents::new(), &Pick::default());
+        let shape: Vec<_> = whole
+            .iter()
+            .map(|item| (item.line, Class::of(&item.body)))
+            .collect();
+        let entries = outline.entries().iter();
+        let entries: Vec<_> = entries.map(|entry| (entry.line, entry.class)).collect();
+        assert_eq!(entries, shape, "{}", file.name());
+        for part in 0..outline.parts() {
+            let all = outline.range(part);
+            for from in all.clone() {
+                for to in [from + 1, from + 3, all.end] {
+                    let to = to.min(all.end);
+                    let items = outline.items(&session, &log, &Agents::new(), from..to);
+                    let told = format!("{items:?}");
+                    assert_eq!(told, format!("{:?}", &whole[from..to]), "{}", file.name());
+                    ranges += 1;
+                }
+            }
+        }
+    }
+    assert!(ranges > 1000, "{ranges}");
+}

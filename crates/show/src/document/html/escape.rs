@@ -24,7 +24,7 @@ impl<'a> Html<'a> {
     pub(crate) fn new(out: &'a mut dyn io::Write) -> Html<'a> {
         Html {
             out,
-            buffer: Vec::with_capacity(FLUSH * 2),
+            buffer: Vec::new(),
         }
     }
 
