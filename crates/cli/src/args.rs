@@ -143,6 +143,8 @@ pub enum Command {
     Index(commands::index::IndexArgs),
     /// Take an event from Claude Code; send and show sessions while they run
     Hook(commands::hook::HookArgs),
+    /// Show all sessions in a browser, live
+    Serve(commands::serve::ServeArgs),
     /// Give a session another title
     Rename(commands::rename::RenameArgs),
     /// Keep compressed copies of sessions, and get them back

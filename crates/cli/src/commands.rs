@@ -25,6 +25,7 @@ pub mod scan;
 pub mod schema;
 pub mod search;
 pub mod send;
+pub mod serve;
 pub mod show;
 pub mod sql;
 pub mod tree;
@@ -84,6 +85,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             Some(action) => hook::run(&world, action),
             None => Ok(()),
         },
+        Some(Command::Serve(args)) => serve::run(world, &args),
         Some(Command::Rename(args)) => rename::run(&world, &args),
         Some(Command::Archive(args)) => archive::run(&world, &args),
         Some(Command::Undo(args)) => undo::run(&world, &args),

@@ -1,5 +1,6 @@
 //! The program: arguments in, one command, an exit code out.
 
+mod answers;
 mod args;
 mod background;
 mod commands;
@@ -8,6 +9,7 @@ mod config;
 mod costs;
 mod demo;
 mod failure;
+mod opened;
 mod own;
 mod progress;
 mod secrets;

@@ -32,7 +32,7 @@ pub fn row(parts: &Parts<'_>, prices: &Prices, now: Time) -> SessionRow {
         bytes: file.bytes,
         parent: None,
     };
-    let view = row::row(session, parts.agents, &HashMap::new(), prices, now);
+    let view = row::row(session, parts.agents, &HashMap::new(), prices, &status::Signals::default(), now);
     let mut row = SessionRow::new(session, view, place);
     if let (Some(title), None) = (parts.title, session.given_title()) {
         row.title = Some(title.to_owned());
@@ -101,6 +101,6 @@ pub fn ends(start: SessionRow, end: SessionRow, titled: bool) -> SessionRow {
 /// Whether time alone may change the state of a session.
 pub fn restless(parts: &Parts<'_>, _prices: &Prices, now: Time) -> bool {
     let later = Time(now.0.saturating_add(status::IDLE_MS as i64 + 1));
-    let state = |now| status::status(parts.session, now).state;
+    let state = |now| status::status(parts.session, &status::Signals::default(), now).state;
     state(now) != state(later)
 }

@@ -24,14 +24,14 @@ pub struct AgentsArgs {
 
 /// The sub-agents of a session, and what each cost.
 pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Cost>)> {
-    let files: Vec<_> = chosen.family.agents.iter().map(Agent::listed).collect();
-    let (main, prices) = (&chosen.family.main, world.prices());
+    let files = chosen.family.agents.iter().map(Agent::listed);
+    let files: Vec<_> = files.collect();
+    let main = &chosen.family.main;
     let mut rows = agents::agents(&main.session, &main.source, &files);
     agents::settle(&mut rows, &crew(world, chosen));
-    let costs = rows
-        .iter()
-        .map(|row| agents::cost(&main.session, &files, row, &prices));
-    let costs: Vec<_> = costs.collect();
+    let prices = world.prices();
+    let cost = |row: &agents::AgentRow| agents::cost(&main.session, &files, row, &prices);
+    let costs: Vec<_> = rows.iter().map(cost).collect();
     rows.into_iter().zip(costs).collect()
 }
 
