@@ -27,6 +27,11 @@ pub(super) enum Name {
     Prompt,
 }
 
+/// Ids of calls that begin so are given once. Services that speak in its place may count theirs
+/// anew in every session (`Read:0`), and receivers that keep one span per id would keep only the
+/// last: such an id holds only within its message.
+const OF_THE_API: &str = "toolu_";
+
 /// The trace of a turn.
 pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow, name: Name) -> Trace {
     let file = &traces.files[0];
@@ -275,17 +280,19 @@ impl<'t, 'a> Build<'t, 'a> {
             return;
         }
         self.mark_reply(session, said);
+        let message = session.message_id(said);
         for call in calls {
-            self.call(id, talk, call);
+            self.call(id, talk, message, call);
         }
     }
 
-    fn call(&mut self, parent: SpanId, talk: &Talk<'_>, at: Index) {
+    fn call(&mut self, parent: SpanId, talk: &Talk<'_>, message: Option<&str>, at: Index) {
         let session = self.file(talk.file).session;
         let call = &session.calls[at as usize];
         let id = match session.call_id(call) {
             "" => self.own_id("call", None),
-            id => SpanId::of(id),
+            id if id.starts_with(OF_THE_API) => SpanId::of(id),
+            id => SpanId::of(&format!("{id} in {}", message.unwrap_or(self.seed))),
         };
         let id = self.unused(id);
         let made = &session.records[call.record as usize];
