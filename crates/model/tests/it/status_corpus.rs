@@ -6,10 +6,11 @@
 
 use std::fmt::Write;
 
+use unspool_model::hook::Event;
 use unspool_model::log::{Log, Splitter};
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
-use unspool_model::view::status::{self, Signals, Status};
+use unspool_model::view::status::{self, Signal, Signals, Source, Status};
 use unspool_testkit::corpus::{self, File};
 use unspool_testkit::random::Random;
 
@@ -571,6 +572,87 @@ fn recordings_are_in_the_state_that_the_table_says_after_every_line() {
         .iter()
         .map(|(version, scenario, ..)| (version, scenario));
     assert!(scenarios.collect::<std::collections::HashSet<_>>().len() >= 20);
+}
+
+/// What recorded hooks were told, event by event; nothing else is known.
+const HOOKS: &[(&str, &str)] = &[
+    (
+        "2.0.76-i07_agent_hooks",
+        "
+        SessionStart waiting_for_input
+        SubagentStop waiting_for_input
+        SubagentStop waiting_for_input
+        UserPromptSubmit working
+        PreToolUse working
+        PreToolUse working
+        SubagentStop working
+        Stop waiting_for_input
+        UserPromptSubmit working
+        PreToolUse working
+        Stop waiting_for_input
+        SessionEnd ended
+        ",
+    ),
+    (
+        "2.1.325-i07_agent_hooks",
+        "
+        SessionStart waiting_for_input
+        UserPromptSubmit working
+        PreToolUse working
+        PreToolUse working
+        Stop waiting_for_input
+        SubagentStop waiting_for_input
+        UserPromptSubmit working
+        PreToolUse working
+        UserPromptSubmit working
+        Stop waiting_for_input
+        SessionEnd ended
+        ",
+    ),
+    (
+        "2.1.325-s12_hooks",
+        "
+        SessionStart waiting_for_input
+        UserPromptSubmit working
+        PreToolUse working
+        PostToolUse working
+        PreToolUse working
+        SubagentStart working
+        SubagentStop working
+        PostToolUse working
+        Stop waiting_for_input
+        Stop waiting_for_input
+        SessionEnd ended
+        SessionStart waiting_for_input
+        UserPromptSubmit working
+        Stop waiting_for_input
+        SessionEnd ended
+        ",
+    ),
+];
+
+#[test]
+fn recorded_hooks_tell_each_state() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/hooks");
+    for (name, expected) in HOOKS {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap();
+        let session = Session::new(Role::Main);
+        let mut signals = Signals::default();
+        let mut found = Vec::new();
+        for (second, line) in text.lines().enumerate() {
+            let told = Event::read(line.as_bytes());
+            assert_eq!(told.bad, None, "{line}");
+            let (at, event) = (Time(1_000 * second as i64), told.event);
+            let name = event.name.clone();
+            signals.hooks.push(Signal { at, event });
+            let status = status::status(&session, &signals, at);
+            assert!(status.sure && status.from == Source::Hook, "{line}");
+            found.push(format!("{name} {}", status.state.name()));
+        }
+        let expected: Vec<_> = expected.lines().map(str::trim).collect();
+        let expected: Vec<_> = expected.into_iter().filter(|row| !row.is_empty()).collect();
+        assert_eq!(found, expected, "{name}");
+    }
 }
 
 /// However the bytes arrive, the state after each line is the same.

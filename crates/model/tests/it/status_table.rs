@@ -987,6 +987,18 @@ fn who_is_gone_neither_works_nor_waits() {
         ",
     );
     newest(
+        "killed, and opened again",
+        "
+        10:00:00 registry busy
+        10:00:00 prompt go
+        10:00:01 calls t1 Bash make
+        10:00:03 registry dies
+        10:00:03 = ended process
+        10:10:00 hook SessionStart; reason=resume
+        10:10:00 = waiting_for_input hook
+        ",
+    );
+    newest(
         "no longer in the registry",
         "
         10:00:00 prompt go
@@ -1049,6 +1061,19 @@ fn a_failure_says_what_failed_and_until_when() {
         10:00:01 error API Error: 400 bad request
         10:00:02 = error transcript, API Error: 400 bad request
         10:05:01 = idle transcript
+        ",
+    );
+    newest(
+        "the registry does not speak of failures",
+        "
+        10:00:00 registry busy
+        10:00:00 prompt go
+        10:00:01 error API Error: 400 bad request
+        10:00:01 = error transcript, API Error: 400 bad request
+        10:00:02 registry idle
+        10:00:02 = error transcript, API Error: 400 bad request
+        10:00:30 registry busy
+        10:00:30 = working registry
         ",
     );
     newest(

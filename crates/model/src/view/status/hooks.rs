@@ -24,6 +24,8 @@ pub(super) struct Heard {
     pub answered: HashSet<String>,
     /// When the last turn began or ended.
     pub turn: Option<Time>,
+    /// Whether the client lives, if that can be seen.
+    pub alive: Option<bool>,
     /// The last event of all.
     pub last: Option<Time>,
     /// What a sub-agent waits for.
@@ -102,7 +104,23 @@ pub(super) fn hear(session: &Session, agents: &[&Session], signals: &Signals) ->
         wait
     });
     heard.found = own.found(signals);
+    heard.alive = signals
+        .alive()
+        .filter(|alive| *alive || !is_reopened(signals));
     heard
+}
+
+/// Whether a client began with the session after the one whose note is left.
+fn is_reopened(signals: &Signals) -> bool {
+    let Registry::Entry(entry) = &signals.registry else {
+        return false;
+    };
+    let begins = |signal: &&Signal| {
+        let event = &signal.event;
+        event.is_begin() && event.agent.is_none() && event.reason.as_deref() != Some("compact")
+    };
+    let begun = signals.hooks.iter().filter(begins);
+    begun.map(|signal| Some(signal.at)).max() > Some(entry.since)
 }
 
 /// Whether the registry says that nothing is asked any more.
