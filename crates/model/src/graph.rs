@@ -93,9 +93,11 @@ pub fn link(
     for &at in &links.order {
         let record = &records[at as usize];
         let named = follow(session.parent_of(record), &through);
-        let known = named
-            .and_then(|id| session.find(id))
-            .filter(|&parent| taken[parent as usize]);
+        let known = match through.is_empty() {
+            true => session.parent_at(record),
+            false => named.and_then(|id| session.find(id)),
+        };
+        let known = known.filter(|&parent| taken[parent as usize]);
         links.parent[at as usize] = match (known, named) {
             (Some(parent), _) => Some(parent),
             (None, Some(_)) => {
@@ -190,6 +192,12 @@ pub fn has_cycle(links: &Links) -> bool {
 
 /// The circle that walking up from `start` runs into; marks what leads to a root.
 fn circle_from(links: &Links, start: Index, settled: &mut [bool]) -> Option<Vec<Index>> {
+    // Nearly always the line above stands before it in the file and was looked at.
+    let above = links.parent[start as usize];
+    if above.is_none_or(|above| settled[above as usize]) {
+        settled[start as usize] = true;
+        return None;
+    }
     let mut path = Vec::new();
     let mut on_path: HashMap<Index, usize> = HashMap::new();
     let mut next = Some(start);

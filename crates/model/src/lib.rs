@@ -38,6 +38,7 @@ pub mod input;
 pub mod json;
 pub mod known;
 pub mod log;
+mod marks;
 pub mod price;
 pub mod secrets;
 pub mod session;

@@ -493,6 +493,16 @@ impl Session {
         }
     }
 
+    /// Where the parent stands that a record names, if it stands anywhere.
+    pub fn parent_at(&self, record: &Record) -> Option<Index> {
+        match record.parent {
+            // Who was there when the line came is still found under its id, or changed places
+            // with who is.
+            Link::At(at) if !self.records[at as usize].duplicate => Some(at),
+            _ => self.find(self.parent_of(record)?),
+        }
+    }
+
     /// The message with this id.
     pub fn find_message(&self, id: &str) -> Option<Index> {
         self.message_ids.get(&self.pool.find(id)?).copied()

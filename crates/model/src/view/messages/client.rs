@@ -3,12 +3,15 @@
 //! Found by giving the real clients edited files and reading what they sent
 //! (`docs/conformance.md`); oddities are theirs.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::OnceCell;
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::fault::NULL_LINE;
 use crate::id::Id;
+use crate::marks::Marks;
 use crate::session::{Index, Record, Role, Session};
 use crate::time::Time;
 use crate::view::messages::Outcome;
@@ -46,8 +49,7 @@ pub(super) struct Lines<'a> {
     pub(super) session: &'a Session,
     pub(super) rules: &'a Rules,
     pub(super) order: Vec<Index>,
-    /// By time, then by place; for healing.
-    pub(super) by_time: Vec<(Time, Index)>,
+    by_time: OnceCell<Vec<(Time, Index)>>,
     taken: Vec<bool>,
     /// Lines that are passed through, and where they lead.
     bridged: HashMap<&'a Id, Option<&'a Id>>,
@@ -61,7 +63,7 @@ impl<'a> Lines<'a> {
             session,
             rules,
             order: Vec::new(),
-            by_time: Vec::new(),
+            by_time: OnceCell::new(),
             taken: vec![false; session.records.len()],
             bridged: HashMap::new(),
             nameless: None,
@@ -75,14 +77,19 @@ impl<'a> Lines<'a> {
         }
         if rules.heals {
             lines.bridged = ends_of(&bridges);
-            let timed = lines
-                .order
-                .iter()
-                .filter_map(|&at| Some((lines.record(at).at()?, at)));
-            lines.by_time = timed.collect();
-            lines.by_time.sort_unstable();
         }
         lines
+    }
+
+    /// The lines by time, then by place: for healing, which few sessions need.
+    pub(super) fn by_time(&self) -> &[(Time, Index)] {
+        self.by_time.get_or_init(|| {
+            let lines = self.order.iter();
+            let timed = lines.filter_map(|&at| Some((self.record(at).at()?, at)));
+            let mut by_time: Vec<_> = timed.collect();
+            by_time.sort_unstable();
+            by_time
+        })
     }
 
     fn add(
@@ -132,6 +139,20 @@ impl<'a> Lines<'a> {
     pub(super) fn named(&self, at: Index) -> Option<&'a Id> {
         let id = self.session.parent_of(self.record(at))?;
         self.bridged.get(id).copied().unwrap_or(Some(id))
+    }
+
+    /// The line above in the chain, if the one that the line names is in it.
+    pub(super) fn parent(&self, at: Index) -> Option<Index> {
+        match self.bridged.is_empty() {
+            true => self.followed(self.record(at)),
+            false => self.find(self.named(at)?),
+        }
+    }
+
+    /// The line of the chain that a record names as its parent itself.
+    pub(super) fn followed(&self, record: &Record) -> Option<Index> {
+        let above = self.session.parent_at(record);
+        above.filter(|&above| self.taken[above as usize])
     }
 
     pub(super) fn find(&self, id: &Id) -> Option<Index> {
@@ -223,7 +244,7 @@ impl<'a> Lines<'a> {
         }
         let mut children: HashMap<Index, Vec<Index>> = HashMap::new();
         for &at in &self.order {
-            if let Some(parent) = self.named(at).and_then(|id| self.find(id)) {
+            if let Some(parent) = self.parent(at) {
                 children.entry(parent).or_default().push(at);
             }
         }
@@ -279,8 +300,8 @@ impl<'a> Lines<'a> {
         }
         let anchor = boundary.anchor.as_ref().and_then(|id| self.find(id));
         if let Some(place) = chain.iter().position(|&at| Some(at) == anchor) {
-            let present: HashSet<Index> = chain.iter().copied().collect();
-            kept.retain(|at| !present.contains(at));
+            let present: Marks = chain.iter().copied().collect();
+            kept.retain(|&at| !present.contains(at));
             chain.splice(place + 1..place + 1, kept);
         }
     }
