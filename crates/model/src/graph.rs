@@ -104,7 +104,7 @@ pub fn link(
                 links.missing.push(at);
                 last.filter(|_| missing == Missing::Heal)
             }
-            (None, None) if is_nameless(record) && record.parent == Link::Absent => {
+            (None, None) if is_nameless(record) && record.parent() == Link::Absent => {
                 last.filter(|_| missing == Missing::Heal)
             }
             (None, None) => None,
@@ -283,7 +283,7 @@ pub fn live(session: &Session, links: &Links) -> Vec<bool> {
 /// The line a compaction follows. 2.1.29 names one that it never wrote: then the line before.
 pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Index> {
     let record = &session.records[at as usize];
-    let named = session.find(record.logical_parent().as_ref()?);
+    let named = session.find(session.logical_parent(at)?);
     let above = || {
         let place = links.order.partition_point(|&line| line < at);
         links.order[..place]

@@ -336,12 +336,7 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
 }
 
 /// A line and the lines above it that stay, up to one that `place` knows.
-fn path_to(
-    plan: &Plan,
-    up: &mut Up<'_>,
-    at: Index,
-    place: &Slots,
-) -> Option<Vec<Index>> {
+fn path_to(plan: &Plan, up: &mut Up<'_>, at: Index, place: &Slots) -> Option<Vec<Index>> {
     let mut path = vec![at];
     while let Some(here) = up.above(plan, path[path.len() - 1]) {
         path.push(here);

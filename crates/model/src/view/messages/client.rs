@@ -11,7 +11,7 @@ use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::fault::NULL_LINE;
 use crate::id::Id;
-use crate::marks::Marks;
+use crate::marks::{Lists, Marks};
 use crate::session::{Index, Record, Role, Session};
 use crate::time::Time;
 use crate::view::messages::Outcome;
@@ -102,8 +102,8 @@ impl<'a> Lines<'a> {
             Kind::Progress => self.rules.progress,
             _ => record.kind.is_link(),
         };
-        let glued = record.glued && !self.rules.reads_glued;
-        if record.refused || record.duplicate || record.untyped || glued {
+        let glued = record.is_glued() && !self.rules.reads_glued;
+        if record.is_refused() || record.duplicate || record.is_untyped() || glued {
             return;
         }
         match (&record.uuid, &mut self.nameless) {
@@ -242,23 +242,21 @@ impl<'a> Lines<'a> {
         if self.rules.leaf == Leaf::LastLine {
             return last;
         }
-        let mut children: HashMap<Index, Vec<Index>> = HashMap::new();
-        for &at in &self.order {
-            if let Some(parent) = self.parent(at) {
-                children.entry(parent).or_default().push(at);
-            }
-        }
-        let mut below: HashSet<Index> = HashSet::new();
-        let mut stack: Vec<Index> = children.get(&last).cloned().unwrap_or_default();
+        let lines = self.order.iter().copied();
+        let children: Lists = lines
+            .filter_map(|at| Some((self.parent(at)?, at)))
+            .collect();
+        let mut below = Marks::default();
+        let mut stack: Vec<Index> = children.get(last).collect();
         while let Some(at) = stack.pop() {
             if at == last {
                 return last; // A circle.
             }
             if below.insert(at) {
-                stack.extend(children.get(&at).into_iter().flatten());
+                stack.extend(children.get(at));
             }
         }
-        let own = below.into_iter().filter(|&at| self.is_own(at));
+        let own = below.iter().filter(|&at| self.is_own(at));
         own.chain([last])
             .max_by_key(|&at| (self.record(at).at(), at))
             .unwrap_or(last)
@@ -274,7 +272,7 @@ impl<'a> Lines<'a> {
             if at == named {
                 return None;
             }
-            let logical = self.record(at).logical_parent();
+            let logical = self.session.logical_parent(self.content(at));
             next = walk
                 .parent(at)
                 .or_else(|| logical.and_then(|id| self.find(id)));

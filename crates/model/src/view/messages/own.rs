@@ -31,7 +31,7 @@ pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
         // A compaction that left no summary has nothing to say instead of what it dropped.
         let before = || {
             session
-                .find(record.logical_parent()?)
+                .find(session.logical_parent(at)?)
                 .filter(|&parent| parent < at)
         };
         let above = || {
