@@ -37,6 +37,7 @@ pub mod id;
 pub mod input;
 pub mod json;
 pub mod known;
+pub mod listed;
 pub mod log;
 mod marks;
 pub mod price;
