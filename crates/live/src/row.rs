@@ -32,7 +32,14 @@ pub fn row(parts: &Parts<'_>, prices: &Prices, now: Time) -> SessionRow {
         bytes: file.bytes,
         parent: None,
     };
-    let view = row::row(session, parts.agents, &HashMap::new(), prices, &status::Signals::default(), now);
+    let view = row::row(
+        session,
+        parts.agents,
+        &HashMap::new(),
+        prices,
+        &status::Signals::default(),
+        now,
+    );
     let mut row = SessionRow::new(session, view, place);
     if let (Some(title), None) = (parts.title, session.given_title()) {
         row.title = Some(title.to_owned());

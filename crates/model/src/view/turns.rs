@@ -303,7 +303,7 @@ fn gather_lines(
 }
 
 fn round(record: &Record, last_said: Option<Time>, first: bool, options: Options) -> Round {
-    if first || record.parent == Link::Null {
+    if first || record.parent() == Link::Null {
         return Round::NewSession;
     }
     match (record.at(), last_said) {

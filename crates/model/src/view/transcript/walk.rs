@@ -355,7 +355,7 @@ impl<'a> Walk<'a> {
             Kind::LocalCommand => self.local_command(record, items),
             Kind::ApiError => items.push(record, api_error(&self.read(record))),
             Kind::QueuedCommand { text, .. } => self.machine(record, text, items),
-            Kind::StopHookSummary | Kind::Attachment | Kind::System if record.trouble => {
+            Kind::StopHookSummary | Kind::Attachment | Kind::System if record.is_trouble() => {
                 self.hook(record, items);
             }
             Kind::System => self.system(record, items),
