@@ -1,7 +1,7 @@
 //! The conversation as items: everything stands once, with what belongs to it.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unspool_model::log::{Log, Source};
 use unspool_model::session::{Role, Session};
@@ -162,12 +162,12 @@ fn a_result_counts_before_the_progress_of_its_call() {
 /// Counts how often it is asked.
 struct Counted<'a> {
     log: &'a Log,
-    reads: Cell<usize>,
+    reads: AtomicUsize,
 }
 
 impl Source for Counted<'_> {
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
-        self.reads.set(self.reads.get() + 1);
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.log.bytes(offset, len)
     }
 }
@@ -190,7 +190,7 @@ fn many_running_calls_do_not_read_each_line_of_progress_again_for_each() {
     let read = read(&lines);
     let source = Counted {
         log: &read.log,
-        reads: Cell::new(0),
+        reads: AtomicUsize::new(0),
     };
     let items = transcript::transcript(&read.session, &source, &Agents::new(), &Pick::default());
     let texts: Vec<_> = items
@@ -202,7 +202,7 @@ fn many_running_calls_do_not_read_each_line_of_progress_again_for_each() {
         .collect();
     let last: Vec<_> = (0..count).map(|n| format!("1 of {n}")).collect();
     assert_eq!(texts, last);
-    let reads = source.reads.get();
+    let reads = source.reads.into_inner();
     assert!(
         reads < 5 * lines.len(),
         "{reads} reads of {} lines",
