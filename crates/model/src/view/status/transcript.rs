@@ -146,7 +146,7 @@ fn after(session: &Session, last: &Record) -> (State, bool) {
         Kind::Assistant if last.api_error => State::Error,
         Kind::Assistant => return spoken(session, last),
         Kind::User => match last.input {
-            Input::Machine if last.notifies => State::Working,
+            Input::Machine if last.notifies() => State::Working,
             Input::Summary if compacted_by_itself(session) => State::Working,
             Input::Interrupt | Input::Machine | Input::Summary => State::WaitingForInput,
             Input::Shell | Input::Memory => State::WaitingForInput,
