@@ -10,8 +10,7 @@
 //! compiled when their anchor is first met.
 //!
 //! A secret may be wrapped: split by terminal codes, escaped as JSON inside a text, or in
-//! base64. The lines that have such wrapping are looked at without it too (`layers`), where
-//! a first look at the raw bytes says that it may be worth it (`suspects`).
+//! base64. The lines that have such wrapping are looked at without it too (`layers`).
 //!
 //! ```
 //! use unspool_model::secrets::Secrets;
@@ -32,11 +31,9 @@ mod judge;
 pub(crate) mod layers;
 mod pattern;
 mod rule;
-pub(crate) mod suspects;
 mod values;
 
 use rule::{Level, Rules};
-use suspects::Suspects;
 use values::Values;
 
 /// What a masked secret begins with; the rule and `]` follow.
@@ -60,9 +57,6 @@ pub struct Secret<'s> {
 pub struct Secrets {
     rules: &'static Rules,
     values: Option<Arc<Values>>,
-    /// Tests look everywhere.
-    #[cfg(test)]
-    is_thorough: bool,
 }
 
 /// What one rule found, before overlaps are settled.
@@ -85,8 +79,6 @@ impl Secrets {
         STANDARD.get_or_init(|| Secrets {
             rules: Rules::standard(),
             values: None,
-            #[cfg(test)]
-            is_thorough: false,
         })
     }
 
@@ -104,8 +96,6 @@ impl Secrets {
         Secrets {
             rules: self.rules,
             values: Values::new(known.chain(new)).map(Arc::new),
-            #[cfg(test)]
-            is_thorough: self.is_thorough,
         }
     }
 
@@ -120,35 +110,13 @@ impl Secrets {
     /// Where several rules find the same place, the most specific one names it, and the
     /// place covers all they found.
     pub fn find<'s>(&'s self, text: &str) -> Vec<Secret<'s>> {
-        let suspects = self.suspects(text.as_bytes());
-        if suspects.is_empty() {
-            return Vec::new();
-        }
         let mut found = self.flat(text);
-        layers::find(self, text, &suspects, &mut found);
+        layers::find(self, text, &mut found);
         if found.is_empty() {
             return Vec::new();
         }
         found.retain(|one| !is_masked(text, &one.range));
         settle(text, found)
-    }
-
-    /// Where in a text, or in the raw bytes of JSON, there may be a secret in any layer.
-    pub(crate) fn suspects(&self, bytes: &[u8]) -> Suspects {
-        #[cfg(test)]
-        if self.is_thorough {
-            return Suspects::anywhere();
-        }
-        let mut places = Vec::new();
-        if let Some(values) = &self.values
-            && !values.suspects(bytes, &mut places)
-        {
-            return Suspects::anywhere();
-        }
-        self.rules.suspects(bytes, &mut places);
-        suspects::disguises(bytes, &mut places);
-        layers::packed(bytes, &mut places);
-        Suspects::new(places)
     }
 
     /// What stands in the text as it is, overlaps and all.

@@ -13,14 +13,13 @@
 
 use std::hash::Hasher;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 
 use crate::json::{self, Cursor, Span};
 use crate::known;
 use crate::secrets::layers::View;
-use crate::secrets::suspects::Suspects;
 use crate::secrets::{Secret, Secrets};
 
 /// Replaces secrets.
@@ -228,16 +227,10 @@ impl Redactor {
     }
 
     fn places_below(&self, line: &[u8], top: Level) -> Vec<Place> {
-        // Nearly all lines are done here.
-        let suspects = self.secrets.suspects(line);
-        if suspects.is_empty() {
-            return Vec::new();
-        }
         let mut walk = Walk {
             redactor: self,
             top,
             line,
-            suspects,
             text: simdutf8::basic::from_utf8(line).ok(),
             frames: Vec::new(),
             places: Vec::new(),
@@ -337,8 +330,6 @@ struct Walk<'a> {
     line: &'a [u8],
     /// The same, if all of it is UTF-8.
     text: Option<&'a str>,
-    /// Where in it there may be a secret.
-    suspects: Suspects,
     frames: Vec<Frame>,
     places: Vec<Place>,
 }
@@ -409,7 +400,7 @@ impl Walk<'_> {
                 frame.key = inner;
             }
             // Names of fields are short; what is not may be data.
-            if inner.len > 2 * SHORTEST && self.is_suspect(inner) {
+            if inner.len > 2 * SHORTEST {
                 self.look(inner, None);
             }
             return Some(after.position() + 1);
@@ -417,19 +408,11 @@ impl Walk<'_> {
         if self.goes_on(inner) {
             return Some(span.end());
         }
-        if inner.len >= SHORTEST {
-            // What speaks against a value may be its name.
+        if inner.len >= SHORTEST && !self.is_mark() {
             let key = self.name();
-            let is_suspect = key.is_some() || self.is_suspect(inner);
-            if is_suspect && !self.is_mark() {
-                self.look(inner, key);
-            }
+            self.look(inner, key);
         }
         Some(span.end())
-    }
-
-    fn is_suspect(&self, span: Span) -> bool {
-        self.suspects.are_in(span.start..span.end())
     }
 
     /// Patches are lists of lines: a private key that begins in one goes on in the next.
@@ -441,9 +424,9 @@ impl Walk<'_> {
         };
         if !frame.is_key {
             let begins = raw.len() < 100
-                && memmem::find(raw, b"-----BEGIN ").is_some()
-                && memmem::find(raw, b"PRIVATE KEY").is_some();
-            frame.is_key = begins && memmem::find(raw, b"-----END ").is_none();
+                && raw.windows(11).any(|part| part == b"-----BEGIN ")
+                && raw.windows(11).any(|part| part == b"PRIVATE KEY");
+            frame.is_key = begins && !raw.windows(9).any(|part| part == b"-----END ");
             return false;
         }
         let sign = usize::from(matches!(raw.first(), Some(b'+' | b'-' | b' ')));

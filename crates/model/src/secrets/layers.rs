@@ -3,7 +3,7 @@
 //! A secret can hide behind terminal codes in the middle of it, behind the escapes of JSON
 //! that stands inside a text, and in base64. Each of these is a layer: the text without it,
 //! and where every place of that stands in the text with it ([`View`]). Only the lines that
-//! have such wrapping are looked at again, and of these only the ones that are suspect.
+//! have such wrapping are looked at again, so ordinary text costs two short searches more.
 
 use std::ops::Range;
 
@@ -12,7 +12,6 @@ use memchr::{memchr, memchr2, memrchr};
 use crate::json;
 use crate::text::{self, ESCAPE};
 
-use super::suspects::Suspects;
 use super::{Found, Secrets};
 
 /// How many layers are taken off, one after the other: a tool that prints a transcript of
@@ -130,19 +129,13 @@ impl View {
 }
 
 /// What all layers of a text hold, beyond the text as it stands.
-pub(super) fn find<'s>(
-    secrets: &'s Secrets,
-    text: &str,
-    suspects: &Suspects,
-    found: &mut Vec<Found<'s>>,
-) {
-    below(secrets, text, suspects, DEEPEST, true, found);
+pub(super) fn find<'s>(secrets: &'s Secrets, text: &str, found: &mut Vec<Found<'s>>) {
+    below(secrets, text, DEEPEST, true, found);
 }
 
 fn below<'s>(
     secrets: &'s Secrets,
     text: &str,
-    suspects: &Suspects,
     depth: usize,
     packed: bool,
     found: &mut Vec<Found<'s>>,
@@ -154,9 +147,6 @@ fn below<'s>(
         return;
     }
     wrapped_lines(text.as_bytes(), |lines| {
-        if !suspects.are_in(lines.clone()) {
-            return;
-        }
         let part = &text[lines.clone()];
         let has_codes = memchr(ESCAPE, part.as_bytes()).is_some();
         let unwrapped = |view: View| match has_codes {
@@ -171,19 +161,8 @@ fn below<'s>(
         if !quick.is_wrapped {
             return;
         }
-        let suspects = secrets.suspects(quick.text.as_bytes());
-        if suspects.is_empty() {
-            return;
-        }
         let mut inner = secrets.flat(&quick.text);
-        below(
-            secrets,
-            &quick.text,
-            &suspects,
-            depth - 1,
-            packed,
-            &mut inner,
-        );
+        below(secrets, &quick.text, depth - 1, packed, &mut inner);
         if inner.is_empty() {
             return;
         }
@@ -229,19 +208,8 @@ fn in_base64<'s>(secrets: &'s Secrets, text: &str, depth: usize, found: &mut Vec
         let Some(decoded) = decoded(&text.as_bytes()[run.clone()]) else {
             return;
         };
-        let suspects = secrets.suspects(decoded.as_bytes());
-        if suspects.is_empty() {
-            return;
-        }
         let mut inner = secrets.flat(&decoded);
-        below(
-            secrets,
-            &decoded,
-            &suspects,
-            depth.min(1),
-            false,
-            &mut inner,
-        );
+        below(secrets, &decoded, depth.min(1), false, &mut inner);
         inner.retain(|one| !super::is_masked(&decoded, &one.range));
         let Some(one) = inner.into_iter().max_by_key(Found::rank) else {
             return;
@@ -259,50 +227,12 @@ fn in_base64<'s>(secrets: &'s Secrets, text: &str, depth: usize, found: &mut Vec
 /// Calls with each long run of the digits of base64: with the lines that go on with it,
 /// and its padding.
 fn each_run(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
-    let mut done = 0;
-    each_stretch(bytes, |Range { start, mut end }| {
-        if start < done {
-            return;
-        }
-        let width = end - start;
-        while let Some(next) = next_line(bytes, end) {
-            let more = digits(&bytes[next..]);
-            if more == 0 || more > width {
-                break;
-            }
-            end = next + more;
-            if more < width {
-                break;
-            }
-        }
-        let padding = bytes[end..]
+    let digits = |from: usize| {
+        bytes[from..]
             .iter()
-            .take(2)
-            .take_while(|byte| **byte == b'=');
-        end += padding.count();
-        done = end;
-        call(start..end);
-    });
-}
-
-/// The places of what may be base64 of text, in any layer.
-pub(super) fn packed(bytes: &[u8], places: &mut Vec<usize>) {
-    each_stretch(bytes, |run| {
-        let is_text = |start: usize| decoded(&bytes[start..run.end]).is_some();
-        // The first of its digits may belong to an escape.
-        let is_escaped = run.start > 0 && bytes[run.start - 1] == b'\\';
-        if is_text(run.start) || (is_escaped && is_text(run.start + 1)) {
-            places.push(run.start);
-        }
-    });
-}
-
-fn digits(bytes: &[u8]) -> usize {
-    bytes.iter().take_while(|byte| is_digit(**byte)).count()
-}
-
-/// Calls with each long run of the digits of base64 on one line.
-fn each_stretch(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
+            .take_while(|byte| is_digit(**byte))
+            .count()
+    };
     let mut done = 0;
     // A run this long holds every place that is a multiple of its length from its start on.
     let mut at = RUN - 1;
@@ -313,8 +243,24 @@ fn each_stretch(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
         }
         let before = bytes[done..at].iter().rev();
         let start = at - before.take_while(|byte| is_digit(**byte)).count();
-        let end = at + digits(&bytes[at..]);
-        if end - start >= RUN {
+        let mut end = at + digits(at);
+        let width = end - start;
+        if width >= RUN {
+            while let Some(next) = next_line(bytes, end) {
+                let more = digits(next);
+                if more == 0 || more > width {
+                    break;
+                }
+                end = next + more;
+                if more < width {
+                    break;
+                }
+            }
+            let padding = bytes[end..]
+                .iter()
+                .take(2)
+                .take_while(|byte| **byte == b'=');
+            end += padding.count();
             call(start..end);
         }
         done = end;

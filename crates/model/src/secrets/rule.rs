@@ -49,15 +49,6 @@ pub(super) struct Rule {
     /// The bytes that may follow the anchor; empty for any. Saves trying the expression.
     #[serde(default)]
     then: String,
-    /// How many of these follow at least.
-    #[serde(default)]
-    run: usize,
-    /// One of these bytes comes behind the anchor, before any of those that stop it. Saves
-    /// trying as well. Neither may depend on how the text is escaped.
-    #[serde(default)]
-    until: String,
-    #[serde(default)]
-    stop: String,
     #[serde(default)]
     reach: Option<usize>,
     /// Only what is less regular than this is a secret (Shannon, bits per byte).
@@ -109,31 +100,7 @@ struct Trial {
     is_word_start: bool,
     /// Which bytes may follow it.
     then: Option<Box<[bool; 256]>>,
-    /// How many of them follow at least.
-    run: usize,
-    /// What the bytes behind it are to the rule.
-    ahead: Option<Box<[Ahead; 256]>>,
 }
-
-/// What a byte behind an anchor is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ahead {
-    /// It may stand before the one that is waited for.
-    Over,
-    /// The one that is waited for.
-    Wanted,
-    /// There is no match across it.
-    Stop,
-}
-
-/// How the rules say that something is given a value, and what may stand before that: more of
-/// a name, or only blanks and quotation marks.
-const GIVEN: &str = r"(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)";
-const NAME: &str = r#"(?:[ \t\w.-]{0,20})[\s'"]{0,3}"#;
-const BLANK: &str = r#"(?:[ \t]{0,20})[\s'"]{0,3}"#;
-
-/// Nobody looks further ahead than that: then a rule is tried.
-const FAR: usize = 1024;
 
 impl Rules {
     pub(super) fn standard() -> &'static Rules {
@@ -155,16 +122,6 @@ impl Rules {
             doubts,
             trials,
         }
-    }
-
-    /// Where an anchor stands that is worth a trial, in a text or in its raw bytes.
-    pub(super) fn suspects(&self, bytes: &[u8], places: &mut Vec<usize>) {
-        self.anchors.each(bytes, |anchor, start, end| {
-            let mut trials = self.trials[anchor].iter();
-            if trials.any(|trial| trial.is_worth_it(bytes, start, end)) {
-                places.push(start);
-            }
-        });
     }
 
     /// What all rules find, overlaps and all.
@@ -220,84 +177,19 @@ impl Trial {
             rule: order,
             is_word_start: rule.back == 0 && regex.starts_with(r"\b"),
             then,
-            run: rule.run,
-            ahead: ahead(rule),
         }
     }
 
-    /// A look at the neighbours of the anchor, much cheaper than the expression. Never says no
-    /// to what would be worth it in the same text without some of its escapes.
+    /// A look at the two neighbours of the anchor, much cheaper than the expression.
     fn is_worth_it(&self, bytes: &[u8], start: usize, end: usize) -> bool {
         if self.is_word_start && start > 0 && is_word(bytes[start - 1]) {
-            // The letter may be one of `\n`.
-            let before = &bytes[..start - 1];
-            if before.last() != Some(&b'\\') || !is_escape(bytes[start - 1]) {
-                return false;
-            }
+            return false;
         }
-        let behind = &bytes[end..];
-        if let Some(then) = &self.then {
-            let fits = |byte: &u8| then[usize::from(*byte)];
-            let follows = match behind.first() {
-                Some(b'\\') if self.run == 0 => true,
-                Some(byte) => fits(byte),
-                None => false,
-            };
-            let run = behind.get(..self.run);
-            if !follows || !run.is_some_and(|run| run.iter().all(fits)) {
-                return false;
-            }
-        }
-        self.ahead.as_ref().is_none_or(|ahead| comes(ahead, behind))
+        let Some(then) = &self.then else {
+            return true;
+        };
+        bytes.get(end).is_some_and(|byte| then[usize::from(*byte)])
     }
-}
-
-/// What the bytes behind the anchors of a rule are to it.
-fn ahead(rule: &Rule) -> Option<Box<[Ahead; 256]>> {
-    let table = |kind: &dyn Fn(u8) -> Ahead| Box::new(std::array::from_fn(|byte| kind(byte as u8)));
-    if !rule.until.is_empty() {
-        return Some(table(&|byte| match byte {
-            _ if rule.until.as_bytes().contains(&byte) => Ahead::Wanted,
-            _ if rule.stop.as_bytes().contains(&byte) => Ahead::Stop,
-            _ => Ahead::Over,
-        }));
-    }
-    let (before, _) = rule.regex.text.split_once(GIVEN)?;
-    let before = before.strip_suffix(')').unwrap_or(before);
-    let (head, is_name) = match before.strip_suffix(NAME) {
-        Some(head) => (head, true),
-        None => (before.strip_suffix(BLANK)?, false),
-    };
-    // What stands before is the name itself, in one spelling or another.
-    let is_literal = |byte: u8| is_word(byte) || b"()|?:[].-".contains(&byte);
-    if rule.back > 0 || !head.bytes().all(is_literal) {
-        return None;
-    }
-    Some(table(&|byte| match byte {
-        b'=' | b'>' | b':' | b'|' | b'?' | b',' => Ahead::Wanted,
-        b' ' | b'\t'..=b'\r' | b'\'' | b'"' | b'\\' => Ahead::Over,
-        _ if is_name && (is_word(byte) || b".-".contains(&byte)) => Ahead::Over,
-        _ => Ahead::Stop,
-    }))
-}
-
-/// Whether the byte that is waited for comes before anything stops it.
-fn comes(ahead: &[Ahead; 256], behind: &[u8]) -> bool {
-    let near = &behind[..behind.len().min(FAR)];
-    let mut before = 0;
-    for &byte in near {
-        match ahead[usize::from(byte)] {
-            Ahead::Wanted => return true,
-            Ahead::Stop if before != b'\\' || !is_escape(byte) => return false,
-            _ => before = byte,
-        }
-    }
-    near.len() == FAR
-}
-
-/// Whether a letter behind a backslash is an escape that stands for a control character.
-fn is_escape(byte: u8) -> bool {
-    matches!(byte, b'b' | b'f' | b'n' | b'r' | b't')
 }
 
 fn is_word(byte: u8) -> bool {

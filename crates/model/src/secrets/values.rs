@@ -13,8 +13,6 @@ const SHORTEST: usize = 12;
 pub(super) struct Values {
     pairs: Vec<(String, String)>,
     search: AhoCorasick,
-    /// Finds of each value what looks the same in all layers; `None` if there is nothing.
-    plain: Option<AhoCorasick>,
 }
 
 impl Values {
@@ -27,27 +25,11 @@ impl Values {
             .match_kind(MatchKind::LeftmostLongest)
             .build(pairs.iter().map(|(_, value)| value));
         let search = search.ok().filter(|_| !pairs.is_empty())?;
-        let parts = pairs.iter().map(|(_, value)| unescaped(value));
-        let parts: Option<Vec<&str>> = parts.collect();
-        let plain = parts.and_then(|parts| AhoCorasick::new(parts).ok());
-        Some(Values {
-            pairs,
-            search,
-            plain,
-        })
+        Some(Values { pairs, search })
     }
 
     pub(super) fn pairs(&self) -> impl Iterator<Item = (String, String)> {
         self.pairs.iter().cloned()
-    }
-
-    /// Notes where a value may be, in any layer; says whether that can be told at all.
-    pub(super) fn suspects(&self, bytes: &[u8], places: &mut Vec<usize>) -> bool {
-        let Some(plain) = &self.plain else {
-            return false;
-        };
-        places.extend(plain.find_iter(bytes).map(|hit| hit.start()));
-        true
     }
 
     pub(super) fn find<'s>(&'s self, text: &str, found: &mut Vec<Found<'s>>) {
@@ -63,13 +45,6 @@ impl Values {
             });
         }
     }
-}
-
-/// The longest part of a value that has no character which is written as an escape.
-fn unescaped(value: &str) -> Option<&str> {
-    let parts = value.split(|c: char| c.is_control() || matches!(c, '"' | '\\'));
-    let longest = parts.max_by_key(|part| part.len())?;
-    (longest.len() >= SHORTEST / 2).then_some(longest)
 }
 
 /// A name that can stand in a mask without ending it.
