@@ -794,6 +794,22 @@ fn sub_agents_do_not_speak_for_their_session() {
         10:00:09 = working hook, Agent look, agents 1
         ",
     );
+    play(
+        "an agent in the background that is not named",
+        &[CLIENTS[1], CLIENTS[2]],
+        "
+        10:00:00 prompt go
+        10:00:01 calls t1 Agent look
+        10:00:02 sent t1 a1
+        10:00:03 says on its way
+        10:00:03 hook Stop
+        10:00:04 agent a1: calls x1 Bash make
+        10:00:04 hook PreToolUse; call=x1; tool=Bash; about=make
+        10:00:05 = waiting_for_input hook, agents 1
+        10:00:06 hook PostToolUse; call=x1; tool=Bash; about=make
+        10:00:06 = waiting_for_input hook, agents 1
+        ",
+    );
 }
 
 #[test]
