@@ -250,11 +250,6 @@ const chapters = {
     await said(page, "It says six.");
     await page.waitForTimeout(500);
     expect((await told()).length <= 1, "told again after the page was loaded again");
-
-    // Without the server the page says so, and comes back by itself.
-    await page.context().setOffline(true);
-    await page.evaluate(() => dispatchEvent(new Event("offline")));
-    await page.context().setOffline(false);
     await close(page);
   },
 
@@ -307,11 +302,11 @@ const chapters = {
     await page.goto(session(facts.recorded.s08b_agent_two));
     await visible(page, ".agents a");
     await page.locator(".agents a").first().click();
-    await page.waitForURL("**/a/**");
+    await page.waitForURL("**agent=**");
     await visible(page, ".turn");
     await axe(page, "a sub-agent");
     await page.click("h1 a");
-    await page.waitForFunction(() => !location.pathname.includes("/a/"));
+    await page.waitForFunction(() => !location.search.includes("agent="));
 
     // Branches.
     await page.goto(session(facts.recorded.i04_rewind));
@@ -507,6 +502,25 @@ const chapters = {
         await close(page);
       }
     }
+  },
+
+  // Last, because nothing is there after it.
+  async "the end of the server"(browser) {
+    const page = await open(browser, { errors: true });
+    const other = await page.context().newPage();
+    await page.goto(origin + "/");
+    await said(page, "Teach the parrot to count");
+    await other.goto(session(facts.live.id));
+    await visible(other, ".turn");
+    process.kill(facts.pid);
+    await said(page, "The server does not answer");
+    await said(other, "The server does not answer");
+    expect((await page.locator("a.row").count()) > 0, "what was known is gone");
+    await axe(page, "offline");
+    await shot(page, "offline");
+    await other.click(".segments button:has-text('All')");
+    await said(other, "Try again");
+    await close(page);
   },
 };
 

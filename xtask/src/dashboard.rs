@@ -58,6 +58,7 @@ fn look(program: &Path, scratch: &Path, shots: Option<&str>) -> Outcome {
     let chromium = needs::chromium().ok_or("no Chromium")?;
     let facts = json!({
         "link": server.link,
+        "pid": server.child.id(),
         "live": { "id": LIVE, "path": home.live },
         "large": LARGE,
         "lines": TURNS * 4,

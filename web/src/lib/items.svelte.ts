@@ -32,6 +32,8 @@ export class Items {
   #wanted = new Set<number>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
+  /** Whether only the end is known. */
+  #partial = false;
 
   constructor(readonly place: Place) {}
 
@@ -42,6 +44,7 @@ export class Items {
 
   /** Asks for what is in sight, a moment later: a reader who drags the bar passes many pages. */
   want(places: Iterable<number>): void {
+    if (this.#partial) return;
     this.#wanted = new Set();
     for (const place of places) this.#wanted.add(Math.floor(place / PAGE));
     if (this.#missing().length === 0) return;
@@ -52,7 +55,13 @@ export class Items {
   /** The start: how many there are, and the page at a turn, at a line, at the end or the beginning. */
   async open(at: { turn?: number | null; line?: number | null; end?: boolean }): Promise<number> {
     const query = at.line != null ? { line: at.line } : at.turn != null ? { turn: at.turn } : at.end ? { last: PAGE } : { from: 0 };
-    const answer = await this.#ask({ ...query, limit: PAGE });
+    let answer = await this.#ask({ ...query, limit: PAGE, quick: at.end ? 1 : undefined });
+    if (answer?.partial) {
+      // A large session: its end is there at once, and has no places yet.
+      this.#put(0, answer.items);
+      this.known = true;
+      answer = await this.#ask({ ...query, limit: PAGE });
+    }
     if (!answer) return 0;
     this.#put(answer.from, answer.items);
     this.known = true;
@@ -112,21 +121,25 @@ export class Items {
     if (answer) this.#put(answer.from, answer.items);
   }
 
-  async #ask(query: Record<string, number | undefined>, signal?: AbortSignal): Promise<{ from: number; items: Item[] } | null> {
+  async #ask(query: Record<string, number | undefined>, signal?: AbortSignal): Promise<{ from: number; items: Item[]; partial: boolean } | null> {
     const { id, agent, branch, level } = this.place;
     const url = path(of(id, "/items"), { ...query, level, agent, branch, thinking: 1 });
     try {
       const { data, headers } = await ask<Item[]>(url, signal);
       if (this.#closed) return null;
+      const partial = headers.has("unspool-partial");
       const total = Number(headers.get("unspool-total") ?? data.length);
       const from = Number(headers.get("unspool-from") ?? query.from ?? 0);
-      if (total !== this.total) {
-        const before = this.total;
+      if (total !== this.total || this.#partial) {
+        // What has no places yet is not the beginning of what has.
+        const before = this.#partial ? 0 : this.total;
+        if (this.#partial) this.#pages.clear();
+        this.#partial = partial;
         this.total = total;
         this.resized(before, total);
       }
       this.failure = null;
-      return { from, items: data };
+      return { from, items: data, partial };
     } catch (error) {
       if (!isAborted(error) && !this.#closed) this.failure = failure(error);
       return null;

@@ -61,7 +61,7 @@ export class Reader {
       const guesses: [number, number][] = [];
       for (const [k, item] of items.entries()) {
         const row = this.#rowOfInside(from + k);
-        if (row !== null) guesses.push([row, guess(item, "all", false)]);
+        if (row !== null) guesses.push([row, isBook(item) ? 0 : guess(item, "all", false)]);
       }
       scroller.guess(guesses);
     };
@@ -74,6 +74,10 @@ export class Reader {
 
   get failure() {
     return this.list.failure;
+  }
+
+  get length(): number {
+    return this.#opened.reduce((sum, one) => sum + one.count, this.list.total);
   }
 
   rows(): Row[] {
@@ -100,9 +104,9 @@ export class Reader {
   }
 
   #open(at: number, item: Item): void {
-    const count = item.items ?? 0;
-    if (count === 0 || this.isOpen(item.turn)) return;
-    const opened = { at, turn: item.turn, first: (item.first_item ?? 0) + 1, count };
+    const count = workOf(item);
+    if (item.first_item === undefined || count === 0 || this.isOpen(item.turn)) return;
+    const opened = { at, turn: item.turn, first: item.first_item + 1, count };
     this.#opened = [...this.#opened, opened].sort((a, b) => a.at - b.at);
     this.scroller.splice(this.#rowOf(at) + 1, 0, count, () => 36);
   }
@@ -110,12 +114,13 @@ export class Reader {
   /** A turn that is open and still goes on gets more rows. */
   #grown(at: number, item: Item): void {
     const known = this.#opened.find((one) => one.turn === item.turn);
-    if (!known || item.kind !== "turn" || item.items === undefined || item.items === known.count) return;
+    const now = workOf(item);
+    if (!known || item.kind !== "turn" || now === known.count) return;
     const row = this.#rowOf(at) + 1;
     const before = known.count;
-    this.#opened = this.#opened.map((one) => (one === known ? { ...one, count: item.items ?? 0 } : one));
-    if (item.items > before) this.scroller.splice(row + before, 0, item.items - before, () => 36);
-    else this.scroller.splice(row + item.items, before - item.items, 0, () => 0);
+    this.#opened = this.#opened.map((one) => (one === known ? { ...one, count: now } : one));
+    if (now > before) this.scroller.splice(row + before, 0, now - before, () => 36);
+    else this.scroller.splice(row + now, before - now, 0, () => 0);
   }
 
   /** Begins: at a line, at a turn, or at the end. */
@@ -239,6 +244,16 @@ export class Reader {
     this.list.want(turns);
     if (work.length > 0) this.#all.want(work);
   }
+}
+
+/** Whether it only keeps books: it is told where everything is told. */
+export function isBook(item: Item): boolean {
+  return item.kind === "note" && item.matters === false;
+}
+
+/** How many items a turn has beside its head. */
+export function workOf(turn: Item): number {
+  return Math.max(0, (turn.items ?? 1) - 1);
 }
 
 /** The name under which it is remembered whether something is open. */

@@ -1,4 +1,5 @@
 // Where we are: the address is the only state of navigation.
+import { path } from "./api";
 
 export type Route =
   | { page: "home" }
@@ -18,10 +19,9 @@ export function parse(pathname: string, search: string): Route {
   const id = parts[1];
   if (parts[0] !== "s" || !id) return { page: "nowhere" };
   const rest = parts.slice(2);
-  const agent = rest[0] === "a" && rest[1] ? (rest.splice(0, 2)[1] ?? null) : null;
   const turn = rest[0] === "t" ? whole(rest.splice(0, 2)[1]) : null;
   if (rest.length > 0) return { page: "nowhere" };
-  return { page: "session", id, agent, turn, line: whole(query.get("line")) };
+  return { page: "session", id, agent: query.get("agent"), turn, line: whole(query.get("line")) };
 }
 
 function whole(text: string | null | undefined): number | null {
@@ -41,10 +41,9 @@ export function sessionPath(
   id: string,
   at: { agent?: string | null; turn?: number | null; line?: number | null } = {},
 ): string {
-  const agent = at.agent ? `/a/${encodeURIComponent(at.agent)}` : "";
   const turn = at.turn != null ? `/t/${at.turn}` : "";
-  const line = at.line != null ? `?line=${at.line}` : "";
-  return `/s/${encodeURIComponent(id)}${agent}${turn}${line}`;
+  // Names of agents are free text, which has no place in a path.
+  return path(`/s/${encodeURIComponent(id)}${turn}`, { agent: at.agent, line: at.line });
 }
 
 class Where {

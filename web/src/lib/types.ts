@@ -242,14 +242,6 @@ export interface ContextRow {
   line?: number;
 }
 
-export interface Context {
-  rows: ContextRow[];
-  items?: ContextRow[];
-  tokens: number | null;
-  limit: number | null;
-  measured?: boolean;
-}
-
 export interface EditResult {
   lines: { kept: number; changed: number; dropped: number; added: number };
   bytes: { before: number; after: number };
