@@ -184,6 +184,8 @@ pub enum Stage {
     Failed(String),
 }
 
+/// Columns of text at most.
+const LONGEST: usize = 120;
 /// A side has room beside the conversation from this width on.
 const WIDE: u16 = 110;
 
@@ -255,7 +257,10 @@ impl App {
     /// Columns for the text of a conversation.
     pub fn text_width(&self) -> usize {
         // The mark at the left, and a column at the right that stays free.
-        usize::from(self.halves().0.width).saturating_sub(3).max(20)
+        // Longer lines are hard to read.
+        usize::from(self.halves().0.width)
+            .saturating_sub(3)
+            .clamp(20, LONGEST)
     }
 
     /// Columns for what stands beside it.

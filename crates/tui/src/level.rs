@@ -221,6 +221,7 @@ impl Level {
         let turn = self.cursor.turn;
         let unfolded = !self.is_unfolded(turn);
         self.set_fold(turn, unfolded);
+        self.follow = false;
         self.go(Cursor {
             turn,
             unit: 0,

@@ -18,6 +18,8 @@ mod page;
 mod paint;
 mod shell;
 mod term;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use app::App;

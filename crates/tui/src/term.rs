@@ -11,8 +11,8 @@ use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use ratatui::crossterm::{execute, queue};
 
@@ -27,7 +27,15 @@ const CLIPBOARD: usize = 70_000;
 
 /// The screen while it is ours.
 pub struct Screen {
-    terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    terminal: Ours,
+}
+
+type Ours = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// A terminal of which nothing is known, so that all of it is drawn.
+fn blank() -> io::Result<Ours> {
+    let out = BufWriter::with_capacity(64 << 10, io::stdout());
+    Terminal::new(CrosstermBackend::new(out))
 }
 
 impl Screen {
@@ -35,10 +43,7 @@ impl Screen {
     pub fn new() -> io::Result<Screen> {
         give_back_on_panic();
         take()?;
-        // Whatever goes wrong from here on, the value gives it back.
-        let out = BufWriter::with_capacity(64 << 10, io::stdout());
-        let terminal = Terminal::new(CrosstermBackend::new(out));
-        match terminal {
+        match blank() {
             Ok(terminal) => Ok(Screen { terminal }),
             Err(error) => {
                 give_back();
@@ -71,7 +76,10 @@ impl Screen {
     /// Takes the terminal over again, whatever was done to it.
     pub fn again(&mut self) -> io::Result<()> {
         take()?;
-        self.terminal.clear()
+        // Clearing the one we have would ask the terminal where its cursor is, and the answer
+        // would be taken for keys.
+        self.terminal = blank()?;
+        execute!(self.terminal.backend_mut(), Clear(ClearType::All))
     }
 
     /// Hands text to the clipboard of the terminal.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod browse;
 mod clone;
 mod cloner;
 mod counting;

@@ -314,7 +314,9 @@ impl<'a> Reading<'a> {
     }
 
     fn of(walk: walk::Walk<'a>) -> Reading<'a> {
-        let parts = walk.picked(&Pick::default());
+        let mut parts = walk.picked(&Pick::default());
+        // What stands before the first turn is mostly bookkeeping.
+        parts.retain(|part| matches!(part, walk::Part::Turn(_)) || walk.says_something(*part));
         Reading { walk, parts }
     }
 

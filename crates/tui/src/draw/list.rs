@@ -146,6 +146,14 @@ pub fn sign(status: &str) -> &'static str {
     }
 }
 
+/// What a session cost; of one that was not read whole nobody knows yet.
+pub fn cost(row: &SessionRow) -> String {
+    if row.partial {
+        return "…".to_owned();
+    }
+    amount::cost(row.cost_usd)
+}
+
 fn age(app: &App, row: &SessionRow) -> String {
     let last = row.last.as_deref().and_then(Time::parse);
     last.map_or_else(String::new, |last| amount::age(app.now.since(last)))
@@ -234,10 +242,10 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
     let facts = [
         row.git_branch.clone(),
         row.model.clone(),
-        Some(amount::count(row.turns as u64, "turn")),
-        Some(amount::count(row.calls as u64, "call")),
+        (!row.partial).then(|| amount::count(row.turns as u64, "turn")),
+        (!row.partial).then(|| amount::count(row.calls as u64, "call")),
         (row.agents > 0).then(|| amount::count(row.agents as u64, "sub-agent")),
-        Some(amount::cost(row.cost_usd)),
+        Some(cost(row)),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     lines.extend(wrap_text(Paint::DIM, &facts.join(" · "), width));

@@ -133,7 +133,7 @@ fn help(app: &App, top: usize, buffer: &mut Buffer) {
         lines.extend(others);
     }
     let area = middle(app, widest(&lines), lines.len());
-    let inner = framed(app, buffer, area, "keys", "any other key closes");
+    let inner = framed(app, buffer, area, "keys", "↑ ↓ more   any other key closes");
     let last = lines.len().saturating_sub(usize::from(inner.height));
     put_all(buffer, inner, lines.iter().skip(top.min(last)), app.color);
 }
@@ -141,7 +141,7 @@ fn help(app: &App, top: usize, buffer: &mut Buffer) {
 fn key_line(binding: &Binding) -> Line {
     let keys: Vec<String> = binding.keys.iter().map(|key| key.label()).collect();
     let mut line = Line::of(Paint::BOLD, &keys.join(" "));
-    pad(&mut line, 13);
+    pad(&mut line, 15);
     line.push(Paint::PLAIN, binding.words);
     line
 }

@@ -6,7 +6,7 @@ use unspool_show::layout::{cut, cut_path};
 use unspool_show::{Line, Paint, amount};
 use unspool_store::project::project_name;
 
-use super::list::{sign, word};
+use super::list::{cost, sign, word};
 use super::{bar, header_area, hints};
 use crate::app::{App, Beside, Opened};
 use crate::keys::{Action, Place};
@@ -68,7 +68,7 @@ fn header(app: &App, session: &Opened, buffer: &mut Buffer) {
         );
     }
     if let Some(row) = row {
-        right.push(Paint::PLAIN, &format!("  {}", amount::cost(row.cost_usd)));
+        right.push(Paint::PLAIN, &format!("  {}", cost(row)));
     }
     put_both(buffer, header_area(app), &left, &right, app.color);
 }
@@ -100,7 +100,7 @@ fn conversation(app: &App, session: &Opened, level: &Level, area: Rect, buffer: 
         }
         let text = Rect {
             x: row.x + 2,
-            width: row.width.saturating_sub(3),
+            width: row.width.saturating_sub(3).min(app.text_width() as u16),
             ..row
         };
         match line {
@@ -287,14 +287,17 @@ pub fn footer(session: &Opened) -> (Line, Line) {
         hints(
             Place::Session,
             &[
+                (Action::Help, "help"),
+                (Action::Back, "back"),
                 (Action::NextTurn, "turn"),
                 (Action::Open, "open"),
                 (Action::Fold, "fold"),
-                (Action::Tools, "tools"),
                 (Action::Find, "find"),
                 (Action::Resume, "resume"),
-                (Action::Back, "back"),
-                (Action::Help, "help"),
+                (Action::Tools, "tools"),
+                (Action::Context, "context"),
+                (Action::Usage, "cost"),
+                (Action::Export, "export"),
             ],
         )
     };

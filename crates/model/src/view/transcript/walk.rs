@@ -239,6 +239,12 @@ impl<'a> Walk<'a> {
         self.slice(part, 0..usize::MAX, |_, _, _| ())
     }
 
+    /// Whether anybody said something in a part, or lines of it are lost.
+    pub(super) fn says_something(&self, part: Part) -> bool {
+        let mut lines = self.lines_of(part).iter();
+        lines.any(|&at| self.record(at).is_conversation()) || !self.faults(part).is_empty()
+    }
+
     /// The lines of a part, in the order in which they are shown.
     pub(super) fn lines_of(&self, part: Part) -> &[Index] {
         match part {
