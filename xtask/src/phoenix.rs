@@ -17,7 +17,7 @@ use unspool_testkit::sink::{Sink, Span};
 use crate::{Outcome, bench, collector, needs};
 
 /// How long it may take to start: the first time it makes its tables, one by one.
-const START: Duration = Duration::from_secs(600);
+const START: Duration = Duration::from_secs(30 * 60);
 
 /// How long it may take until everything can be read back.
 const PATIENCE: Duration = Duration::from_secs(180);
