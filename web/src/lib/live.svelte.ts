@@ -24,6 +24,8 @@ class Live {
   #dirty = false;
   #listeners = new Set<Grown>();
   #retry: ReturnType<typeof setTimeout> | undefined;
+  #leave: ReturnType<typeof setTimeout> | undefined;
+  #keeper = false;
   #patience = 1000;
 
   row(id: string): SessionRow | undefined {
@@ -42,12 +44,25 @@ class Live {
     setInterval(() => {
       if (!document.hidden) this.now = Date.now();
     }, 5000);
-    document.addEventListener("visibilitychange", () => {
-      this.now = Date.now();
-      if (!document.hidden && this.link === "offline") this.#connect();
+    document.addEventListener("visibilitychange", () => this.#seen());
+    // One page listens even when nobody looks at it, to tell what needs somebody.
+    void navigator.locks?.request("unspool.keeper", () => {
+      this.#keeper = true;
+      return new Promise(() => {});
     });
     addEventListener("online", () => this.link === "offline" && this.#connect());
     this.#connect();
+  }
+
+  /** Browsers have few connections to one server, so pages that nobody looks at give theirs back. */
+  #seen(): void {
+    clearTimeout(this.#leave);
+    if (document.hidden) {
+      if (!this.#keeper) this.#leave = setTimeout(() => this.#source?.close(), 10_000);
+      return;
+    }
+    this.now = Date.now();
+    if (this.link === "offline" || this.#source?.readyState === EventSource.CLOSED) this.#connect();
   }
 
   again(): void {
