@@ -143,6 +143,12 @@ pub enum Command {
     Index(commands::index::IndexArgs),
     /// Take an event from Claude Code; send and show sessions while they run
     Hook(commands::hook::HookArgs),
+    /// Say what is going on, on one line
+    Status(commands::status::StatusArgs),
+    /// Follow all sessions on a live board
+    Watch(commands::watch::WatchArgs),
+    /// Follow all sessions in the background
+    Daemon(commands::daemon::DaemonArgs),
     /// Show all sessions in a browser, live
     Serve(commands::serve::ServeArgs),
     /// Give a session another title

@@ -6,6 +6,7 @@ pub mod browse;
 pub mod check;
 pub mod clone;
 pub mod context;
+pub mod daemon;
 pub mod export;
 pub mod files;
 pub mod hook;
@@ -28,10 +29,12 @@ pub mod send;
 pub mod serve;
 pub mod show;
 pub mod sql;
+pub mod status;
 pub mod tree;
 pub mod turns;
 pub mod undo;
 pub mod usage;
+pub mod watch;
 
 use std::path::PathBuf;
 
@@ -90,6 +93,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Archive(args)) => archive::run(&world, &args),
         Some(Command::Undo(args)) => undo::run(&world, &args),
         Some(Command::Log(args)) => log::run(&world, &args),
+        Some(Command::Status(args)) => status::run(&world, &args),
+        Some(Command::Watch(args)) => watch::run(&world, &args),
+        Some(Command::Daemon(args)) => daemon::run(world, &args),
         Some(Command::Schema(args)) => schema::run(&world, &args),
     }
 }

@@ -9,9 +9,13 @@ mod config;
 mod costs;
 mod demo;
 mod failure;
+mod live;
+mod notify;
 mod opened;
 mod own;
 mod progress;
+#[cfg(unix)]
+mod screen;
 mod secrets;
 mod sending;
 mod surgery;

@@ -84,24 +84,15 @@ pub struct Fold {
     /// The session.
     pub main: Follow,
     /// Its sub-agents by their files.
-    pub agents: BTreeMap<PathBuf, Agent>,
+    pub agents: BTreeMap<PathBuf, Follow>,
     /// The title that another file gives it, if it has none of its own.
     pub title: Option<String>,
-}
-
-/// A sub-agent.
-#[derive(Debug)]
-pub struct Agent {
-    /// Its id.
-    pub id: String,
-    /// Its file.
-    pub follow: Follow,
 }
 
 impl Fold {
     /// About how many bytes it takes.
     pub fn weight(&self) -> u64 {
-        let agents = self.agents.values().map(|agent| agent.follow.weight());
+        let agents = self.agents.values().map(|agent| agent.weight());
         self.main.weight() + agents.sum::<u64>()
     }
 
@@ -117,17 +108,14 @@ impl Fold {
         let agent = self
             .agents
             .entry(file.path.clone())
-            .or_insert_with(|| Agent {
-                id: file.id.clone(),
-                follow: Follow::new(&file.path, Role::Agent),
-            });
-        agent.follow.poll(mask)
+            .or_insert_with(|| Follow::new(&file.path, Role::Agent));
+        agent.poll(mask)
     }
 
     /// Its sub-agents, without those that are only the client warming up.
-    pub fn agents(&self) -> impl Iterator<Item = &Agent> {
-        let real = |agent: &&Agent| !is_warm_up(&agent.follow.session);
-        self.agents.values().filter(real)
+    pub fn agents(&self) -> Vec<&Session> {
+        let sessions = self.agents.values().map(|agent| &agent.session);
+        sessions.filter(|session| !is_warm_up(session)).collect()
     }
 }
 

@@ -23,8 +23,8 @@ pub struct Kept {
     pub files: Vec<Mark>,
     /// Its row; none if it is no conversation.
     pub row: Option<SessionRow>,
-    /// Whether time alone may change its state.
-    pub restless: bool,
+    /// When time alone changes its state, in milliseconds since 1970.
+    pub changes: Option<i64>,
     /// Titles that it gives to other sessions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<(u64, String)>,

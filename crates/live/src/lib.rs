@@ -7,8 +7,10 @@
 mod board;
 mod fold;
 mod kept;
+mod need;
 mod row;
 mod run;
+mod signs;
 mod work;
 
 use std::path::PathBuf;
@@ -21,6 +23,9 @@ use unspool_model::price::Prices;
 use unspool_model::time::Time;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::events::{Events, Noted};
+
+pub use need::Need;
+pub use work::recent;
 
 use crate::board::Board;
 use crate::run::{Loop, Told};

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use unspool_model::price::Prices;
 use unspool_model::session::Session;
 use unspool_model::time::Time;
-use unspool_model::view::{row, status};
+use unspool_model::view::row;
+use unspool_model::view::status::{self, Signals, State};
 use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::find::SessionFile;
 use unspool_store::project;
@@ -20,6 +21,8 @@ pub struct Parts<'a> {
     pub agents: &'a [&'a Session],
     /// The title another file gives it.
     pub title: Option<&'a str>,
+    /// What is known about it beside its files.
+    pub signals: &'a Signals,
 }
 
 /// The row of a session at `now`.
@@ -37,7 +40,7 @@ pub fn row(parts: &Parts<'_>, prices: &Prices, now: Time) -> SessionRow {
         parts.agents,
         &HashMap::new(),
         prices,
-        &status::Signals::default(),
+        parts.signals,
         now,
     );
     let mut row = SessionRow::new(session, view, place);
@@ -57,6 +60,7 @@ pub fn renewed(old: &SessionRow, end: SessionRow) -> SessionRow {
         title: old.title,
         goal: old.goal,
         recent_output: end.recent_output.or(old.recent_output),
+        last_prompt: end.last_prompt.or(old.last_prompt),
         turns: old.turns,
         messages: old.messages,
         calls: old.calls,
@@ -95,6 +99,7 @@ pub fn ends(start: SessionRow, end: SessionRow, titled: bool) -> SessionRow {
         },
         goal: start.goal.or(end.goal),
         first: start.first.or(end.first),
+        last_prompt: end.last_prompt.or(start.last_prompt),
         slug: end.slug.or(start.slug),
         entrypoint: end.entrypoint.or(start.entrypoint),
         forked_from: start.forked_from,
@@ -105,9 +110,37 @@ pub fn ends(start: SessionRow, end: SessionRow, titled: bool) -> SessionRow {
     }
 }
 
-/// Whether time alone may change the state of a session.
-pub fn restless(parts: &Parts<'_>, _prices: &Prices, now: Time) -> bool {
-    let later = Time(now.0.saturating_add(status::IDLE_MS as i64 + 1));
-    let state = |now| status::status(parts.session, &status::Signals::default(), now).state;
-    state(now) != state(later)
+/// After so long without a sign nothing changes by time alone, in milliseconds.
+const CALM: i64 = status::IDLE_MS as i64 + 60_000;
+
+impl Parts<'_> {
+    /// What the session is doing.
+    pub fn state(&self, now: Time) -> State {
+        status::family(self.session, self.agents, self.signals, now).state
+    }
+
+    /// Whether time alone may change what it is doing.
+    pub fn is_restless(&self, now: Time) -> bool {
+        let status = status::family(self.session, self.agents, self.signals, now);
+        let later = self.state(Time(now.0.saturating_add(CALM)));
+        status.state != later || status.resets.is_some_and(|resets| resets > now)
+    }
+
+    /// When time alone changes what it is doing, to the second.
+    pub fn changes(&self, now: Time) -> Option<Time> {
+        let status = status::family(self.session, self.agents, self.signals, now);
+        let resets = status.resets.filter(|resets| *resets > now);
+        let (mut before, mut after) = (now.0, now.0.saturating_add(CALM));
+        if self.state(Time(after)) == status.state {
+            return resets;
+        }
+        while after - before > 1_000 {
+            let middle = before + (after - before) / 2;
+            match self.state(Time(middle)) == status.state {
+                true => before = middle,
+                false => after = middle,
+            }
+        }
+        Some(resets.map_or(Time(after), |resets| resets.min(Time(after))))
+    }
 }

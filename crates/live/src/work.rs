@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use unspool_model::id::Id;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
+use unspool_model::view::status::Signals;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::each;
 use unspool_store::error::Error;
@@ -25,9 +26,10 @@ use unspool_store::read::{Ending, Loaded, Reader};
 
 use crate::Setting;
 use crate::board::Name;
-use crate::fold::{self, Agent, Fold, Follow};
+use crate::fold::{self, Fold, Follow};
 use crate::row::{self, Parts};
 use crate::run::Told;
+use crate::signs::Signs;
 
 /// How urgent a job is; the last comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,8 +112,8 @@ pub struct Read {
 pub struct Got {
     /// The row; none if it is no conversation.
     pub row: Option<SessionRow>,
-    /// Whether time alone may change its state.
-    pub restless: bool,
+    /// When time alone changes its state.
+    pub changes: Option<Time>,
     /// What the files were before they were read.
     pub stamps: BTreeMap<PathBuf, Stamp>,
     /// The fold, to be followed.
@@ -142,12 +144,17 @@ struct Jobs {
 
 impl Workers {
     /// Starts them; they answer to the loop.
-    pub fn start(setting: &Setting, tell: &Sender<Told>) -> std::io::Result<Workers> {
+    pub fn start(
+        setting: &Setting,
+        signs: &Arc<Signs>,
+        tell: &Sender<Told>,
+    ) -> std::io::Result<Workers> {
         let queue = Arc::new(Queue::default());
         for number in 0..each::threads().clamp(1, 4) {
-            let (queue, tell, setting) = (Arc::clone(&queue), tell.clone(), setting.clone());
+            let (queue, tell) = (Arc::clone(&queue), tell.clone());
+            let (setting, signs) = (setting.clone(), Arc::clone(signs));
             let thread = std::thread::Builder::new().name(format!("reader {number}"));
-            thread.spawn(move || work(&queue, &setting, &tell))?;
+            thread.spawn(move || work(&queue, &setting, &signs, &tell))?;
         }
         Ok(Workers { queue })
     }
@@ -183,9 +190,11 @@ impl Queue {
     }
 }
 
-fn work(queue: &Queue, setting: &Setting, tell: &Sender<Told>) {
+fn work(queue: &Queue, setting: &Setting, signs: &Signs, tell: &Sender<Told>) {
     while let Some(job) = queue.next() {
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| do_job(setting, &job)));
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            do_job(setting, signs, &job)
+        }));
         // One file that cannot be read must not end the reading of all others.
         let found = done.unwrap_or_else(|_| Err("reading it failed".to_owned()));
         let read = Read {
@@ -199,11 +208,12 @@ fn work(queue: &Queue, setting: &Setting, tell: &Sender<Told>) {
     }
 }
 
-fn do_job(setting: &Setting, job: &Job) -> Result<Got, String> {
+fn do_job(setting: &Setting, signs: &Signs, job: &Job) -> Result<Got, String> {
     let stamps = stamps(job);
+    let signals = signs.of(&job.file.config, &job.file.id);
     let got = match job.extent {
-        Extent::Ends => ends(setting, job),
-        Extent::Whole => whole(setting, job),
+        Extent::Ends => ends(setting, &signals, job),
+        Extent::Whole => whole(setting, &signals, job),
     };
     let got = got.map_err(|error| error.to_string())?;
     Ok(Got { stamps, ..got })
@@ -233,7 +243,7 @@ const START: u64 = 64 << 10;
 /// A sub-agent that was quiet for so long, in milliseconds, says nothing about the present.
 const QUIET: i64 = 10 * 60_000;
 
-fn ends(setting: &Setting, job: &Job) -> Result<Got, Error> {
+fn ends(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
     let reader = Reader {
         window: 256 << 10,
         ..fold::reader(setting.mask, Ending::Final, 1)
@@ -252,9 +262,10 @@ fn ends(setting: &Setting, job: &Job) -> Result<Got, Error> {
         session: &end.session,
         agents: &agents,
         title: None,
+        signals,
     };
     let row = row::row(&parts, &setting.prices, now);
-    let restless = row::restless(&parts, &setting.prices, now);
+    let changes = parts.changes(now);
     let mut is_conversation = end.session.is_conversation();
     let row = if end.is_partial() {
         let start = reader.read_start(&file.path, Role::Main, START)?.session;
@@ -265,6 +276,7 @@ fn ends(setting: &Setting, job: &Job) -> Result<Got, Error> {
             session: &start,
             agents: &[],
             title: None,
+            signals,
         };
         row::ends(row::row(&parts, &setting.prices, now), row, titled)
     } else {
@@ -275,7 +287,7 @@ fn ends(setting: &Setting, job: &Job) -> Result<Got, Error> {
     };
     Ok(Got {
         row: is_conversation.then_some(row),
-        restless,
+        changes,
         stamps: BTreeMap::new(),
         fold: None,
         given: Vec::new(),
@@ -295,11 +307,11 @@ fn current(file: &SessionFile) -> SessionFile {
 /// A line that has not ended for so long, in milliseconds, will not.
 pub const TORN: i64 = 5_000;
 
-fn whole(setting: &Setting, job: &Job) -> Result<Got, Error> {
+fn whole(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
     let file = current(&job.file);
     let now = (setting.clock)();
     if job.hold
-        && let Some(got) = followed(setting, job, &file, now)?
+        && let Some(got) = followed(setting, signals, job, &file, now)?
     {
         return Ok(got);
     }
@@ -323,18 +335,19 @@ fn whole(setting: &Setting, job: &Job) -> Result<Got, Error> {
         session: &main,
         agents: &agents,
         title: None,
+        signals,
     };
-    Ok(got(setting, &parts, None, now))
+    Ok(got(setting, &parts, now))
 }
 
-fn got(setting: &Setting, parts: &Parts<'_>, fold: Option<Fold>, now: Time) -> Got {
+fn got(setting: &Setting, parts: &Parts<'_>, now: Time) -> Got {
     let session = parts.session;
     let is_conversation = session.is_conversation();
     Got {
         row: is_conversation.then(|| row::row(parts, &setting.prices, now)),
-        restless: row::restless(parts, &setting.prices, now),
+        changes: parts.changes(now),
         stamps: BTreeMap::new(),
-        fold,
+        fold: None,
         given: given(session),
         untitled: untitled(session),
     }
@@ -343,6 +356,7 @@ fn got(setting: &Setting, parts: &Parts<'_>, fold: Option<Fold>, now: Time) -> G
 /// Reads what is to be followed; nothing if a line of it was never ended.
 fn followed(
     setting: &Setting,
+    signals: &Signals,
     job: &Job,
     file: &SessionFile,
     now: Time,
@@ -361,26 +375,26 @@ fn followed(
         if let Ok(loaded) = reader.read(&file.path, Role::Agent)
             && let Ok(follow) = Follow::after(loaded)
         {
-            let id = file.id.clone();
-            fold.agents.insert(file.path.clone(), Agent { id, follow });
+            fold.agents.insert(file.path.clone(), follow);
         }
     }
-    let mut got = fold.got(setting, file, now);
+    let mut got = fold.got(setting, signals, file, now);
     got.fold = Some(fold);
     Ok(Some(got))
 }
 
 impl Fold {
     /// What a fold gives at `now`.
-    fn got(&self, setting: &Setting, file: &SessionFile, now: Time) -> Got {
-        let agents: Vec<&Session> = self.agents().map(|agent| &agent.follow.session).collect();
+    fn got(&self, setting: &Setting, signals: &Signals, file: &SessionFile, now: Time) -> Got {
+        let agents = self.agents();
         let parts = Parts {
             file,
             session: &self.main.session,
             agents: &agents,
             title: self.title.as_deref(),
+            signals,
         };
-        got(setting, &parts, None, now)
+        got(setting, &parts, now)
     }
 }
 
@@ -403,4 +417,55 @@ fn hash(id: &Id) -> u64 {
     let mut hasher = DefaultHasher::new();
     id.hash(&mut hasher);
     hasher.finish()
+}
+
+/// How many of the newest sessions [`recent`] looks at.
+const RECENT: usize = 64;
+
+/// Sessions that were quiet for so long, in milliseconds, wait for nobody any more.
+const DAY: i64 = 24 * 3_600_000;
+
+/// Rows of the sessions that were written to within a day, from their ends alone: for those who
+/// want to know what is going on and cannot wait.
+pub fn recent(setting: &Setting) -> Vec<SessionRow> {
+    let now = (setting.clock)().0;
+    let signs = Signs::look(setting.dirs.clone(), setting.events.clone(), now);
+    let found = unspool_store::find(&setting.dirs);
+    let mut agents: HashMap<(&Path, &str, &str), Vec<&AgentFile>> = HashMap::new();
+    for agent in &found.agents {
+        if let Some(session) = agent.session.as_deref()
+            && now - agent.modified < QUIET
+        {
+            let key = (&*agent.config, &*agent.folder, session);
+            agents.entry(key).or_default().push(agent);
+        }
+    }
+    let mut jobs: Vec<Job> = Vec::new();
+    for file in &found.sessions {
+        let key = (&*file.config, &*file.folder, file.id.as_str());
+        let agents = agents.remove(&key).unwrap_or_default();
+        let latest = agents.iter().map(|agent| agent.modified).max();
+        if now - latest.unwrap_or(0).max(file.modified) < DAY {
+            jobs.push(Job {
+                urgency: Urgency::Now,
+                name: file.path.display().to_string().into(),
+                file: file.clone(),
+                agents: agents.into_iter().cloned().collect(),
+                extent: Extent::Ends,
+                hold: false,
+            });
+        }
+    }
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.file.modified));
+    jobs.truncate(RECENT);
+    let read = each::map(
+        &jobs,
+        each::threads(),
+        |job| job.file.bytes,
+        |job| {
+            let signals = signs.of(&job.file.config, &job.file.id);
+            ends(setting, &signals, job).ok().and_then(|got| got.row)
+        },
+    );
+    read.into_iter().flatten().collect()
 }

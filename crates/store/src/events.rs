@@ -169,6 +169,11 @@ impl Events {
         Events { dir: dir.into() }
     }
 
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Notes an event.
     pub fn note(&self, noted: &Noted) -> io::Result<()> {
         self.trail(&noted.session).add(&noted.line())

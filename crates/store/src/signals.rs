@@ -72,6 +72,11 @@ impl Signals {
         }
     }
 
+    /// The sessions that the registry knows.
+    pub fn sessions(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     /// What is known about a session in this config folder.
     pub fn of(&self, config: &Path, session: &str) -> status::Signals {
         status::Signals {

@@ -24,6 +24,7 @@ use unspool_store::read::Reader;
 
 use crate::commands::show;
 use crate::failure::Failure;
+use crate::live;
 use crate::when;
 use crate::world::World;
 
@@ -85,15 +86,12 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         args.since.as_deref(),
         args.status.as_deref(),
     )?;
-    let found = world.found()?;
-    if found.sessions.is_empty() && !args.all {
-        return Err(world.no_sessions());
-    }
-    let prices = world.prices();
-    let mut rows = rows(world, &found, args.agents, &prices, now);
-    if args.agents || args.all {
-        rows.extend(orphans(world, &found, &prices, now));
-    }
+    // A daemon knows sessions, not each of their files.
+    let known = (!args.agents && !args.all).then(|| live::rows(world));
+    let (found, mut rows) = match known.flatten() {
+        Some(rows) => (Found::default(), rows),
+        None => read(world, args, now)?,
+    };
     rows.retain(|row| wanted.takes(row));
     rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     if args.all {
@@ -114,6 +112,20 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         table(&rows, now).write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// Reads all files.
+fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRow>), Failure> {
+    let found = world.found()?;
+    if found.sessions.is_empty() && !args.all {
+        return Err(world.no_sessions());
+    }
+    let prices = world.prices();
+    let mut rows = rows(world, &found, args.agents, &prices, now);
+    if args.agents || args.all {
+        rows.extend(orphans(world, &found, &prices, now));
+    }
+    Ok((found, rows))
 }
 
 /// Which sessions are wanted.

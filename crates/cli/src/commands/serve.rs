@@ -7,16 +7,17 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use unspool_live::{Live, Setting as Watching};
+use unspool_live::Live;
 use unspool_serve::{Running, Setting};
 
 use crate::answers::Desktop;
 use crate::failure::Failure;
-use crate::secrets;
-use crate::world::{self, World};
+use crate::live;
+use crate::notify;
+use crate::world::World;
 
 /// Arguments of `serve`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   unspool serve --open                  the dashboard, in the browser
   unspool serve --port 0                on any port that is free
@@ -61,9 +62,8 @@ const PORT: u16 = 7717;
 /// Serves the dashboard until somebody stops it.
 pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
     let setting = setting(args)?;
-    let live = Live::start(watching(&world));
-    let live =
-        live.map_err(|why| Failure::failed(format!("sessions cannot be followed: {why}")))?;
+    let live = live::start(&world)?;
+    let _notifier = notify::start(&world, &live)?;
     let remote = args.listen.filter(|address| !address.is_loopback());
     if let (Some(address), None) = (remote, &setting.tls) {
         world.ui.warn(&format!(
@@ -81,6 +81,15 @@ pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
         open(&running);
     }
     Ok(running.wait()?)
+}
+
+/// Serves the dashboard of a daemon: where usual, or on any other port of this machine.
+pub fn join(world: World, live: &Live) -> Result<Running, Failure> {
+    let args = ServeArgs::default();
+    let setting = setting(&args)?;
+    let answers = Arc::new(Desktop::new(world, live.clone()));
+    let running = unspool_serve::start(&setting, answers, live.clone());
+    running.map_err(|why| failed(&args, &why))
 }
 
 fn setting(args: &ServeArgs) -> Result<Setting, Failure> {
@@ -112,18 +121,6 @@ fn failed(args: &ServeArgs, why: &std::io::Error) -> Failure {
                 .hint("name one above 1024 with `--port`")
         }
         _ => Failure::failed(format!("the dashboard cannot be served: {why}")),
-    }
-}
-
-/// How the loop looks at this world.
-fn watching(world: &World) -> Watching {
-    Watching {
-        dirs: world.dirs.clone(),
-        events: world.events(),
-        prices: world.prices().into_owned(),
-        mask: (!world.reveal).then(secrets::masker),
-        state: (!world.reveal).then(|| world.shelf("live").join("rows.jsonl")),
-        clock: world::now,
     }
 }
 

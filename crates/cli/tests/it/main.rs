@@ -6,6 +6,7 @@ mod browse;
 mod clone;
 mod cloner;
 mod counting;
+mod daemon;
 mod demo;
 mod dry;
 mod editing;

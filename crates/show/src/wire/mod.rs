@@ -15,6 +15,7 @@ pub mod graph;
 pub mod hit;
 pub mod hook;
 pub mod index;
+pub mod live;
 pub mod item;
 pub mod log;
 pub mod price;
@@ -68,6 +69,10 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("move", || schemars::schema_for!(edit::MoveRow)),
     ("sent", || schemars::schema_for!(send::SentRow)),
     ("span", || schemars::schema_for!(send::SpanRow)),
+    ("status", || schemars::schema_for!(live::StatusRow)),
+    ("change", || schemars::schema_for!(live::ChangeRow<'_>)),
+    ("removed", || schemars::schema_for!(live::RemovedRow)),
+    ("daemon", || schemars::schema_for!(live::DaemonRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 
