@@ -102,6 +102,8 @@ struct State {
     entered: Vec<Conversation>,
     revision: u64,
     tails: Tails,
+    /// How large the files were when they were last read on.
+    sizes: Vec<u64>,
 }
 
 /// Where files are read on.
@@ -131,6 +133,7 @@ fn read(book: &Book, inbox: Receiver<Order>) {
         entered: vec![Conversation::Main],
         revision: 0,
         tails: tails(&family),
+        sizes: Vec::new(),
     };
     loop {
         state.revision += 1;
@@ -143,6 +146,8 @@ fn read(book: &Book, inbox: Receiver<Order>) {
                 grow(book, &mut state, &mut family);
             }
             Why::Grow => {
+                // Before reading: what comes meanwhile is seen the next time.
+                state.sizes = sizes(book, &family);
                 if !grow(book, &mut state, &mut family) {
                     match whole(&book.library.reader, &book.path) {
                         Ok(again) => {
@@ -319,18 +324,16 @@ fn agent_files(session: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Whether any of the files is larger than what was read of it, or there are new ones.
-fn has_grown(book: &Book, family: &Family) -> bool {
+/// How large the files of a session are now, those of new sub-agents too. A line that is not
+/// ended yet is no reason to read again and again.
+fn sizes(book: &Book, family: &Family) -> Vec<u64> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-    let more = |loaded: &Loaded, path: &Path| size(path) != loaded.bytes;
-    let agents = || {
-        let known = family.agents.iter();
-        known.clone().any(|agent| more(&agent.loaded, &agent.file))
-            || agent_files(&book.path)
-                .iter()
-                .any(|path| !known.clone().any(|agent| agent.file == *path))
-    };
-    more(&family.main, &book.path) || (!family.main.is_partial() && agents())
+    let mut sizes = vec![size(&book.path)];
+    if !family.main.is_partial() {
+        sizes.extend(family.agents.iter().map(|agent| size(&agent.file)));
+        sizes.push(agent_files(&book.path).len() as u64);
+    }
+    sizes
 }
 
 /// Answers questions about a session until it has to be read on.
@@ -365,7 +368,7 @@ fn look(book: &Book, state: &mut State, family: &Family, inbox: &Receiver<Order>
             Ok(Order::Ask(Ask::Pages(next))) => want = Some(next),
             Ok(Order::Ask(Ask::Enter(other))) => return Why::Enter(other),
             Ok(Order::Ask(Ask::Grow)) => {
-                if has_grown(book, family) {
+                if sizes(book, family) != state.sizes {
                     return Why::Grow;
                 }
             }
@@ -567,6 +570,7 @@ fn outline(told: &Open<'_>, partial: bool) -> Vec<Turn> {
             agents: row.map_or(0, |row| {
                 turns::agents(told.session, &row.calls).len() as u32
             }),
+            lines: stretch.lines,
             parts: stretch.lines.div_ceil(PART).max(1),
         }
     };

@@ -132,6 +132,7 @@ impl Stroke {
                 KeyCode::Right => "→".to_owned(),
                 KeyCode::PageUp => "PgUp".to_owned(),
                 KeyCode::PageDown => "PgDn".to_owned(),
+                KeyCode::Backspace => "BkSp".to_owned(),
                 KeyCode::BackTab => "S-Tab".to_owned(),
                 KeyCode::F(number) => format!("F{number}"),
                 other => format!("{other:?}"),
@@ -207,13 +208,13 @@ pub const TABLE: &[Binding] = &[
     bind(
         Session,
         Action::PageDown,
-        &[Char(' '), Key(K::PageDown), Ctrl('f')],
+        &[Char(' '), Key(K::PageDown)],
         "a page on",
     ),
     bind(
         Session,
         Action::PageUp,
-        &[Char('b'), Key(K::PageUp), Ctrl('b')],
+        &[Char('b'), Key(K::PageUp)],
         "a page back",
     ),
     bind(
@@ -241,7 +242,7 @@ pub const TABLE: &[Binding] = &[
         Session,
         Action::Open,
         &[Key(K::Enter)],
-        "open: a turn, a call, a sub-agent",
+        "open turn, call or agent",
     ),
     bind(Session, Action::Fold, &[Key(K::Tab)], "fold the turn"),
     bind(
@@ -287,7 +288,7 @@ pub const TABLE: &[Binding] = &[
         Session,
         Action::Copy,
         &[Char('y')],
-        "copy: block, id, command, path",
+        "copy block, id or path",
     ),
     bind(
         Session,
@@ -324,12 +325,7 @@ pub const TABLE: &[Binding] = &[
         &[Key(K::Enter), Key(K::Right)],
         "open it",
     ),
-    bind(
-        List,
-        Action::Find,
-        &[Char('/')],
-        "search; typing does it, too",
-    ),
+    bind(List, Action::Find, &[Char('/')], "search, as typing does"),
     bind(
         List,
         Action::Erase,
@@ -347,30 +343,20 @@ pub const TABLE: &[Binding] = &[
     ),
     bind(List, Action::Trim, &[Ctrl('t')], "a copy, trimmed or whole"),
     bind(List, Action::Export, &[Ctrl('e')], "export it to a file"),
-    bind(List, Action::Copy, &[Ctrl('y')], "copy: id, command, path"),
-    bind(
-        List,
-        Action::Back,
-        &[Key(K::Esc)],
-        "clear the search, or quit",
-    ),
-    bind(
-        List,
-        Action::Quit,
-        &[Char('q')],
-        "quit, unless a search is typed",
-    ),
+    bind(List, Action::Copy, &[Ctrl('y')], "copy id or path"),
+    bind(List, Action::Back, &[Key(K::Esc)], "clear search, or quit"),
+    bind(List, Action::Quit, &[Char('q')], "quit (nothing typed)"),
     bind(
         List,
         Action::Help,
         &[Char('?'), Key(K::F(1))],
-        "help, unless a search is typed",
+        "help (nothing typed)",
     ),
     bind(
         Any,
         Action::Suspend,
         &[Ctrl('z')],
-        "to the shell; `fg` comes back",
+        "to the shell, until `fg`",
     ),
     bind(Any, Action::Quit, &[Ctrl('c')], "quit"),
 ];

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use unspool_model::input::Input;
 
-use crate::page::{Block, Conversation, Head, Look, Page, Turn, Want};
+use crate::page::{Block, Conversation, Head, Look, PART, Page, Turn, Want};
 
 /// A row: of the head of a turn (part 0), or of one of its parts (from 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +74,8 @@ pub struct Level {
     pub height: usize,
 }
 
+/// Most rows that are expected of a part before it is laid out.
+const GUESS: usize = 60;
 /// How many pages are kept.
 const KEPT: usize = 96;
 
@@ -181,11 +183,22 @@ impl Level {
             look,
             revision,
         };
+        // Rows come and go above and below: what the cursor is on stays where it is.
+        let place = self.place();
         self.pages.insert((turn, part), laid);
         if self.follow {
             self.to_end();
+        } else if let Some(row) = place {
+            self.cursor = self.held(self.cursor);
+            self.top = self.back(self.span(self.cursor).0, row);
         }
         self.hold();
+    }
+
+    /// The row of the screen that the cursor is on, if it is on the screen.
+    fn place(&self) -> Option<usize> {
+        let first = self.span(self.cursor).0;
+        self.shown().position(|spot| spot == first)
     }
 
     /// Forgets pages that are far from what is shown.
@@ -272,8 +285,18 @@ impl Level {
         match unit.checked_sub(1) {
             None if self.is_unfolded(turn) => self.gap(turn) + 1,
             None => self.gap(turn) + 2,
-            Some(part) => self.page(turn, part).map_or(1, |page| page.rows.len()),
+            Some(part) => match self.page(turn, part) {
+                Some(page) => page.rows.len(),
+                None => self.guess(turn, part),
+            },
         }
+    }
+
+    /// About how many rows a part will have that was not laid out yet: enough not to ask for
+    /// all parts of a long turn because each could be one row.
+    fn guess(&self, turn: usize, part: usize) -> usize {
+        let lines = self.turns.get(turn).map_or(0, |turn| turn.lines);
+        lines.saturating_sub(part * PART).clamp(1, GUESS)
     }
 
     fn units(&self, turn: usize) -> usize {
@@ -441,6 +464,11 @@ impl Level {
         let blocks = self.page(turn, part).map(|page| &page.blocks);
         match blocks.and_then(|blocks| blocks.get(block)) {
             Some(block) => (spot(block.rows.start), spot(block.rows.end - 1)),
+            // From below one comes to the end of what is not there yet.
+            None if block > 0 => {
+                let last = spot(self.rows(turn, unit).saturating_sub(1));
+                (last, last)
+            }
             None => (spot(0), spot(0)),
         }
     }
@@ -480,7 +508,7 @@ impl Level {
             None => 1,
             Some(part) => self.page(turn, part).map_or(1, |page| page.blocks.len()),
         };
-        if cursor.block + 1 < blocks(cursor.turn, cursor.unit) {
+        if cursor.block.saturating_add(1) < blocks(cursor.turn, cursor.unit) {
             return Some(Cursor {
                 block: cursor.block + 1,
                 ..cursor
@@ -506,7 +534,7 @@ impl Level {
     }
 
     fn previous_block(&self, cursor: Cursor) -> Option<Cursor> {
-        if cursor.block > 0 {
+        if cursor.block > 0 && cursor.block < usize::MAX {
             return Some(Cursor {
                 block: cursor.block - 1,
                 ..cursor
@@ -519,16 +547,15 @@ impl Level {
                 unit = self.units(turn);
             }
             unit -= 1;
-            let blocks = match unit.checked_sub(1) {
-                None => 1,
-                Some(part) => self.page(turn, part).map_or(1, |page| page.blocks.len()),
+            let last = match unit.checked_sub(1) {
+                None => Some(0),
+                Some(part) => match self.page(turn, part) {
+                    Some(page) => page.blocks.len().checked_sub(1),
+                    None => Some(usize::MAX),
+                },
             };
-            if blocks > 0 {
-                return Some(Cursor {
-                    turn,
-                    unit,
-                    block: blocks - 1,
-                });
+            if let Some(block) = last {
+                return Some(Cursor { turn, unit, block });
             }
         }
     }

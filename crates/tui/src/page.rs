@@ -64,6 +64,8 @@ pub struct Turn {
     pub failed: u32,
     /// Sub-agents it started.
     pub agents: u32,
+    /// Lines of the file.
+    pub lines: usize,
     /// Its parts.
     pub parts: usize,
 }

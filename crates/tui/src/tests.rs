@@ -259,8 +259,14 @@ pub fn row(id: &str, project: &str, title: &str, status: &str, last: &str) -> Ar
     use unspool_show::wire::session::Place;
     let session = Session::new(Role::Main);
     let now = Time::parse("2026-01-05T12:00:00.000Z").unwrap();
-    let empty =
-        unspool_model::view::row::row(&session, &[], &HashMap::new(), Prices::bundled(), now);
+    let empty = unspool_model::view::row::row(
+        &session,
+        &[],
+        &HashMap::new(),
+        Prices::bundled(),
+        &unspool_model::view::status::Signals::default(),
+        now,
+    );
     let place = Place {
         id: id.to_owned(),
         path: format!("/p/{id}.jsonl"),
@@ -272,6 +278,7 @@ pub fn row(id: &str, project: &str, title: &str, status: &str, last: &str) -> Ar
         goal: Some(title.to_owned()),
         recent_output: Some("All done.".to_owned()),
         status: status.to_owned(),
+        status_sure: true,
         last: Some(last.to_owned()),
         status_since: Some(last.to_owned()),
         cwd: Some(project.to_owned()),

@@ -5,16 +5,15 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unspool_live::{Joined, Live, Setting as LiveSetting};
+use unspool_live::{Joined, Live};
 use unspool_show::wire::edit::EditResult;
 use unspool_show::wire::hit::HitRow;
-use unspool_store::events::Events;
 use unspool_store::{find, resolve};
 use unspool_tui::{Desk, Library, Setting};
 
 use crate::commands::{clone, export, ls, search};
 use crate::failure::Failure;
-use crate::secrets;
+use crate::live;
 use crate::world::{self, World};
 
 /// Opens the browser where a person looks, else lists.
@@ -41,7 +40,7 @@ pub fn run(mut world: World) -> Result<(), Failure> {
     let first = first.map(|file| (file.path.clone(), file.id.clone()));
     // What commands remark would stand in the middle of the screen.
     world.ui.quiet = true;
-    let live = Live::start(live(&world)).map_err(Failure::failed)?;
+    let live = live::start(&world)?;
     let style = world.ui.style();
     let library = Library {
         reader: world.reader(),
@@ -76,17 +75,6 @@ fn fails_at() -> Option<u64> {
     asked
         .filter(|_| cfg!(debug_assertions))
         .and_then(|frame| frame.parse().ok())
-}
-
-fn live(world: &World) -> LiveSetting {
-    LiveSetting {
-        dirs: world.dirs.clone(),
-        events: Events::open(&world.data("events")),
-        prices: world.prices().into_owned(),
-        mask: (!world.reveal).then(secrets::masker),
-        state: None,
-        clock: world::now,
-    }
 }
 
 fn joiner(live: &Live) -> Box<dyn Fn() -> Joined + Send> {

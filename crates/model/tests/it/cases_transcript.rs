@@ -7,7 +7,9 @@ use unspool_model::log::{Log, Source};
 use unspool_model::session::{Role, Session};
 use unspool_model::view::outcome::{Outcome, Question};
 use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{self, AgentFile, Agents, Body, Call, Item};
+use unspool_model::view::transcript::{
+    self, AgentFile, Agents, Body, Call, Item, Reading, Stretch,
+};
 
 use crate::make::{Read, call, read, reply, result, system, text, user};
 
@@ -391,4 +393,55 @@ fn any_range_of_items_is_that_of_the_whole_conversation() {
         }
     }
     assert!(ranges > 1000, "{ranges}");
+}
+
+#[test]
+fn a_reading_in_pieces_says_what_the_whole_says() {
+    let mut lines = vec![user("a", "", "10:00:00", r#""go""#)];
+    for n in 0..20 {
+        let (id, up) = (
+            format!("b{n}"),
+            if n == 0 {
+                "a".to_owned()
+            } else {
+                format!("r{}", n - 1)
+            },
+        );
+        let made = call(&format!("t{n}"), "Bash", r#"{"command":"x"}"#);
+        lines.push(reply(
+            &id,
+            &up,
+            "10:00:01",
+            &format!("m{n}"),
+            &format!("[{made}]"),
+        ));
+        lines.push("{torn".to_owned());
+        lines.push(user(
+            &format!("r{n}"),
+            &id,
+            "10:00:02",
+            &result(&format!("t{n}"), r#""ok""#),
+        ));
+    }
+    lines.push(user("z", "r19", "10:00:03", r#""again""#));
+    let read = read(&lines);
+    let agents = Agents::new();
+    let reading = Reading::new(&read.session, &read.log, &agents);
+    let stretches: Vec<Stretch> = reading.stretches().collect();
+    assert_eq!(
+        stretches.iter().map(|one| one.turn).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    let whole: Vec<String> = items(&read).iter().map(word).collect();
+    for size in [1, 2, 3, 7, 100] {
+        let mut pieces = Vec::new();
+        for (at, stretch) in stretches.iter().enumerate() {
+            assert_eq!(reading.records(at).len(), stretch.lines);
+            for start in (0..stretch.lines).step_by(size) {
+                pieces.extend(reading.items(at, start..start + size).iter().map(word));
+            }
+        }
+        assert_eq!(pieces, whole, "{size} lines at a time");
+    }
+    assert!(reading.items(9, 0..9).is_empty() && reading.items(0, 500..900).is_empty());
 }

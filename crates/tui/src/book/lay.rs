@@ -42,13 +42,19 @@ pub fn head(told: &Open<'_>, turn: usize) -> Head {
     });
     Head {
         prompt: brief(&prompt),
-        reply: brief(&reply.unwrap_or_default()),
+        reply: plain(&brief(&reply.unwrap_or_default())),
     }
 }
 
 fn brief(text: &str) -> String {
     let text: String = text.trim().chars().take(HEAD).collect();
     one_line(&text)
+}
+
+/// Markdown without the marks that mean nothing on one line.
+fn plain(text: &str) -> String {
+    let text = text.replace("**", "").replace('`', "");
+    text.trim_start_matches(['#', ' ']).to_owned()
 }
 
 /// The lines of the file that make a part.

@@ -146,6 +146,17 @@ pub fn sign(status: &str) -> &'static str {
     }
 }
 
+/// What works for a session beside its model.
+fn busy(row: &SessionRow) -> Option<String> {
+    let count = |number: usize, one| (number > 0).then(|| amount::count(number as u64, one));
+    let parts = [
+        count(row.agents_working, "sub-agent"),
+        count(row.tasks_running, "background task"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("{} at work", parts.join(" and ")))
+}
+
 /// What a session cost; of one that was not read whole nobody knows yet.
 pub fn cost(row: &SessionRow) -> String {
     if row.partial {
@@ -264,13 +275,28 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
     let since = since.map_or_else(String::new, |since| {
         format!(" for {}", amount::duration(app.now.since(since)))
     });
+    let sure = if row.status_sure {
+        "says"
+    } else {
+        "it seems by"
+    };
     let state = format!(
-        "{} {}{since}, says the {}",
+        "{} {}{since}, {sure} the {}",
         sign(&row.status),
         word(&row.status),
         row.status_from
     );
     lines.extend(wrap_text(paint(need), &state, width));
+    for text in [&row.question, &row.error].into_iter().flatten() {
+        lines.extend(wrap_text(Paint::WARN, text, width).into_iter().take(6));
+    }
+    if let Some(resets) = row.resets.as_deref().and_then(Time::parse) {
+        let text = format!("goes on at {}", amount::moment(resets, &app.zone));
+        lines.extend(wrap_text(Paint::WARN, &text, width));
+    }
+    if let Some(busy) = busy(row) {
+        lines.extend(wrap_text(Paint::ADDED, &busy, width));
+    }
     if let Some(pending) = &row.pending_tool {
         let subject = pending.subject.as_deref().unwrap_or_default();
         lines.extend(wrap_text(
@@ -279,7 +305,16 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
             width,
         ));
     }
-    for (title, text) in [("asked", &row.goal), ("said last", &row.recent_output)] {
+    let again = row
+        .last_prompt
+        .as_ref()
+        .filter(|_| row.last_prompt != row.goal);
+    let again = again.cloned();
+    for (title, text) in [
+        ("asked first", &row.goal),
+        ("asked last", &again),
+        ("said last", &row.recent_output),
+    ] {
         let Some(text) = text.as_deref().filter(|text| !text.trim().is_empty()) else {
             continue;
         };

@@ -115,33 +115,39 @@ fn help(app: &App, top: usize, buffer: &mut Buffer) {
         let fits = move |binding: &&Binding| binding.place == place;
         TABLE.iter().filter(fits).map(key_line).collect()
     };
-    let mut lines = bound(here);
-    lines.extend(bound(Place::Any));
-    let mut others = vec![Line::of(Paint::HEADING, other.1)];
-    others.extend(bound(other.0));
-    let wide = widest(&lines) + widest(&others) + 4;
-    if wide + 4 <= usize::from(app.size.0) {
-        let left = widest(&lines) + 3;
-        let count = lines.len().max(others.len());
-        lines.resize(count, Line::new());
-        for (line, other) in lines.iter_mut().zip(&others) {
-            pad(line, left);
-            line.append(other);
-        }
-    } else {
-        lines.push(Line::new());
-        lines.extend(others);
-    }
+    let mut own = bound(here);
+    own.extend(bound(Place::Any));
+    let room = usize::from(app.size.0).saturating_sub(4);
+    let mut lines = columns(&own, room);
+    lines.push(Line::new());
+    lines.push(Line::of(Paint::HEADING, other.1));
+    lines.extend(columns(&bound(other.0), room));
     let area = middle(app, widest(&lines), lines.len());
     let inner = framed(app, buffer, area, "keys", "↑ ↓ more   any other key closes");
     let last = lines.len().saturating_sub(usize::from(inner.height));
     put_all(buffer, inner, lines.iter().skip(top.min(last)), app.color);
 }
 
+/// Lines in as many columns as there is room for, read from top to bottom.
+fn columns(lines: &[Line], room: usize) -> Vec<Line> {
+    let width = widest(lines) + 2;
+    let count = (room + 2) / width.max(1);
+    let rows = lines.len().div_ceil(count.clamp(1, 3));
+    let line = |row: usize| {
+        let mut out = Line::new();
+        for (at, line) in lines.iter().skip(row).step_by(rows.max(1)).enumerate() {
+            pad(&mut out, at * width);
+            out.append(line);
+        }
+        out
+    };
+    (0..rows).map(line).collect()
+}
+
 fn key_line(binding: &Binding) -> Line {
     let keys: Vec<String> = binding.keys.iter().map(|key| key.label()).collect();
     let mut line = Line::of(Paint::BOLD, &keys.join(" "));
-    pad(&mut line, 15);
+    pad(&mut line, 12);
     line.push(Paint::PLAIN, binding.words);
     line
 }

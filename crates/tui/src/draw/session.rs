@@ -126,10 +126,10 @@ fn line(app: &App, level: &Level, spot: Spot) -> Drawn {
         return head(app, level, spot, turn);
     };
     let page = level.page(spot.turn, part);
-    let waits = || Line::of(Paint::DIM, "…");
     Drawn::One(match page {
         Some(page) => page.rows.get(spot.row).cloned().unwrap_or_default(),
-        None => waits(),
+        None if spot.row == 0 => Line::of(Paint::DIM, "…"),
+        None => Line::new(),
     })
 }
 

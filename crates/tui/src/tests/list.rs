@@ -66,14 +66,51 @@ fn hit(session: &str, line: u64, snippet: &str) -> HitRow {
 #[test]
 fn sessions_stand_in_groups_by_what_they_need() {
     let mut browser = machine(80, 12);
-    expect![[]].assert_eq(&browser.screen());
+    expect![[r#"
+        ❯ type to search everything   1 needs you · 1 working · 1 your turn · 4 sessions
+        needs you  1 ───────────────────────────────────────────────────────────────────
+         !  10m  api          日本語のタイトルを直す       84.1k 42%    $1.25  needs you
+        working  1 ─────────────────────────────────────────────────────────────────────
+         ●  now  webshop      Rename the cart module       84.1k 42%    $1.25  working
+        your turn  1 ───────────────────────────────────────────────────────────────────
+         ◆  20m  api          Explain the queue            84.1k 42%    $1.25  your turn
+        quiet  1 ───────────────────────────────────────────────────────────────────────
+         ·   3h  webshop      Fix the flaky checkout t…    84.1k 42%    $1.25  idle
+
+
+        Enter open  ^R resume  ^T trim  ^E export  ^Y copy  q quit  ? help
+    "#]]
+    .assert_eq(&browser.screen());
 }
 
 #[test]
 fn a_wide_screen_shows_what_is_chosen() {
     let mut browser = machine(130, 22);
     browser.press("<down>");
-    expect![[]].assert_eq(&browser.screen());
+    expect![[r#"
+        ❯ type to search everything                                                     1 needs you · 1 working · 1 your turn · 4 sessions
+        needs you  1 ──────────────────────────────────────────────────────────────── │ Rename the cart module
+         !  10m  api          日本語のタイトルを直す    84.1k 42%    $1.25  needs you │ /home/dev/webshop
+        working  1 ────────────────────────────────────────────────────────────────── │ main · claude-opus-5 · 3 turns · 12 calls · $1.25
+         ●  now  webshop      Rename the cart module    84.1k 42%    $1.25  working   │ ██████▊········· 84.1k 42%
+        your turn  1 ──────────────────────────────────────────────────────────────── │
+         ◆  20m  api          Explain the queue         84.1k 42%    $1.25  your turn │ ● working for 30.0s, says the transcript
+        quiet  1 ──────────────────────────────────────────────────────────────────── │
+         ·   3h  webshop      Fix the flaky checkou…    84.1k 42%    $1.25  idle      │ asked first
+                                                                                      │ Rename the cart module
+                                                                                      │
+                                                                                      │ said last
+                                                                                      │ All done.
+                                                                                      │
+                                                                                      │ bbbb2222-0000
+                                                                                      │
+                                                                                      │
+                                                                                      │
+                                                                                      │
+                                                                                      │
+                                                                                      │
+        Enter open  ^R resume  ^T trim  ^E export  ^Y copy  q quit  ? help
+    "#]].assert_eq(&browser.screen());
     browser.press("<tab>");
     assert!(!browser.screen().contains("says the"));
 }
@@ -113,7 +150,21 @@ fn typing_searches_sessions_and_everything_that_was_said() {
         )],
         done: Some(Ok(())),
     });
-    expect![[]].assert_eq(&browser.screen());
+    expect![[r#"
+        ❯ cart▏                       1 needs you · 1 working · 1 your turn · 4 sessions
+        sessions  1 ────────────────────────────────────────────────────────────────────
+         ●  now  webshop      Rename the cart module       84.1k 42%    $1.25  working
+        in what was said and done  1 ───────────────────────────────────────────────────
+             3h  webshop Fix the flaky checkout … result: …way to the shopping cart tha…
+
+
+
+
+
+
+        Enter open  ↓ next  ^R resume  Esc clear
+    "#]]
+    .assert_eq(&browser.screen());
     // A hit opens its session at its line.
     browser.press("<down>");
     assert_eq!(browser.app.list.hit().unwrap().line, 12);
