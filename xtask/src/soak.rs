@@ -1,5 +1,6 @@
 //! `cargo xtask soak [--seconds N] [--seed N]`: the program on strange sessions, for long.
-//! `cargo xtask soak send [--kills N] [--lines N] [--seed N]`: a sender that is killed.
+//! `cargo xtask soak send [--kills N] [--lines N] [--seed N] [--program PATH]`: a sender that is
+//! killed.
 //! `cargo xtask soak tail [--actions N] [--kills N] [--seed N]`: files that are followed.
 //!
 //! Fills homes with generated session graphs, one seed after the other, and
@@ -7,6 +8,7 @@
 //! what must never happen: a panic, a signal, a hang. A failure names its seed,
 //! and `--seed` repeats it. Kept out of the tests: it has no end.
 
+use std::path::PathBuf;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -77,6 +79,7 @@ fn send(args: &[String]) -> Outcome {
         sessions: 20,
         seed: 1,
     };
+    let mut program = None;
     for pair in args.chunks(2) {
         let number = |text: &String| {
             text.parse::<usize>()
@@ -86,14 +89,16 @@ fn send(args: &[String]) -> Outcome {
             [flag, text] if flag == "--kills" => plan.kills = number(text)?,
             [flag, text] if flag == "--lines" => plan.lines = number(text)?,
             [flag, text] if flag == "--seed" => plan.seed = number(text)? as u64,
+            [flag, path] if flag == "--program" => program = Some(PathBuf::from(path)),
             _ => {
                 return Err(
-                    "usage: cargo xtask soak send [--kills N] [--lines N] [--seed N]".into(),
+                    "usage: cargo xtask soak send [--kills N] [--lines N] [--seed N] [--program PATH]"
+                        .into(),
                 );
             }
         }
     }
-    let program = bench::build()?;
+    let program = program.map_or_else(bench::build, Ok)?;
     let start = Instant::now();
     let report = unspool_testkit::soak::run(&program, plan)?;
     println!(

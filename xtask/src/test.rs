@@ -40,6 +40,16 @@ const STEPS: &[Step] = &[
         needs: &[&needs::NODE, &needs::CHROMIUM, &needs::PLAYWRIGHT],
         command: &["cargo", "xtask", "page"],
     },
+    Step {
+        name: "web",
+        needs: &[&needs::NODE],
+        command: &["cargo", "xtask", "web"],
+    },
+    Step {
+        name: "dashboard",
+        needs: &[&needs::NODE, &needs::CHROMIUM, &needs::PLAYWRIGHT],
+        command: &["cargo", "xtask", "dashboard"],
+    },
 ];
 
 /// How a step ended.

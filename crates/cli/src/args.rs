@@ -149,6 +149,8 @@ pub enum Command {
     Watch(commands::watch::WatchArgs),
     /// Follow all sessions in the background
     Daemon(commands::daemon::DaemonArgs),
+    /// Show all sessions in a browser, live
+    Serve(commands::serve::ServeArgs),
     /// Give a session another title
     Rename(commands::rename::RenameArgs),
     /// Keep compressed copies of sessions, and get them back

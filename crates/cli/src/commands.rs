@@ -26,6 +26,7 @@ pub mod scan;
 pub mod schema;
 pub mod search;
 pub mod send;
+pub mod serve;
 pub mod show;
 pub mod sql;
 pub mod status;
@@ -87,6 +88,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             Some(action) => hook::run(&world, action),
             None => Ok(()),
         },
+        Some(Command::Serve(args)) => serve::run(world, &args),
         Some(Command::Rename(args)) => rename::run(&world, &args),
         Some(Command::Archive(args)) => archive::run(&world, &args),
         Some(Command::Undo(args)) => undo::run(&world, &args),

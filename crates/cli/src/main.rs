@@ -1,5 +1,6 @@
 //! The program: arguments in, one command, an exit code out.
 
+mod answers;
 mod args;
 mod background;
 mod commands;
@@ -10,6 +11,7 @@ mod demo;
 mod failure;
 mod live;
 mod notify;
+mod opened;
 mod own;
 mod progress;
 #[cfg(unix)]

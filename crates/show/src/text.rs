@@ -107,12 +107,21 @@ impl<'a> Conversation<'a> {
     }
 
     /// Writes the next items.
-    pub fn write(&mut self, out: &mut dyn io::Write, items: &[Item]) -> io::Result<()> {
+    pub fn write<'i>(
+        &mut self,
+        out: &mut dyn io::Write,
+        items: impl IntoIterator<Item = &'i Item>,
+    ) -> io::Result<()> {
         let out = &mut self.to(out);
         self.items(out, items)
     }
 
-    fn items(&mut self, out: &mut dyn Sink, items: &[Item]) -> io::Result<()> {
+    fn items<'i>(
+        &mut self,
+        out: &mut dyn Sink,
+        items: impl IntoIterator<Item = &'i Item>,
+    ) -> io::Result<()> {
+        let items: Vec<&Item> = items.into_iter().collect();
         for (at, item) in items.iter().enumerate() {
             if !is_repeated(item, &items[at + 1..]) {
                 self.item(out, item)?;
@@ -128,7 +137,8 @@ impl<'a> Conversation<'a> {
         style: impl Fn(usize) -> &'a Style,
     ) -> Vec<(usize, Line)> {
         let mut all = Vec::new();
-        for (at, item) in items.iter().enumerate() {
+        let items: Vec<&Item> = items.iter().collect();
+        for (at, &item) in items.iter().enumerate() {
             if is_repeated(item, &items[at + 1..]) {
                 continue;
             }
@@ -570,7 +580,7 @@ impl<'a> Conversation<'a> {
 }
 
 /// A failed attempt that is followed by another one with the same words says nothing new.
-fn is_repeated(item: &Item, behind: &[Item]) -> bool {
+fn is_repeated(item: &Item, behind: &[&Item]) -> bool {
     let Body::ApiError {
         text,
         attempt: Some(_),

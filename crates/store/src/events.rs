@@ -79,10 +79,11 @@ impl Noted {
             call: event.call.clone(),
             subject: event.subject.clone(),
             // What is said where a turn failed is the failure, not what the model said.
-            message: event.message.clone().or_else(|| {
+            message: {
                 let failed = event.name == "StopFailure";
-                event.said.clone().filter(|_| failed)
-            }),
+                let said = event.said.clone().filter(|_| failed);
+                said.or_else(|| event.message.clone())
+            },
             notification: event.notification.clone(),
             reason: event.reason.clone(),
             agent: event.agent.clone(),

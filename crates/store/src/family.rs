@@ -70,7 +70,7 @@ impl Agent {
 }
 
 /// With more agents than this, their files are not kept open.
-const OPEN: usize = 100;
+pub const OPEN: usize = 100;
 
 /// Reads a session and its sub-agents.
 ///

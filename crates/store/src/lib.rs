@@ -23,6 +23,7 @@ pub mod events;
 pub mod family;
 pub mod find;
 pub mod follow;
+pub mod growth;
 pub mod journal;
 pub mod lineage;
 pub mod list;

@@ -205,7 +205,7 @@ impl FileSource {
         FileSource { masked, ..self }
     }
 
-    /// Keeps a line that is not shown as it stands in the file.
+    /// Keeps a further line that is not shown as it stands in the file.
     pub(crate) fn keep(&mut self, offset: u64, bytes: &[u8], decoded: &Decoded) {
         self.masked.keep(offset, bytes, decoded);
     }

@@ -107,7 +107,7 @@ impl Desk for Hands {
         query: &str,
         each: &mut dyn FnMut(HitRow) -> ControlFlow<()>,
     ) -> Result<(), String> {
-        search::rows(&self.world, query, each).map_err(|failure| self.told(&failure))
+        search::stream(&self.world, query, each).map_err(|failure| self.told(&failure))
     }
 
     fn trim(&self, path: &Path, preset: Option<&str>, dry_run: bool) -> Result<EditResult, String> {

@@ -9,7 +9,7 @@ use unspool_show::wire::edit::EditResult;
 use crate::failure::Failure;
 use crate::surgery::{self, Order};
 use crate::wishes::{self, Wishes};
-use crate::world::World;
+use crate::world::{Chosen, World};
 
 /// Arguments of `clone`.
 #[derive(Debug, Args)]
@@ -178,6 +178,24 @@ pub enum StripMode {
     Remove,
     /// Their first lines stay
     Truncate,
+}
+
+/// What a copy trimmed as a preset says would be; nothing is written.
+pub fn preview(world: &World, chosen: Chosen, preset: &str) -> Result<EditResult, Failure> {
+    let trims = Trims {
+        preset: Some(preset.to_owned()),
+        ..Trims::default()
+    };
+    let wishes = Wishes::new(world, &trims)?.dry(true);
+    let order = Order {
+        operation: "clone",
+        words: wishes.words(),
+        dry_run: true,
+        ..Order::default()
+    };
+    let mut result = surgery::copy(world, chosen, &order, &wishes)?;
+    world.mask_in(&mut result.title);
+    Ok(result)
 }
 
 /// Makes the copy.

@@ -16,12 +16,13 @@ use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::project;
 use unspool_store::resolve::Target;
 
+use crate::commands::ls;
 use crate::failure::Failure;
 use crate::secrets;
 use crate::world::{Chosen, World};
 
 /// Arguments of `export`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   unspool export -o session.html                 the latest session of this directory as a page
   unspool export 2f72 --to md --detail low       Markdown, short, to standard output
@@ -102,9 +103,10 @@ impl FormatArg {
 }
 
 /// How much of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DetailArg {
     /// Everything
+    #[default]
     Full,
     /// Without thinking and notes
     High,
@@ -173,6 +175,17 @@ pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, F
     };
     Export::new(world, &args)?.single(vec![target])?;
     Ok(std::path::absolute(&path).unwrap_or(path))
+}
+
+/// Writes a session that is open already.
+pub fn document(
+    world: &World,
+    args: &ExportArgs,
+    chosen: &Chosen,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let export = Export::new(world, args)?;
+    export.write(out, chosen, &row(world, chosen))
 }
 
 /// What is asked for, of any session.
@@ -275,14 +288,14 @@ impl<'a> Export<'a> {
                     .hint("name a file with `-o page.html`"));
             }
             let chosen = self.world.look(target)?;
-            let row = self.row(&chosen);
+            let row = row(self.world, &chosen);
             let mut out = self.world.ui.out();
             self.write(&mut out, &chosen, &row)?;
             return Ok(out.flush()?);
         };
         self.free(path)?;
         let chosen = self.world.look(target)?;
-        let row = self.row(&chosen);
+        let row = row(self.world, &chosen);
         self.file(path, &row.id, |out| self.write(out, &chosen, &row))?;
         Ok(())
     }
@@ -311,7 +324,7 @@ impl<'a> Export<'a> {
                 }
                 Err(other) => return Err(other),
             };
-            let row = self.row(&chosen);
+            let row = row(self.world, &chosen);
             let meant = |wanted: &String| project::is_meant(&row.project, wanted);
             let empty = self.args.all && !chosen.family.main.session.is_conversation();
             if empty || !self.args.project.as_ref().is_none_or(meant) {
@@ -424,37 +437,6 @@ impl<'a> Export<'a> {
         Ok(out.flush()?)
     }
 
-    /// What is known about a session, without secrets.
-    fn row(&self, chosen: &Chosen) -> SessionRow {
-        let main = &chosen.family.main;
-        let session = &main.session;
-        let agents: Vec<_> = chosen
-            .family
-            .agents
-            .iter()
-            .map(|agent| &agent.loaded.session)
-            .collect();
-        let prices = self.world.prices();
-        let signals = self.world.signals_of(&chosen.target);
-        let now = self.world.now();
-        let row = row::row(session, &agents, &HashMap::new(), &prices, &signals, now);
-        let path = chosen.target.path();
-        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-        let place = Place {
-            id: id_of(&chosen.target),
-            path: chosen.path(),
-            project: project::project(session, &folder.to_string_lossy()).to_owned(),
-            bytes: main.bytes,
-            parent: match &chosen.target {
-                Target::Session(_) => None,
-                Target::Agent(file) => Some(file.session.clone().unwrap_or_default()),
-            },
-        };
-        let mut row = SessionRow::new(session, row, place);
-        row.said().for_each(|text| self.world.mask_in(text));
-        row
-    }
-
     /// Writes one session.
     fn write(&self, out: &mut dyn Write, chosen: &Chosen, row: &SessionRow) -> Result<(), Failure> {
         match self.format {
@@ -511,6 +493,37 @@ impl<'a> Export<'a> {
                 .hint("see why with `unspool check`"),
         )
     }
+}
+
+/// What is known about a session, without secrets.
+pub fn row(world: &World, chosen: &Chosen) -> SessionRow {
+    let main = &chosen.family.main;
+    let session = &main.session;
+    let agents: Vec<_> = chosen
+        .family
+        .agents
+        .iter()
+        .map(|agent| &agent.loaded.session)
+        .collect();
+    let prices = world.prices();
+    let signals = world.signals_of(&chosen.target);
+    let now = world.now();
+    let row = row::row(session, &agents, &HashMap::new(), &prices, &signals, now);
+    let path = chosen.target.path();
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    let place = Place {
+        id: id_of(&chosen.target),
+        path: chosen.path(),
+        project: project::project(session, &folder.to_string_lossy()).to_owned(),
+        bytes: main.bytes,
+        parent: match &chosen.target {
+            Target::Session(_) => None,
+            Target::Agent(file) => Some(file.session.clone().unwrap_or_default()),
+        },
+    };
+    let mut row = SessionRow::new(session, row, place);
+    ls::mask(world, &mut row);
+    row
 }
 
 fn id_of(target: &Target) -> String {

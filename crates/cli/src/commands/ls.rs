@@ -80,30 +80,19 @@ pub fn plain(mut world: World) -> Result<(), Failure> {
 /// Lists sessions.
 pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     let now = world.now();
-    let since = args
-        .since
-        .as_deref()
-        .map(|text| when::parse(text, now, world.ui.zone()))
-        .transpose()?;
-    let state = args.status.as_deref().map(state).transpose()?;
+    let wanted = Wanted::new(
+        world,
+        args.project.as_deref(),
+        args.since.as_deref(),
+        args.status.as_deref(),
+    )?;
     // A daemon knows sessions, not each of their files.
     let known = (!args.agents && !args.all).then(|| live::rows(world));
     let (found, mut rows) = match known.flatten() {
         Some(rows) => (Found::default(), rows),
         None => read(world, args, now)?,
     };
-    rows.retain(|row| {
-        let fits = |wanted: &String| project::is_meant(&row.project, wanted);
-        let recent = since.is_none_or(|since| {
-            row.last
-                .as_deref()
-                .and_then(Time::parse)
-                .is_some_and(|last| last >= since)
-        });
-        args.project.as_ref().is_none_or(fits)
-            && recent
-            && state.is_none_or(|state| row.status == state.name())
-    });
+    rows.retain(|row| wanted.takes(row));
     rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     if args.all {
         rows.extend(others(&found));
@@ -139,8 +128,42 @@ fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRo
     Ok((found, rows))
 }
 
+/// Which sessions are wanted.
+pub struct Wanted {
+    project: Option<String>,
+    since: Option<Time>,
+    state: Option<State>,
+}
+
+impl Wanted {
+    /// As options have it.
+    pub fn new(
+        world: &World,
+        project: Option<&str>,
+        since: Option<&str>,
+        status: Option<&str>,
+    ) -> Result<Wanted, Failure> {
+        let since = since.map(|text| when::parse(text, world.now(), world.ui.zone()));
+        Ok(Wanted {
+            project: project.map(str::to_owned),
+            since: since.transpose()?,
+            state: status.map(state).transpose()?,
+        })
+    }
+
+    /// Whether this is one of them.
+    pub fn takes(&self, row: &SessionRow) -> bool {
+        let fits = |wanted: &String| project::is_meant(&row.project, wanted);
+        let last = || row.last.as_deref().and_then(Time::parse);
+        let recent = |since: Time| last().is_some_and(|last| last >= since);
+        self.project.as_ref().is_none_or(fits)
+            && self.since.is_none_or(recent)
+            && self.state.is_none_or(|state| row.status == state.name())
+    }
+}
+
 /// Takes secrets out of what was said.
-fn mask(world: &World, row: &mut SessionRow) {
+pub fn mask(world: &World, row: &mut SessionRow) {
     row.said().for_each(|text| world.mask_in(text));
 }
 

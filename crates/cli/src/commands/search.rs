@@ -1,6 +1,6 @@
 //! `search`: finds text in all sessions.
 
-mod ranked;
+pub mod ranked;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -105,7 +105,7 @@ pub struct SearchArgs {
     pub no_background: bool,
 }
 
-fn place(name: &str) -> Result<Where, String> {
+pub fn place(name: &str) -> Result<Where, String> {
     Where::parse(name).ok_or_else(|| {
         let names: Vec<&str> = Where::ALL.iter().map(|place| place.name()).collect();
         format!("no such place: write some of {}", names.join(","))
@@ -123,6 +123,49 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
     if args.ranked {
         return ranked::run(world, args);
     }
+    let limit = match (args.limit, world.ui.json) {
+        (Some(0), _) | (None, true) => usize::MAX,
+        (Some(limit), _) => limit,
+        (None, false) => FEW,
+    };
+    let mut shown = Shown::new(world, limit, args.context > 0);
+    let mut failed = None;
+    seek(world, args, |source, hit| match shown.hit(source, hit) {
+        Ok(flow) => flow,
+        Err(failure) => {
+            failed = Some(failure);
+            ControlFlow::Break(())
+        }
+    })?;
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    if shown.hits == 0 {
+        return Err(nothing(args));
+    }
+    shown.end()
+}
+
+/// The hits as rows, at most `limit`.
+pub fn rows(world: &World, args: &SearchArgs, limit: usize) -> Result<Vec<HitRow>, Failure> {
+    let mut rows = Vec::new();
+    let mut projects = Projects::default();
+    seek(world, args, |source, hit| {
+        rows.push(projects.row(source, &hit));
+        match rows.len() < limit {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(rows)
+}
+
+/// Hands out hits until somebody has enough.
+fn seek(
+    world: &World,
+    args: &SearchArgs,
+    each: impl FnMut(&Source, Hit) -> ControlFlow<()>,
+) -> Result<(), Failure> {
     let query = query(args)?;
     let scope = Scope {
         places: args.places.clone(),
@@ -138,37 +181,16 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         scope: &scope,
         span,
     };
-    let limit = match (args.limit, world.ui.json) {
-        (Some(0), _) | (None, true) => usize::MAX,
-        (Some(limit), _) => limit,
-        (None, false) => FEW,
-    };
-    let mut shown = Shown::new(world, limit, scope.around > 0);
-    let mut failed = None;
-    let warnings = search::search(&sources, &what, each::threads(), |source, hit| match shown
-        .hit(source, hit)
-    {
-        Ok(flow) => flow,
-        Err(failure) => {
-            failed = Some(failure);
-            ControlFlow::Break(())
-        }
-    });
+    let warnings = search::search(&sources, &what, each::threads(), each);
     for warning in warnings {
         world.ui.warn(&warning.to_string());
     }
-    if let Some(failure) = failed {
-        return Err(failure);
-    }
-    if shown.hits == 0 {
-        return Err(nothing(args));
-    }
-    shown.end()
+    Ok(())
 }
 
 /// Hands on every hit of a text as a row, newest sessions first, until `each` has enough: for
 /// screens.
-pub fn rows(
+pub fn stream(
     world: &World,
     text: &str,
     each: &mut dyn FnMut(HitRow) -> ControlFlow<()>,
@@ -177,25 +199,8 @@ pub fn rows(
         query: text.to_owned(),
         ..SearchArgs::default()
     };
-    let query = query(&args)?;
-    let scope = Scope {
-        reveal: world.reveal,
-        secrets: (!world.reveal).then(|| secrets::known().clone()),
-        ..Scope::default()
-    };
-    let what = Search {
-        query: &query,
-        scope: &scope,
-        span: Span::default(),
-    };
     let mut projects = Projects::default();
-    search::search(
-        &sources(world, &args)?,
-        &what,
-        each::threads(),
-        |source, hit| each(row(source, &hit, projects.of(source))),
-    );
-    Ok(())
+    seek(world, &args, |source, hit| each(projects.row(source, &hit)))
 }
 
 fn query(args: &SearchArgs) -> Result<Query, Failure> {
@@ -341,7 +346,7 @@ impl<'a> Shown<'a> {
     }
 
     fn row(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
-        let row = row(source, hit, self.projects.of(source));
+        let row = self.projects.row(source, hit);
         self.world.ui.row(&mut self.out, &row)
     }
 
@@ -421,31 +426,31 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A hit for machines.
-fn row(source: &Source, hit: &Hit, project: String) -> HitRow {
-    HitRow {
-        session: source.session.clone(),
-        path: source.path.display().to_string(),
-        line: hit.line,
-        uuid: hit.uuid.clone(),
-        r#where: hit.found.place.name().to_owned(),
-        at: hit.at.map(|at| at.to_string()),
-        snippet: hit.found.snippet.whole(),
-        matches: hit.found.count,
-        agent: hit.agent.clone(),
-        project,
-        score: None,
-        title: None,
-    }
-}
-
-/// Projects of sessions, each looked up once.
+/// The projects of sessions, as far as they were asked for.
 #[derive(Default)]
 struct Projects {
     known: HashMap<String, String>,
 }
 
 impl Projects {
+    /// A hit for machines.
+    fn row(&mut self, source: &Source, hit: &Hit) -> HitRow {
+        HitRow {
+            session: source.session.clone(),
+            path: source.path.display().to_string(),
+            line: hit.line,
+            uuid: hit.uuid.clone(),
+            r#where: hit.found.place.name().to_owned(),
+            at: hit.at.map(|at| at.to_string()),
+            snippet: hit.found.snippet.whole(),
+            matches: hit.found.count,
+            agent: hit.agent.clone(),
+            project: self.of(source),
+            score: None,
+            title: None,
+        }
+    }
+
     /// The project of the session: its file tells, and where that is gone the sub-agent's.
     fn of(&mut self, source: &Source) -> String {
         let known = self.known.entry(source.session.clone());

@@ -24,6 +24,7 @@ mod search;
 mod secrets;
 mod sending;
 mod sql;
+mod states;
 mod surgery;
 mod terminal;
 mod usage;

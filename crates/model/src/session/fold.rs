@@ -4,8 +4,8 @@ use std::hash::BuildHasher;
 
 use super::pool::Slot;
 use super::{
-    Answer, Call, CallResult, Group, Index, Link, Message, NEVER, Record, Role, Session, Task,
-    Thread, Title, Turn,
+    Answer, Call, CallResult, Few, Group, Index, Link, Message, NEVER, Record, Role, Session, Task,
+    Thread, Title, Traits, Turn,
 };
 use crate::block::BlockKind;
 use crate::entry::{self, Entry, Kind, MessageHead, Parent};
@@ -38,36 +38,43 @@ impl Session {
             self.keep_block(block, entry.span.start);
         }
         let label = self.labels.add(&entry.label);
-        let permission_mode = entry
-            .permission_mode
-            .as_deref()
-            .map(|mode| self.names.add(mode));
+        let mode = entry.permission_mode.as_deref();
+        let mode = mode.map(|mode| self.names.add(mode));
         let model = entry.message.model.as_deref();
         let model = model.map(|model| self.names.add(model));
+        let voice = match entry.kind {
+            Kind::Assistant => model,
+            _ => mode,
+        };
+        self.logicals
+            .extend(entry.logical_parent.take().map(|id| (index, id)));
         let record = Record {
             line,
             offset: offset + entry.span.start as u64,
             length: u32::try_from(entry.span.len).unwrap_or(u32::MAX),
             label,
             uuid: entry.uuid.take(),
-            parent,
-            logical: entry.logical_parent.take().map(Box::new),
+            up: parent.into(),
             when: entry.at.map_or(NEVER, |at| at.0),
             thread,
             reply: Slot::default(),
             blocks: start..self.blocks.len() as Index,
             input: entry.input,
             input_kinds: entry.input_kinds,
-            mode: permission_mode.into(),
+            voice: voice.into(),
             sidechain: entry.sidechain,
             meta: entry.meta,
             api_error: entry.api_error,
-            trouble: entry.trouble,
-            refused,
-            glued,
-            untyped: entry.untyped,
-            speaker: model.into(),
-            notifies: entry.origin.as_deref() == Some("task-notification"),
+            traits: Traits::new([
+                (Traits::TROUBLE, entry.trouble),
+                (Traits::REFUSED, refused),
+                (Traits::GLUED, glued),
+                (Traits::UNTYPED, entry.untyped),
+                (
+                    Traits::NOTIFIES,
+                    entry.origin.as_deref() == Some("task-notification"),
+                ),
+            ]),
             duplicate: twin.is_some(),
             group,
             kind: std::mem::replace(&mut entry.kind, Kind::Unknown),
@@ -93,7 +100,13 @@ impl Session {
             detail,
         });
         self.move_calls(twin, index);
+        if let Some(message) = self.records[twin as usize].message() {
+            self.crowd(message, self.records[index as usize].blocks.start);
+        }
         self.records.swap(twin as usize, index as usize);
+        let logical = (self.logicals.remove(&twin), self.logicals.remove(&index));
+        self.logicals.extend(logical.0.map(|id| (index, id)));
+        self.logicals.extend(logical.1.map(|id| (twin, id)));
         let (before, behind) = self.records.split_at_mut(index as usize);
         let (now, old) = (&mut before[twin as usize], &mut behind[0]);
         std::mem::swap(&mut now.group, &mut old.group);
@@ -132,7 +145,7 @@ impl Session {
     fn move_calls(&mut self, from: Index, to: Index) {
         for at in self.records[from as usize].blocks.clone() {
             let id = self.blocks[at as usize].key();
-            let Some(&call) = id.and_then(|id| self.call_ids.get(&id)) else {
+            let Some(call) = id.and_then(|id| self.call_ids.get(id)) else {
                 continue;
             };
             let call = &mut self.calls[call as usize];
@@ -402,12 +415,14 @@ impl Session {
     /// Adds a line to its message.
     fn merge(&mut self, index: Index, head: &MessageHead) {
         let id = head.id.as_deref().map(|id| self.pool.add(id));
-        let known = id.and_then(|id| self.message_ids.get(&id).copied());
+        let known = id.and_then(|id| self.message_ids.get(id));
         let at = known.unwrap_or_else(|| {
             let thread = self.records[index as usize].thread;
             self.messages.push(Message::new(id.into(), thread));
             let at = self.messages.len() as Index - 1;
-            self.message_ids.extend(id.map(|id| (id, at)));
+            if let Some(id) = id {
+                self.message_ids.set(id, at);
+            }
             at
         });
         let model = head.model.as_deref().map(|model| self.names.add(model));
@@ -471,7 +486,7 @@ impl Session {
             (record.line, record.message())
         };
         // History that was written again calls nothing.
-        if message.is_some_and(|message| !self.call_prints.insert((message, print))) {
+        if message.is_some_and(|message| self.was_called(message, at, print)) {
             return;
         }
         let call = Call {
@@ -486,7 +501,8 @@ impl Session {
         };
         self.calls.push(call);
         let Some(id) = id else { return };
-        let earlier = self.call_ids.insert(id, self.calls.len() as Index - 1);
+        let earlier = self.call_ids.get(id);
+        self.call_ids.set(id, self.calls.len() as Index - 1);
         if earlier.is_some() {
             let id = self.pool.get(id);
             let detail = format!("an earlier call has the id {id} too");
@@ -501,11 +517,45 @@ impl Session {
         }
     }
 
+    /// Whether a message has a call with this print in front of a block.
+    fn was_called(&mut self, message: Index, block: Index, print: u64) -> bool {
+        if self.messages[message as usize].records.len() > LOOKED_THROUGH {
+            self.crowd(message, block);
+        }
+        if self.crowded.contains(message) {
+            return !self.call_prints.insert((message, print));
+        }
+        let mut calls = self.calls_before(message, block);
+        calls.any(|at| self.blocks[at as usize].print == print)
+    }
+
+    /// From here on a set knows what a message called: looking through all its lines for each
+    /// of them would take ever longer, and lines that were replaced are no longer its own.
+    fn crowd(&mut self, message: Index, before: Index) {
+        if self.crowded.insert(message) {
+            let calls = self.calls_before(message, before);
+            let prints = calls.map(|at| (message, self.blocks[at as usize].print));
+            let prints: Vec<(Index, u64)> = prints.collect();
+            self.call_prints.extend(prints);
+        }
+    }
+
+    /// The calls of a message in front of a block.
+    fn calls_before(&self, message: Index, block: Index) -> impl Iterator<Item = Index> + '_ {
+        let lines = self.messages[message as usize].records.iter();
+        let blocks = lines.flat_map(|&line| self.records[line as usize].blocks.clone());
+        let earlier = blocks.filter(move |&at| at < block);
+        earlier.filter(|&at| {
+            let kind = self.blocks[at as usize].kind;
+            matches!(kind, BlockKind::ToolUse | BlockKind::ServerToolUse)
+        })
+    }
+
     fn result(&mut self, answer: Answer) {
         let block = &self.blocks[answer.block as usize];
         let is_error = block.is_error;
         let id = block.key();
-        let Some(&at) = id.and_then(|id| self.call_ids.get(&id)) else {
+        let Some(at) = id.and_then(|id| self.call_ids.get(id)) else {
             self.early_results.entry(id).or_default().push(answer);
             return;
         };
@@ -602,12 +652,15 @@ impl Session {
     }
 }
 
+/// Up to so many lines of a message are looked through for each of its calls.
+const LOOKED_THROUGH: usize = 8;
+
 impl Message {
     fn new(name: Slot, thread: Index) -> Message {
         Message {
             name,
             thread,
-            records: Vec::new(),
+            records: Few::default(),
             model: None,
             usage: Usage::default(),
             terms: Terms::default(),

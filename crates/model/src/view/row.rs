@@ -102,6 +102,12 @@ pub fn context_tokens(session: &Session) -> Option<u64> {
     Some(tokens).filter(|&tokens| tokens > 0)
 }
 
+/// The model of the last reply.
+pub fn model(session: &Session) -> Option<String> {
+    let model = last_reply(session)?.model?;
+    Some(session.text(model).to_owned())
+}
+
 /// How often the context was compacted.
 pub fn compactions(session: &Session) -> usize {
     let boundary = |kind: &entry::Kind| matches!(kind, entry::Kind::CompactBoundary(boundary) if !boundary.micro);

@@ -277,8 +277,8 @@ pub fn family(session: &Session, agents: &[&Session], signals: &Signals, now: Ti
     }
     let agents_last = agents.iter().filter_map(|agent| agent.last).max();
     let last = session.last.max(heard.last).max(agents_last);
-    found.age(session, signals, last, now);
-    let crew = work::Crew::from(session, agents, &heard, signals, now);
+    found.age(session, signals, heard.alive, last, now);
+    let crew = work::Crew::from(session, agents, &heard, now);
     let mut status = found.status(session);
     if status.state != State::Ended {
         let rests = matches!(status.state, State::Idle | State::Error);
@@ -331,8 +331,14 @@ impl Found {
     }
 
     /// What no sign for a while, and the process, make of it.
-    fn age(&mut self, session: &Session, signals: &Signals, last: Option<Time>, now: Time) {
-        let alive = signals.alive();
+    fn age(
+        &mut self,
+        session: &Session,
+        signals: &Signals,
+        alive: Option<bool>,
+        last: Option<Time>,
+        now: Time,
+    ) {
         let quiet = last
             .or(self.since)
             .is_none_or(|last| now.since(last) >= IDLE_MS);
@@ -452,15 +458,15 @@ fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
     let Some(mut told) = heard.found.clone() else {
         return read;
     };
+    let id = |at: Index| session.call_id(&session.calls[at as usize]);
+    let answered = read
+        .pending
+        .is_some_and(|at| heard.answered.contains(id(at)));
     if told.sticks {
         told.pending = told.pending.or(read.pending);
         return told;
     }
     if read.sticks {
-        let call = read
-            .pending
-            .map(|at| session.call_id(&session.calls[at as usize]));
-        let answered = call.is_some_and(|call| heard.answered.contains(call));
         let left = heard.turn > read.since;
         if !answered && !left {
             return read;
@@ -483,7 +489,7 @@ fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
         return read;
     }
     if read.state == told.state {
-        told.pending = read.pending;
+        told.pending = read.pending.filter(|_| !answered);
         told.error = told.error.or(read.error);
         told.resets = told.resets.or(read.resets);
     }
@@ -536,7 +542,8 @@ fn registered(session: &Session, entry: &Entry, says: Says, found: &mut Found) {
             }
         }
         Says::Busy => by_registry(found),
-        Says::Idle if found.is_rest() || found.state == State::Error => by_registry(found),
+        Says::Idle if found.is_rest() => by_registry(found),
+        Says::Idle if found.state == State::Error => {}
         Says::Idle => {
             if !ahead {
                 *found = Found {

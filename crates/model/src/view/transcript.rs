@@ -6,6 +6,7 @@
 
 mod items;
 mod nested;
+pub mod outline;
 mod progress;
 pub(crate) mod says;
 mod walk;
@@ -15,6 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::block::BlockKind;
 use crate::input::{Input, InputKinds};
 use crate::log::Source;
 use crate::session::{Index, Session};
@@ -187,7 +189,7 @@ pub struct Prompt {
 }
 
 /// A tool call with its result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Call {
     /// Its id.
     pub id: String,
@@ -207,6 +209,8 @@ pub struct Call {
     pub text: String,
     /// How many images the result holds.
     pub images: usize,
+    /// Where they stand: the line, and how many of its images come before; see [`pictures`].
+    pub pictures: Option<(u32, usize)>,
     /// These images; empty unless [`whole`] was asked for.
     pub media: Vec<Media>,
     /// The structured result, or null; without copies of files where [`whole`] was asked for.
@@ -336,7 +340,7 @@ impl<'a> Reading<'a> {
     /// What some of its lines say, counted from the start of the turn.
     pub fn items(&self, stretch: usize, lines: std::ops::Range<usize>) -> Vec<Item> {
         let part = self.parts.get(stretch);
-        part.map_or_else(Vec::new, |part| self.walk.some(*part, lines))
+        part.map_or_else(Vec::new, |part| self.walk.slice(*part, lines, |_, _, _| ()))
     }
 
     /// What a call started, if it is a conversation of this file or beside it.
@@ -399,6 +403,29 @@ pub fn loose<'a>(
         (name, walk.in_thread(thread).below(1).all())
     });
     files.chain(threads)
+}
+
+/// The images and documents that stand on a line, in their order: those of a prompt, or those
+/// of results.
+pub fn pictures(session: &Session, source: &dyn Source, line: u32) -> Vec<Media> {
+    let from = session.records.partition_point(|record| record.line < line);
+    let records = session.records[from..].iter();
+    let mut all = Vec::new();
+    for record in records.take_while(|record| record.line == line) {
+        let bytes = session.bytes_of(source, record);
+        for block in session.blocks_of(record) {
+            match block.kind {
+                BlockKind::Image | BlockKind::Document => {
+                    all.push(says::media(&crate::json::value(block.span().of(&bytes))));
+                }
+                BlockKind::ToolResult => {
+                    all.extend(says::content_with(block.body().of(&bytes), says::media).1);
+                }
+                _ => {}
+            }
+        }
+    }
+    all
 }
 
 /// The text of a result: a string, or a list of blocks.

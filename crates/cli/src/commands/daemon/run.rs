@@ -6,16 +6,18 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Sender};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
+use unspool_live::Live;
 use unspool_model::time::Time;
 use unspool_show::amount;
 use unspool_show::wire::live::DaemonRow;
 use unspool_store::trail::Trail;
 
 use crate::commands::hook::detach;
+use crate::commands::serve;
 use crate::failure::Failure;
 use crate::live::server::{self, Desk};
 use crate::live::{self, client};
@@ -179,6 +181,27 @@ fn say(world: &World, row: &DaemonRow) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// Serves the dashboard, and hears when the system wants an end; the link to it. A daemon
+/// without one is still of use.
+fn dashboard(world: World, live: &Live, stop: &Sender<()>) -> Option<String> {
+    let own = world.own.clone();
+    let running = match serve::join(world, live) {
+        Ok(running) => running,
+        Err(Failure::Nothing(told) | Failure::Failed(told)) => {
+            log(&own, &told.message);
+            return None;
+        }
+        Err(_) => return None,
+    };
+    let (link, stop) = (running.link.clone(), stop.clone());
+    let wait = move || {
+        let _ = running.wait();
+        let _ = stop.send(());
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(wait).ok().map(|_| link)
+}
+
 /// Is the daemon until it is told to stop.
 pub fn be(world: World) -> Result<(), Failure> {
     // Whatever is made here is for nobody else.
@@ -190,10 +213,11 @@ pub fn be(world: World) -> Result<(), Failure> {
     let dirs = client::folders(&world.dirs);
     let _notifier = notify::start(&world, &live)?;
     let (stop, stopped) = mpsc::channel();
+    let link = dashboard(world, &live, &stop);
     let desk = Arc::new(Desk {
         live: live.clone(),
         dirs,
-        link: None,
+        link,
         since: world::now().to_string(),
         log: log_path(&own),
         stop,

@@ -24,6 +24,8 @@ pub(super) struct Heard {
     pub answered: HashSet<String>,
     /// When the last turn began or ended.
     pub turn: Option<Time>,
+    /// Whether the client lives, if that can be seen.
+    pub alive: Option<bool>,
     /// The last event of all.
     pub last: Option<Time>,
     /// What a sub-agent waits for.
@@ -72,7 +74,15 @@ pub(super) fn hear(session: &Session, agents: &[&Session], signals: &Signals) ->
     for Signal { at, event } in order {
         heard.last = heard.last.max(Some(*at));
         heard.note(*at, event);
-        match event.agent.as_deref() {
+        if event.name == "Notification" {
+            // It may be about the next request: those that lines have answered are over.
+            own.waits.retain(|wait| !is_settled(session, wait));
+        }
+        match event
+            .agent
+            .as_deref()
+            .or_else(|| sender(session, agents, event))
+        {
             Some(agent) => others.entry(agent).or_default().take(*at, event),
             None => own.take(*at, event),
         }
@@ -80,8 +90,7 @@ pub(super) fn hear(session: &Session, agents: &[&Session], signals: &Signals) ->
             others.clear();
         }
     }
-    // Clients before 2.1 do not say that a call is that of a sub-agent.
-    let by_agent = |wait: &Wait| agents.iter().any(|agent| has_answer(agent, wait));
+    let by_agent = |wait: &Wait| agents.iter().any(|agent| is_answered(agent, wait));
     own.waits
         .retain(|wait| !is_settled(session, wait) && !by_agent(wait));
     let talks = others.into_iter();
@@ -90,7 +99,7 @@ pub(super) fn hear(session: &Session, agents: &[&Session], signals: &Signals) ->
         let file = agents
             .iter()
             .find(|agent| agent.agent.as_deref() == Some(id));
-        let answered = file.is_some_and(|file| has_answer(file, wait) || moved_on(file, wait.at));
+        let answered = file.is_some_and(|file| is_settled(file, wait));
         !answered && !heard.is_left(session, id, wait.at) && !is_past(signals, wait.at)
     });
     heard.agent_wait = open.max_by_key(|(_, wait)| wait.at).map(|(id, mut wait)| {
@@ -98,7 +107,34 @@ pub(super) fn hear(session: &Session, agents: &[&Session], signals: &Signals) ->
         wait
     });
     heard.found = own.found(signals);
+    heard.alive = signals
+        .alive()
+        .filter(|alive| *alive || !is_reopened(signals));
     heard
+}
+
+/// The sub-agent whose call an event is about: clients before 2.1.45 do not say it.
+fn sender<'a>(session: &Session, agents: &[&'a Session], event: &Event) -> Option<&'a str> {
+    let call = event.call.as_deref()?;
+    if session.find_call(call).is_some() {
+        return None;
+    }
+    let mut agents = agents.iter();
+    let agent = agents.find(|agent| agent.find_call(call).is_some())?;
+    agent.agent.as_deref()
+}
+
+/// Whether a client began with the session after the one whose note is left.
+fn is_reopened(signals: &Signals) -> bool {
+    let Registry::Entry(entry) = &signals.registry else {
+        return false;
+    };
+    let begins = |signal: &&Signal| {
+        let event = &signal.event;
+        event.is_begin() && event.agent.is_none() && event.reason.as_deref() != Some("compact")
+    };
+    let begun = signals.hooks.iter().filter(begins);
+    begun.map(|signal| Some(signal.at)).max() > Some(entry.since)
 }
 
 /// Whether the registry says that nothing is asked any more.
@@ -174,7 +210,9 @@ impl Talk {
             "Stop" | "SubagentStop" => self.restart(State::WaitingForInput, at),
             "StopFailure" => {
                 self.restart(State::Error, at);
-                let text = event.message.clone().or_else(|| event.error.clone());
+                // What the client shows says more than what the API said.
+                let text = event.said.as_ref().or(event.message.as_ref());
+                let text = text.or(event.error.as_ref()).cloned();
                 self.resets = text.as_deref().and_then(Reset::read);
                 self.error = text;
             }
@@ -362,16 +400,18 @@ impl Talk {
 
 /// Whether the lines say that what was asked for is no longer open.
 fn is_settled(session: &Session, wait: &Wait) -> bool {
-    let waits = &wait.waits;
-    let unnamed = waits.call.is_none() && answered_since(session, wait);
-    unnamed || has_answer(session, wait) || moved_on(session, wait.at)
+    is_answered(session, wait) || moved_on(session, wait.at)
 }
 
 /// Whether the very call has a result.
-fn has_answer(session: &Session, wait: &Wait) -> bool {
-    let call = wait.waits.call.as_deref();
-    let at = call.and_then(|call| session.find_call(call));
-    at.is_some_and(|at| session.calls[at as usize].result.is_some())
+fn is_answered(session: &Session, wait: &Wait) -> bool {
+    match wait.waits.call.as_deref() {
+        Some(call) => {
+            let at = session.find_call(call);
+            at.is_some_and(|at| session.calls[at as usize].result.is_some())
+        }
+        None => answered_since(session, wait),
+    }
 }
 
 /// Whether a call of which only tool and subject are known has a result since it was asked.

@@ -138,12 +138,15 @@ fn after(session: &Session, last: &Record) -> (State, bool) {
         Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => {
             State::WaitingForInput
         }
+        Kind::CompactBoundary(boundary) if boundary.trigger.as_deref() == Some("manual") => {
+            State::WaitingForInput
+        }
         Kind::CompactBoundary(_) => State::Working,
         Kind::ApiError => State::Error,
         Kind::Assistant if last.api_error => State::Error,
         Kind::Assistant => return spoken(session, last),
         Kind::User => match last.input {
-            Input::Machine if last.notifies => State::Working,
+            Input::Machine if last.notifies() => State::Working,
             Input::Summary if compacted_by_itself(session) => State::Working,
             Input::Interrupt | Input::Machine | Input::Summary => State::WaitingForInput,
             Input::Shell | Input::Memory => State::WaitingForInput,

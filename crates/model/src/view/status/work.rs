@@ -29,7 +29,7 @@ impl Crew {
     /// Who is at work at `now`.
     pub fn of(session: &Session, agents: &[&Session], signals: &Signals, now: Time) -> Crew {
         let heard = hooks::hear(session, agents, signals);
-        let mut crew = Crew::from(session, agents, &heard, signals, now);
+        let mut crew = Crew::from(session, agents, &heard, now);
         let finished = session
             .calls
             .iter()
@@ -40,13 +40,7 @@ impl Crew {
         crew
     }
 
-    pub(super) fn from(
-        session: &Session,
-        agents: &[&Session],
-        heard: &Heard,
-        signals: &Signals,
-        now: Time,
-    ) -> Crew {
+    pub(super) fn from(session: &Session, agents: &[&Session], heard: &Heard, now: Time) -> Crew {
         let open = open_agents(session);
         let since = open
             .iter()
@@ -68,13 +62,12 @@ impl Crew {
             let last = session.find_task(&task.id);
             last.is_some_and(|last| std::ptr::eq(last, *task))
         };
-        let alive = signals.alive();
         for task in session.tasks.iter().filter(is_last) {
             let file = files.get(&*task.id).copied();
             let last = session.last.max(heard.last);
             let last = last.max(file.and_then(|file| file.last));
             let fresh = last.is_some_and(|last| now.since(last) < IDLE_MS);
-            let runs = alive.unwrap_or(fresh) && !is_over(task, file, heard);
+            let runs = heard.alive.unwrap_or(fresh) && !is_over(task, file, heard);
             match (runs, task.agent) {
                 (true, true) => {
                     let call = session.call_id(&session.calls[task.call as usize]);
