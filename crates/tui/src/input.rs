@@ -13,6 +13,9 @@ use crate::shell::Happening;
 /// How long a look for keys takes; a program that wants them waits no longer.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// Whether another program has the terminal.
+static AWAY: AtomicBool = AtomicBool::new(false);
+
 /// Listens to the terminal.
 pub struct Keys {
     quiet: Arc<AtomicBool>,
@@ -60,7 +63,9 @@ impl Keys {
         while !self.rests.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(5));
         }
+        AWAY.store(true, Ordering::SeqCst);
         let done = job();
+        AWAY.store(false, Ordering::SeqCst);
         self.quiet.store(false, Ordering::SeqCst);
         done
     }
@@ -84,7 +89,14 @@ pub fn signals(to: Sender<Happening>) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT])?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
+            let away = AWAY.load(Ordering::SeqCst);
             let happening = match signal {
+                // These are for the program that has the terminal; if it sleeps, so do we.
+                SIGTSTP if away => {
+                    sleep();
+                    continue;
+                }
+                SIGINT | SIGQUIT | SIGCONT if away => continue,
                 SIGTSTP => Happening::Sleep,
                 SIGCONT => Happening::Awake,
                 _ => Happening::End,

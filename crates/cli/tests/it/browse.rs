@@ -267,7 +267,8 @@ fn resuming_runs_the_client_and_comes_back() {
         "{screen}"
     );
     assert!(!terminal.said.lock().unwrap().0.screen().alternate_screen());
-    // Keys are the client's now.
+    // Keys are the client's now; a signal to it does not end us.
+    terminal.signal("-INT");
     terminal.press("quit\r");
     terminal.until("browser", |screen| screen.contains("hello"));
     terminal.press("q");
