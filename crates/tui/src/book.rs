@@ -34,7 +34,7 @@ use find::{Places, Raw};
 /// A file larger than this is shown from its end first.
 const LARGE: u64 = 4 << 20;
 /// How many turns of the end are read at first, and how much of the file at most.
-const FIRST: (usize, u64) = (4, 8 << 20);
+const FIRST: (usize, u64) = (3, 8 << 20);
 
 /// How books are read.
 #[derive(Clone)]
@@ -181,7 +181,12 @@ fn first(book: &Book) -> Result<Family, String> {
     let target = target(&book.path)?;
     if size.is_ok_and(|size| size > LARGE) {
         let (turns, at_most) = FIRST;
-        let main = reader
+        // Enough for most screens, and a quarter of what is read otherwise.
+        let quick = Reader {
+            window: 256 << 10,
+            ..reader
+        };
+        let main = quick
             .read_end(&book.path, target.role(), turns, at_most)
             .map_err(|error| error.to_string())?;
         if main.is_partial() {

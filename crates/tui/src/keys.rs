@@ -111,6 +111,10 @@ impl Stroke {
     /// The key of an event.
     pub fn of(event: &KeyEvent) -> Stroke {
         match event.code {
+            // What is pressed with Alt is no letter, and no key of ours.
+            KeyCode::Char(_) if event.modifiers.contains(KeyModifiers::ALT) => {
+                Stroke::Key(KeyCode::Null)
+            }
             KeyCode::Char(char) if event.modifiers.contains(KeyModifiers::CONTROL) => {
                 Stroke::Ctrl(char.to_ascii_lowercase())
             }

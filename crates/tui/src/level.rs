@@ -146,7 +146,7 @@ impl Level {
         let first = !std::mem::replace(&mut self.known, true);
         self.unfold_last();
         if first || self.follow {
-            self.to_end();
+            self.go_end();
         }
         self.hold();
     }
@@ -190,7 +190,7 @@ impl Level {
         let place = self.place();
         self.pages.insert((turn, part), laid);
         if self.follow {
-            self.to_end();
+            self.go_end();
         } else if let Some(row) = place {
             self.cursor = self.held(self.cursor);
             self.top = self.back(self.span(self.cursor).0, row);
@@ -443,8 +443,8 @@ impl Level {
             return;
         }
         let blocks = laid.page.blocks.iter();
-        let place = blocks.enumerate().filter(|(_, block)| block.line <= line);
-        let block = place.last().map_or(0, |(at, _)| at);
+        let mut place = blocks.enumerate().filter(|(_, block)| block.line <= line);
+        let block = place.next_back().map_or(0, |(at, _)| at);
         let row = self.row_of_needle(&laid.page, block);
         self.sought = None;
         self.follow = false;
@@ -613,7 +613,7 @@ impl Level {
         }
         match self.next_block(self.cursor) {
             Some(next) => self.go(next),
-            None => self.to_end(),
+            None => self.go_end(),
         }
         self.settle_follow();
     }
@@ -669,7 +669,7 @@ impl Level {
     }
 
     /// The end, which is followed from now on.
-    pub fn to_end(&mut self) {
+    pub fn go_end(&mut self) {
         let end = self.last_row();
         self.top = self.back(end, self.height.saturating_sub(1));
         self.cursor = self.held(self.cursor_at(end));
@@ -677,7 +677,7 @@ impl Level {
     }
 
     /// The start.
-    pub fn to_start(&mut self) {
+    pub fn go_start(&mut self) {
         self.follow = false;
         self.top = Spot::default();
         self.cursor = Cursor::default();
@@ -685,7 +685,7 @@ impl Level {
     }
 
     /// A turn, at the top of the screen if there is enough below it.
-    fn to_turn(&mut self, turn: usize) {
+    fn go_turn(&mut self, turn: usize) {
         self.follow = false;
         self.top = Spot {
             turn,
@@ -701,7 +701,7 @@ impl Level {
     /// The next turn.
     pub fn next_turn(&mut self) {
         if self.cursor.turn + 1 < self.turns.len() {
-            self.to_turn(self.cursor.turn + 1);
+            self.go_turn(self.cursor.turn + 1);
         }
     }
 
@@ -709,11 +709,11 @@ impl Level {
     pub fn previous_turn(&mut self) {
         let here = self.cursor.unit > 0;
         let turn = self.cursor.turn.saturating_sub(usize::from(!here));
-        self.to_turn(turn);
+        self.go_turn(turn);
     }
 
     /// The next or last turn that a person began with words.
-    pub fn to_prompt(&mut self, forward: bool) {
+    pub fn go_prompt(&mut self, forward: bool) {
         let typed = |&at: &usize| {
             let kind = self.turns.get(at).map(|turn| turn.kind);
             kind == Some(Input::Prompt)
@@ -725,7 +725,7 @@ impl Level {
             (0..here).rev().find(typed)
         };
         if let Some(turn) = found {
-            self.to_turn(turn);
+            self.go_turn(turn);
         }
     }
 
@@ -831,7 +831,7 @@ impl Level {
         if self.height != height {
             self.height = height;
             if self.follow {
-                self.to_end();
+                self.go_end();
             }
             self.hold();
         }

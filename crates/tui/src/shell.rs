@@ -194,6 +194,8 @@ fn follow(join: Box<dyn Fn() -> Joined + Send>, to: Sender<Happening>) {
 const PAUSE: Duration = Duration::from_millis(80);
 /// Hits that are shown of a search.
 const MOST: usize = 300;
+/// Hits that are shown of one session; the rest is found in it.
+const EACH: usize = 5;
 /// How often hits are handed on.
 const EVERY: Duration = Duration::from_millis(60);
 
@@ -226,10 +228,15 @@ fn search(desk: &dyn Desk, to: &Sender<Happening>, wanted: &AtomicU64, number: u
         let _ = to.send(Happening::Message(message));
     };
     let mut batch: Vec<HitRow> = Vec::new();
+    let mut of_session: HashMap<String, usize> = HashMap::new();
     let (mut count, mut sent) = (0, Instant::now());
     let done = desk.search(query, &mut |hit| {
-        batch.push(hit);
-        count += 1;
+        let known = of_session.entry(hit.session.clone()).or_default();
+        *known += 1;
+        if *known <= EACH {
+            batch.push(hit);
+            count += 1;
+        }
         if sent.elapsed() >= EVERY {
             sent = Instant::now();
             send(std::mem::take(&mut batch), None);

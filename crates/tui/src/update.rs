@@ -424,11 +424,7 @@ fn find_key(app: &mut App, event: &KeyEvent) -> Vec<Effect> {
             find.query.truncate(end);
         }
         (KeyCode::Char('u'), _) => find.query.clear(),
-        (KeyCode::Backspace, _) => {
-            if find.query.pop().is_none() {
-                find.typing = false;
-            }
-        }
+        (KeyCode::Backspace, _) => find.typing = find.query.pop().is_some(),
         (KeyCode::Esc, _) => {
             find.typing = false;
             find.query.clear();
@@ -530,16 +526,16 @@ fn walk(level: &mut Level, action: Action) {
         Action::PageUp => level.scroll(-(page as isize)),
         Action::HalfDown => level.page_down(page / 2),
         Action::HalfUp => level.scroll(-(page as isize / 2)),
-        Action::Start => level.to_start(),
-        Action::End => level.to_end(),
+        Action::Start => level.go_start(),
+        Action::End => level.go_end(),
         Action::NextTurn => level.next_turn(),
         Action::PreviousTurn => level.previous_turn(),
-        Action::NextPrompt => level.to_prompt(true),
-        Action::PreviousPrompt => level.to_prompt(false),
+        Action::NextPrompt => level.go_prompt(true),
+        Action::PreviousPrompt => level.go_prompt(false),
         Action::Fold => level.fold(),
         Action::FoldAll => level.fold_all(),
         Action::Follow if level.follow => level.follow = false,
-        Action::Follow => level.to_end(),
+        Action::Follow => level.go_end(),
         _ => {}
     }
 }

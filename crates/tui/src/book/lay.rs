@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use unspool_model::block::one_line;
 use unspool_model::view::transcript::{Body, Call, Item, Reading};
 use unspool_model::view::turns;
-use unspool_show::layout::{untabbed, wrap, wrap_text};
+use unspool_show::layout::{behind, untabbed, wrap, wrap_text};
 use unspool_show::{Conversation, Line, Paint, Style, Tools};
 
 use super::Open;
@@ -106,7 +106,7 @@ pub fn page(told: &Open<'_>, turn: usize, part: usize, look: &Look, zone: TimeZo
         let gap = own.iter().take_while(|line| line.is_empty()).count();
         let rows = own.len();
         for line in own.into_iter().take(most) {
-            page.rows.extend(wrap(&line, look.width));
+            page.rows.extend(hung(&line, look.width));
         }
         if rows > most {
             let text = format!(
@@ -125,6 +125,38 @@ pub fn page(told: &Open<'_>, turn: usize, part: usize, look: &Look, zone: TimeZo
     }
     page.blocks.retain(|block| !block.rows.is_empty());
     page
+}
+
+/// A line that is too long goes on below, behind the bar it stands behind.
+fn hung(line: &Line, width: usize) -> Vec<Line> {
+    if line.width() <= width {
+        return vec![line.clone()];
+    }
+    let text = line.text();
+    let blank = text.len() - text.trim_start_matches(' ').len();
+    let Some(bar) = ["│ ", "├ "]
+        .iter()
+        .find(|bar| text[blank..].starts_with(**bar))
+    else {
+        return wrap(line, width);
+    };
+    let (prefix, rest) = split(line, blank + bar.len());
+    let room = width.saturating_sub(prefix.width()).max(8);
+    let rows = wrap(&rest, room);
+    rows.iter().map(|row| behind(&prefix, row)).collect()
+}
+
+/// A line in two, at a byte.
+fn split(line: &Line, at: usize) -> (Line, Line) {
+    let (mut first, mut second) = (Line::new(), Line::new());
+    let mut passed = 0;
+    for (paint, text) in line.pieces() {
+        let here = at.saturating_sub(passed).min(text.len());
+        first.push(*paint, &text[..here]);
+        second.push(*paint, &text[here..]);
+        passed += text.len();
+    }
+    (first, second)
 }
 
 /// Whether there is more of an item than a short look shows.

@@ -119,7 +119,7 @@ fn line(app: &App, entry: &Entry, width: usize) -> Line {
             None => Line::new(),
         },
         Entry::Hit(at) => match app.list.hits.get(*at) {
-            Some(hit) => hit_line(app, hit),
+            Some(hit) => hit_line(app, hit, width),
             None => Line::new(),
         },
     }
@@ -200,27 +200,33 @@ fn session(app: &App, row: &SessionRow, width: usize) -> Line {
     line
 }
 
-fn hit_line(app: &App, hit: &HitRow) -> Line {
+fn hit_line(app: &App, hit: &HitRow, width: usize) -> Line {
     let at = hit.at.as_deref().and_then(Time::parse);
     let age = at.map_or_else(String::new, |at| amount::age(app.now.since(at)));
     let row = app.list.session(&hit.session);
     let title = row.and_then(|row| row.title.as_deref()).unwrap_or_default();
     let mut line = Line::of(Paint::DIM, &format!("   {age:>4}  "));
-    line.push(Paint::VERB, project_name(&hit.project));
-    line.push(Paint::PLAIN, " ");
-    line.append(&cut(&Line::of(Paint::DIM, title), 24));
-    line.push(Paint::DIM, &format!(" {}: ", hit.r#where));
+    let mut named = Line::of(Paint::VERB, &cut_path(project_name(&hit.project), 12));
+    pad(&mut named, 13);
+    line.append(&named);
+    if width >= 90 {
+        let mut title = cut(&Line::of(Paint::DIM, title), 24);
+        pad(&mut title, 25);
+        line.append(&title);
+    }
+    line.push(Paint::DIM, &format!("{:<9}", hit.r#where));
     // The match must be in view.
-    let text = hit.snippet.replace('\n', " ");
-    line.push(Paint::PLAIN, &near(&text, app.list.query.trim()));
+    let text = hit.snippet.replace(['\n', '\t'], " ");
+    let room = width.saturating_sub(line.width());
+    line.push(Paint::PLAIN, &near(&text, app.list.query.trim(), room / 3));
     line
 }
 
 /// The text from a little before the match on.
-fn near(text: &str, query: &str) -> String {
+fn near(text: &str, query: &str, before: usize) -> String {
     let lower = text.to_lowercase();
     let at = lower.find(&query.to_lowercase()).unwrap_or(0);
-    let start: usize = lower[..at].chars().count().saturating_sub(20);
+    let start: usize = lower[..at].chars().count().saturating_sub(before);
     let cut: String = text.chars().skip(start).collect();
     match start {
         0 => cut,

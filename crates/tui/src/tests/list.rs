@@ -155,7 +155,7 @@ fn typing_searches_sessions_and_everything_that_was_said() {
         sessions  1 ────────────────────────────────────────────────────────────────────
          ●  now  webshop      Rename the cart module       84.1k 42%    $1.25  working
         in what was said and done  1 ───────────────────────────────────────────────────
-             3h  webshop Fix the flaky checkout … result: …way to the shopping cart tha…
+             3h  webshop      result   …to the shopping cart that was asked for
 
 
 

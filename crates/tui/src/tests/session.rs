@@ -451,3 +451,18 @@ fn a_hit_deep_in_a_long_result_is_brought_into_view() {
     let screen = browser.screen();
     assert!(screen.contains("needle here"), "{screen}");
 }
+
+#[test]
+fn long_lines_go_on_behind_their_bar() {
+    let words = "word ".repeat(60);
+    let mut browser = Browser::new(60, 24);
+    browser.open(
+        ID,
+        &format!("you: go\nclaude: [Bash x]\nresult: Bash x {words}"),
+    );
+    browser.press("t");
+    let screen = browser.screen();
+    let rows = screen.lines().filter(|line| line.contains("word"));
+    assert!(rows.clone().count() > 4, "{screen}");
+    assert!(rows.clone().all(|row| row.contains('│')), "{screen}");
+}
