@@ -9,7 +9,8 @@
 //!
 //! `--runs N` (default 5), `--only WORD` (cases whose name has it), `--tree DIR`
 //! (a tree with `.claude` in it instead of our own of 1 GB), `--program PATH`
-//! (another build), `--write FILE` (the table as Markdown), `--large` (also 5 GB),
+//! (another build), `--write FILE` (the table as Markdown, in place of the one
+//! that stands there between its marks), `--large` (also 5 GB),
 //! `--no-peers`.
 
 mod cases;
@@ -64,7 +65,8 @@ pub fn run(args: &[String]) -> Outcome {
     println!("{table}");
     if let Some(path) = &request.write {
         let path = crate::root().join(path);
-        fs::write(&path, table::document(&table))
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(&path, table::document(&before, &table))
             .map_err(|error| format!("{}: {error}", path.display()))?;
     }
     match rows.iter().filter(|row| !row.is_met()).count() {

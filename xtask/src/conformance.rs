@@ -22,8 +22,10 @@ type Problem = Box<dyn std::error::Error>;
 
 /// Runs the task and turns its outcome into an exit code.
 pub fn run(arguments: &[String]) -> crate::Outcome {
-    if arguments.first().is_some_and(|first| first == "phoenix") {
-        return crate::phoenix::run();
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "phoenix"
+    {
+        return crate::phoenix::run(rest);
     }
     match Options::parse(arguments).and_then(perform) {
         Ok(true) => Ok(()),

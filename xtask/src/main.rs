@@ -8,6 +8,7 @@ mod backfill;
 mod bench;
 mod collector;
 mod conformance;
+mod dashboard;
 mod differential;
 mod fuzz;
 mod generate;
@@ -20,6 +21,7 @@ mod secrets;
 mod soak;
 mod test;
 mod truth;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -85,6 +87,16 @@ const TASKS: &[Task] = &[
         name: "page",
         about: "open exported pages in a browser",
         run: page::run,
+    },
+    Task {
+        name: "web",
+        about: "hold the committed page of the dashboard against its sources",
+        run: web::run,
+    },
+    Task {
+        name: "dashboard",
+        about: "open the dashboard in a browser, over the real program",
+        run: dashboard::run,
     },
     Task {
         name: "backfill",

@@ -1,11 +1,12 @@
-//! `cargo xtask conformance phoenix`: does a real receiver have what we sent?
+//! `cargo xtask conformance phoenix [--program PATH]`: does a real receiver have what we sent?
 //!
 //! Starts Phoenix on loopback, sends it sessions of real clients and one in Chinese, reads the
 //! spans back over its API and compares them with what our own receiver got: ids, parents,
-//! names, times, and the texts in which scripts could be lost.
+//! names, times and all attributes, with texts in any script.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,9 @@ use unspool_testkit::home::Home;
 use unspool_testkit::sink::{Sink, Span};
 
 use crate::{Outcome, bench, collector, needs};
+
+/// How long it may take to start: the first time it makes its tables, one by one.
+const START: Duration = Duration::from_secs(30 * 60);
 
 /// How long it may take until everything can be read back.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -35,10 +39,17 @@ while True:
         break
 "#;
 
+/// Fails unless the page is there.
+const LOOK: &str = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)";
+
 /// Runs it.
-pub fn run() -> Outcome {
+pub fn run(args: &[String]) -> Outcome {
     needs::PHOENIX.provide()?;
-    let program = bench::build()?;
+    let program = match args {
+        [] => bench::build()?,
+        [flag, path] if flag == "--program" => PathBuf::from(path),
+        _ => return Err("usage: cargo xtask conformance phoenix [--program PATH]".into()),
+    };
     let mut home = Home::new(&program);
     home.set(
         "OTEL_RESOURCE_ATTRIBUTES",
@@ -59,16 +70,20 @@ pub fn run() -> Outcome {
         std::thread::sleep(Duration::from_secs(1));
     };
     let differences = compare(&wanted, &came);
+    let attributes: usize = wanted.iter().map(|span| span.attributes.len()).sum();
     println!(
-        "phoenix {}: {} of {} spans read back, {} differ",
+        "phoenix {}: {} of {} spans with {attributes} attributes read back, {} differ",
         needs::PHOENIX.found().unwrap_or_default(),
         came.len(),
         wanted.len(),
         differences.len()
     );
-    match differences.first() {
-        None => Ok(()),
-        Some(first) => Err(first.clone()),
+    for difference in differences.iter().take(20) {
+        println!("{difference}");
+    }
+    match differences.len() + wanted.len().abs_diff(came.len()) {
+        0 => Ok(()),
+        _ => Err("not everything is as it was sent".into()),
     }
 }
 
@@ -95,35 +110,69 @@ fn compare(wanted: &[Span], came: &[Value]) -> Vec<String> {
 
 fn difference(span: &Span, other: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let attribute = |name: &str| text(&other["attributes"][name]);
     let pairs = [
         ("parent", span.parent.clone(), text(&other["parent_id"])),
         ("name", span.name.clone(), text(&other["name"])),
         ("start", moment(span.start), millis(&other["start_time"])),
         ("end", moment(span.end), millis(&other["end_time"])),
-        (
-            "session",
-            span.text("session.id").to_owned(),
-            attribute("session.id"),
-        ),
-        (
-            "input",
-            span.text("input.value").to_owned(),
-            attribute("input.value"),
-        ),
-        (
-            "output",
-            span.text("output.value").to_owned(),
-            attribute("output.value"),
-        ),
     ];
-    let differs = pairs.into_iter().find(|(_, ours, theirs)| ours != theirs);
-    differs.map(|(what, ours, theirs)| {
-        format!(
-            "`{}` {}: {what} is `{theirs}`, not `{ours}`",
-            span.name, span.id
-        )
-    })
+    let outside = pairs.into_iter().find(|(_, ours, theirs)| ours != theirs);
+    let outside = outside.map(|(what, ours, theirs)| (what.to_owned(), ours, theirs));
+    let attributes = span.attributes.iter().filter_map(|(name, ours)| {
+        let theirs = theirs(other, name, ours);
+        (theirs != *ours).then(|| (name.clone(), ours.to_string(), theirs.to_string()))
+    });
+    let (what, ours, theirs) = outside.into_iter().chain(attributes).next()?;
+    Some(format!(
+        "`{}` {}: {what} is `{theirs}`, not `{ours}`",
+        span.name, span.id
+    ))
+}
+
+/// What became of an attribute. The kind stands outside of the others, and a text that is an
+/// object is told as its parts, which are put together again.
+fn theirs(span: &Value, name: &str, ours: &Value) -> Value {
+    if name == "openinference.span.kind" {
+        return span["span_kind"].clone();
+    }
+    let attributes = &span["attributes"];
+    if let Some(value) = attributes.get(name) {
+        return value.clone();
+    }
+    let object = ours
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let Some(object @ Value::Object(_)) = object else {
+        return Value::Null;
+    };
+    let mut parts = Vec::new();
+    leaves(&object, name.to_owned(), &mut parts);
+    let lost = parts.into_iter().find(|(path, leaf)| match leaf {
+        // Nothing is told of what holds nothing.
+        Value::Null => false,
+        leaf => attributes.get(path) != Some(leaf),
+    });
+    match lost {
+        None => ours.clone(),
+        Some((path, _)) => attributes.get(&path).cloned().unwrap_or_default(),
+    }
+}
+
+/// What an object holds, by path; lists of plain values and empty things stay whole.
+fn leaves(value: &Value, path: String, all: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                leaves(value, format!("{path}.{name}"), all);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (at, value) in items.iter().enumerate() {
+                leaves(value, format!("{path}.{at}"), all);
+            }
+        }
+        _ => all.push((path, value.clone())),
+    }
 }
 
 /// Nanoseconds since 1970 to milliseconds, as text; nothing if there is no time.
@@ -152,32 +201,50 @@ struct Phoenix {
 impl Phoenix {
     fn start(home: &Path) -> Result<Phoenix, String> {
         let (addr, other) = (collector::free_port()?, collector::free_port()?);
-        let python = needs::phoenix_python();
-        let program = python.with_file_name("phoenix");
+        let program = needs::phoenix_python().with_file_name("phoenix");
+        let place = home.join("phoenix");
+        let said = place.join("said");
+        let failed = |error: std::io::Error| format!("phoenix: {error}");
+        fs::create_dir_all(&place).map_err(failed)?;
+        let out = File::create(&said).map_err(failed)?;
         let child = Command::new(program)
             .arg("serve")
+            .current_dir(&place)
+            .env("HOME", &place)
             .env("PHOENIX_HOST", "127.0.0.1")
             .env("PHOENIX_PORT", addr.port().to_string())
             .env("PHOENIX_GRPC_PORT", other.port().to_string())
-            .env("PHOENIX_WORKING_DIR", home.join("phoenix"))
+            .env("PHOENIX_WORKING_DIR", &place)
             .env("PHOENIX_TELEMETRY_ENABLED", "false")
             .env("PHOENIX_ALLOW_EXTERNAL_RESOURCES", "false")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stdout(out.try_clone().map_err(failed)?)
+            .stderr(out)
             .spawn()
-            .map_err(|error| format!("phoenix: {error}"))?;
-        let server = Phoenix {
+            .map_err(failed)?;
+        let mut server = Phoenix {
             url: format!("http://{addr}"),
             child,
         };
-        let until = Instant::now() + PATIENCE;
-        while collector::await_port(addr).is_err() {
-            if Instant::now() > until {
-                return Err("phoenix does not start".into());
+        let until = Instant::now() + START;
+        while !server.is_well() {
+            let ended = server.child.try_wait().map_err(failed)?;
+            if ended.is_some() || Instant::now() > until {
+                return Err(format!("phoenix does not start: {}", end(&said)));
             }
+            std::thread::sleep(Duration::from_secs(1));
         }
         Ok(server)
+    }
+
+    /// Whether it says so itself: it listens before it can answer.
+    fn is_well(&self) -> bool {
+        let status = Command::new(needs::phoenix_python())
+            .args(["-c", LOOK, &format!("{}/healthz", self.url)])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        status.is_ok_and(|status| status.success())
     }
 
     /// Every span that can be read back.
@@ -192,6 +259,13 @@ impl Phoenix {
         rows.collect::<Result<_, _>>()
             .map_err(|error| error.to_string())
     }
+}
+
+/// The last of what it said.
+fn end(said: &Path) -> String {
+    let text = fs::read_to_string(said).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().rev().take(20).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
 impl Drop for Phoenix {

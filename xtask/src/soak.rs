@@ -1,11 +1,14 @@
 //! `cargo xtask soak [--seconds N] [--seed N]`: the program on strange sessions, for long.
-//! `cargo xtask soak send [--kills N] [--lines N] [--seed N]`: a sender that is killed.
+//! `cargo xtask soak send [--kills N] [--lines N] [--seed N] [--program PATH]`: a sender that is
+//! killed.
+//! `cargo xtask soak tail [--actions N] [--kills N] [--seed N]`: files that are followed.
 //!
 //! Fills homes with generated session graphs, one seed after the other, and
 //! runs reading commands on them. It does not know what they should print, only
 //! what must never happen: a panic, a signal, a hang. A failure names its seed,
 //! and `--seed` repeats it. Kept out of the tests: it has no end.
 
+use std::path::PathBuf;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -36,6 +39,11 @@ pub fn run(args: &[String]) -> Outcome {
         && word == "send"
     {
         return send(rest);
+    }
+    if let Some((word, rest)) = args.split_first()
+        && word == "tail"
+    {
+        return tail(rest);
     }
     let (mut seconds, mut seed) = (60, 0);
     for pair in args.chunks(2) {
@@ -71,6 +79,7 @@ fn send(args: &[String]) -> Outcome {
         sessions: 20,
         seed: 1,
     };
+    let mut program = None;
     for pair in args.chunks(2) {
         let number = |text: &String| {
             text.parse::<usize>()
@@ -80,14 +89,16 @@ fn send(args: &[String]) -> Outcome {
             [flag, text] if flag == "--kills" => plan.kills = number(text)?,
             [flag, text] if flag == "--lines" => plan.lines = number(text)?,
             [flag, text] if flag == "--seed" => plan.seed = number(text)? as u64,
+            [flag, path] if flag == "--program" => program = Some(PathBuf::from(path)),
             _ => {
                 return Err(
-                    "usage: cargo xtask soak send [--kills N] [--lines N] [--seed N]".into(),
+                    "usage: cargo xtask soak send [--kills N] [--lines N] [--seed N] [--program PATH]"
+                        .into(),
                 );
             }
         }
     }
-    let program = bench::build()?;
+    let program = program.map_or_else(bench::build, Ok)?;
     let start = Instant::now();
     let report = unspool_testkit::soak::run(&program, plan)?;
     println!(
@@ -98,6 +109,51 @@ fn send(args: &[String]) -> Outcome {
         report.spans,
         report.requests,
         report.repeated,
+        start.elapsed().as_secs()
+    );
+    Ok(())
+}
+
+/// Does anything to files that are followed: the tests of the store, for long.
+fn tail(args: &[String]) -> Outcome {
+    let (mut actions, mut kills, mut seed) = (1_000_000, 200, 1);
+    for pair in args.chunks(2) {
+        let number = |text: &String| {
+            text.parse::<usize>()
+                .map_err(|_| format!("`{text}` is no number"))
+        };
+        match pair {
+            [flag, text] if flag == "--actions" => actions = number(text)?,
+            [flag, text] if flag == "--kills" => kills = number(text)?,
+            [flag, text] if flag == "--seed" => seed = number(text)?,
+            _ => {
+                return Err(
+                    "usage: cargo xtask soak tail [--actions N] [--kills N] [--seed N]".into(),
+                );
+            }
+        }
+    }
+    let start = Instant::now();
+    let status = std::process::Command::new("cargo")
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "unspool-store",
+            "--test",
+            "store",
+        ])
+        .args(["--", "follower::", "--nocapture"])
+        .env("UNSPOOL_ACTIONS", actions.to_string())
+        .env("UNSPOOL_KILLS", kills.to_string())
+        .env("UNSPOOL_SEED", seed.to_string())
+        .status()
+        .map_err(|error| format!("cargo: {error}"))?;
+    if !status.success() {
+        return Err(format!("the tail and its model differ, with --seed {seed}"));
+    }
+    println!(
+        "{actions} actions, {kills} kills, seed {seed}, {} s: every line once",
         start.elapsed().as_secs()
     );
     Ok(())

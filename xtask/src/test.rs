@@ -40,6 +40,11 @@ const STEPS: &[Step] = &[
         needs: &[&needs::NODE, &needs::CHROMIUM, &needs::PLAYWRIGHT],
         command: &["cargo", "xtask", "page"],
     },
+    Step {
+        name: "web",
+        needs: &[&needs::NODE],
+        command: &["cargo", "xtask", "web"],
+    },
 ];
 
 /// How a step ended.

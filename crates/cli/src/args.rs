@@ -10,11 +10,12 @@ use crate::ui::Color;
 
 /// Read, search, show, edit, export, watch and continue Claude Code sessions
 ///
-/// Without a command, lists the sessions of this machine, newest first.
+/// Without a command, opens the browser on a terminal, and lists all sessions elsewhere.
 #[derive(Debug, Parser)]
 #[command(name = "unspool", version, max_term_width = 100)]
 #[command(after_help = "Examples:
-  unspool                      list sessions, newest first
+  unspool                      browse: the latest session of this directory, or all
+  unspool ls                   list sessions, newest first
   unspool show                 read the latest session of this directory
   unspool show 2f72 --turn -1  read the last turn of a session
   unspool turns @2 --json      the turns of the second latest session, for scripts
@@ -142,6 +143,14 @@ pub enum Command {
     Index(commands::index::IndexArgs),
     /// Take an event from Claude Code; send and show sessions while they run
     Hook(commands::hook::HookArgs),
+    /// Show all sessions in a browser, live
+    Serve(commands::serve::ServeArgs),
+    /// Say what is going on, on one line
+    Status(commands::status::StatusArgs),
+    /// Follow all sessions on a live board
+    Watch(commands::watch::WatchArgs),
+    /// Follow all sessions in the background
+    Daemon(commands::daemon::DaemonArgs),
     /// Give a session another title
     Rename(commands::rename::RenameArgs),
     /// Keep compressed copies of sessions, and get them back

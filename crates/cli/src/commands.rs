@@ -2,9 +2,11 @@
 
 pub mod agents;
 pub mod archive;
+pub mod browse;
 pub mod check;
 pub mod clone;
 pub mod context;
+pub mod daemon;
 pub mod export;
 pub mod files;
 pub mod hook;
@@ -24,12 +26,15 @@ pub mod scan;
 pub mod schema;
 pub mod search;
 pub mod send;
+pub mod serve;
 pub mod show;
 pub mod sql;
+pub mod status;
 pub mod tree;
 pub mod turns;
 pub mod undo;
 pub mod usage;
+pub mod watch;
 
 use std::path::PathBuf;
 
@@ -54,7 +59,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     let world = world(&arguments.global)?;
     match arguments.command {
-        None => ls::plain(world),
+        None => browse::run(world),
         Some(Command::Ls(args)) => ls::run(&world, &args),
         Some(Command::Show(args)) => show::run(&world, &args),
         Some(Command::Turns(args)) => turns::run(&world, &args),
@@ -83,10 +88,14 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             Some(action) => hook::run(&world, action),
             None => Ok(()),
         },
+        Some(Command::Serve(args)) => serve::run(world, &args),
         Some(Command::Rename(args)) => rename::run(&world, &args),
         Some(Command::Archive(args)) => archive::run(&world, &args),
         Some(Command::Undo(args)) => undo::run(&world, &args),
         Some(Command::Log(args)) => log::run(&world, &args),
+        Some(Command::Status(args)) => status::run(&world, &args),
+        Some(Command::Watch(args)) => watch::run(&world, &args),
+        Some(Command::Daemon(args)) => daemon::run(world, &args),
         Some(Command::Schema(args)) => schema::run(&world, &args),
     }
 }

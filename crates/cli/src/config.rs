@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+use unspool_model::view::status::State;
 
 use crate::failure::Failure;
 
@@ -13,6 +14,39 @@ use crate::failure::Failure;
 pub struct Config {
     /// Presets of `clone`, by name.
     pub presets: BTreeMap<String, Preset>,
+    /// What people are told of.
+    pub notify: Notify,
+}
+
+/// What people are told of, and how: `[notify]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Notify {
+    /// On the desktop.
+    pub desktop: bool,
+    /// By the bell of the terminal, while `watch` runs.
+    pub bell: bool,
+    /// By a message to this address.
+    pub webhook: Option<String>,
+    /// In which states; none: when a session cannot go on without a person.
+    pub on: Vec<String>,
+    /// Of which projects; none: all.
+    pub projects: Vec<String>,
+    /// How long a state must last that is not certain.
+    pub after_seconds: u64,
+}
+
+impl Default for Notify {
+    fn default() -> Notify {
+        Notify {
+            desktop: false,
+            bell: false,
+            webhook: None,
+            on: Vec::new(),
+            projects: Vec::new(),
+            after_seconds: 5,
+        }
+    }
 }
 
 /// How a preset trims tool calls.
@@ -41,7 +75,7 @@ impl Config {
         let config: Config = toml::from_str(&text).map_err(|why| {
             let what = format!("`{}` is not as it should be: {why}", path.display());
             Failure::failed(what.trim_end())
-                .hint("known settings: [presets.NAME] with keep and truncate")
+                .hint("known settings: [presets.NAME] with keep and truncate; [notify] with desktop, bell, webhook, on, projects and after_seconds")
         })?;
         let wrong = config
             .presets
@@ -55,13 +89,45 @@ impl Config {
             );
             return Err(Failure::failed(what));
         }
+        config.notify.check(&path)?;
         Ok(config)
+    }
+}
+
+impl Notify {
+    fn check(&self, path: &Path) -> Result<(), Failure> {
+        let wrong = |what: String| Err(Failure::failed(format!("`{}`: {what}", path.display())));
+        if let Some(name) = self.on.iter().find(|name| State::named(name).is_none()) {
+            let names = State::ALL.map(State::name).join(", ");
+            return wrong(format!("`{name}` in notify.on is no status: write {names}"));
+        }
+        match &self.webhook {
+            Some(address) if !unspool_net::is_address(address) => {
+                wrong(format!("notify.webhook `{address}` is no address"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_to_be_told_is_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            std::fs::write(dir.path().join("config.toml"), text).unwrap();
+            Config::read(dir.path()).map(|config| config.notify)
+        };
+        assert_eq!(read("").unwrap(), Notify::default());
+        let fine = read("[notify]\ndesktop = true\non = [\"error\"]\nwebhook = \"http://x/y\"\n");
+        assert!(fine.is_ok_and(|fine| fine.desktop && fine.on == ["error"]));
+        assert!(read("[notify]\non = [\"sad\"]\n").is_err());
+        assert!(read("[notify]\nwebhook = \"not an address\"\n").is_err());
+        assert!(read("[notify]\nloud = true\n").is_err());
+    }
 
     #[test]
     fn a_setting_that_makes_no_sense_is_named_with_its_line() {

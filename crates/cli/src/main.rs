@@ -1,5 +1,6 @@
 //! The program: arguments in, one command, an exit code out.
 
+mod answers;
 mod args;
 mod background;
 mod commands;
@@ -8,8 +9,13 @@ mod config;
 mod costs;
 mod demo;
 mod failure;
+mod live;
+mod notify;
+mod opened;
 mod own;
 mod progress;
+#[cfg(unix)]
+mod screen;
 mod secrets;
 mod sending;
 mod surgery;

@@ -63,6 +63,11 @@ impl Own {
         }
     }
 
+    /// Where hooks note what happens.
+    pub fn events(&self) -> PathBuf {
+        self.data.join("events")
+    }
+
     /// Where a daemon listens.
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("daemon.sock")

@@ -1,18 +1,22 @@
 //! Sends sessions: what the receiver does not have yet, in order, each turn once.
 //!
 //! [`place`] reads from the environment where to; [`near`] knows which files repeat turns of
-//! others; [`choice`] decides what is to be sent; [`run`] reads, packs, sends and notes, several
-//! sessions at once. What was taken is noted in the ledger, which is all that is remembered: a
+//! others; [`choice`] decides what is to be sent; [`setting`] opens sessions for both [`sample`],
+//! which only tells, and [`run`], which packs, sends and notes, several at once. What was taken is noted in the ledger, which is all that is remembered: a
 //! receiver that was down for a day gets what it missed from the transcripts.
 
 mod choice;
 mod near;
 mod place;
 mod run;
+mod sample;
+mod setting;
 
 use std::fs;
 use std::time::Duration;
 
+use unspool_model::time::Time;
+use unspool_model::view::ready;
 use unspool_send::before;
 use unspool_send::deliver::Patience;
 use unspool_send::ledger::{self, Ledger, Note};
@@ -20,16 +24,16 @@ use unspool_send::post::Stopped;
 use unspool_send::target::Target;
 use unspool_store::SessionFile;
 use unspool_store::find;
-use unspool_store::live::Live;
 use unspool_store::resolve;
 
 use crate::failure::Failure;
 use crate::world::World;
+use choice::Choice;
 
 pub use near::oldest_first;
 pub use place::{To, environment, target};
 pub use place::{debug, wanted};
-pub use run::{Sample, sample};
+pub use sample::{Sample, sample};
 
 /// How to send.
 #[derive(Clone, Debug, Default)]
@@ -76,8 +80,14 @@ pub struct Summary {
     pub warnings: Vec<String>,
 }
 
-/// A turn that was left without an end is over when its session was quiet for so long.
-const QUIET: i64 = 60 * 60 * 1_000;
+impl Summary {
+    fn count(&mut self, choice: &Choice) {
+        self.sessions += u64::from(!choice.turns.is_empty());
+        self.already += choice.already;
+        self.elsewhere += choice.elsewhere;
+        self.waiting += choice.waiting;
+    }
+}
 
 /// Sends what the receiver does not have yet of these sessions, which come in this order.
 pub fn deliver(
@@ -94,12 +104,14 @@ pub fn deliver(
 /// Sessions of earlier calls that still have something to send.
 pub fn due(world: &World, target: &Target) -> Result<Vec<SessionFile>, Failure> {
     let ledger = open(world, target)?;
-    let now = world.now().0;
+    let now = world.now();
     let (mut all, mut gone) = (Vec::new(), Vec::new());
     for (path, open) in ledger.due() {
         match find::single(path) {
-            Ok(resolve::Target::Session(file)) if !open || now - file.modified > QUIET => {
-                all.push(file);
+            Ok(resolve::Target::Session(file)) => {
+                if ready::is_due(open, Time(file.modified), now) {
+                    all.push(file);
+                }
             }
             Ok(_) => {}
             Err(_) => gone.push(Note::Paid {
@@ -119,10 +131,17 @@ fn open(world: &World, target: &Target) -> Result<Ledger, Failure> {
 
 /// Takes over what an older exporter noted, once.
 fn adopt(world: &World, target: &Target, ledger: &mut Ledger) -> Result<(), Failure> {
-    if target.login.is_none() || ledger.adopted() {
-        return Ok(());
-    }
+    let notes = older_notes(world, target, ledger);
+    ledger.note(&notes).map_err(unusable)
+}
+
+/// What an older exporter noted, unless it was taken over. Without any there is nothing to
+/// remember; one may still come.
+fn older_notes(world: &World, target: &Target, ledger: &Ledger) -> Vec<Note> {
     let mut notes = Vec::new();
+    if target.login.is_none() || ledger.adopted() {
+        return notes;
+    }
     for dir in &world.dirs {
         let Ok(bytes) = fs::read(dir.join(before::FILE)) else {
             continue;
@@ -130,12 +149,10 @@ fn adopt(world: &World, target: &Target, ledger: &mut Ledger) -> Result<(), Fail
         let sessions = before::read(&bytes).into_iter();
         notes.extend(sessions.map(|(session, lines)| Note::Before { session, lines }));
     }
-    // Without any there is nothing to remember; one may still come.
-    if notes.is_empty() {
-        return Ok(());
+    if !notes.is_empty() {
+        notes.push(Note::Adopted);
     }
-    notes.push(Note::Adopted);
-    ledger.note(&notes).map_err(unusable)
+    notes
 }
 
 fn patience(wishes: &Wishes) -> Patience {
@@ -144,22 +161,6 @@ fn patience(wishes: &Wishes) -> Patience {
     Patience {
         long: Duration::from_secs(long),
         ..Patience::default()
-    }
-}
-
-/// Which of the sessions are in use, looked at once and only if somebody asks.
-#[derive(Default)]
-struct Watch(std::sync::OnceLock<Live>);
-
-impl Watch {
-    /// Whether an open last turn of this session may still go on.
-    fn may_go_on(&self, world: &World, file: &SessionFile) -> bool {
-        let now = world.now().0;
-        if now - file.modified <= QUIET {
-            return true;
-        }
-        let live = self.0.get_or_init(|| Live::look(&world.dirs, now));
-        live.why(file).is_some()
     }
 }
 

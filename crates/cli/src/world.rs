@@ -9,12 +9,15 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use unspool_model::time::Time;
 use unspool_model::view::profile::Profile;
+use unspool_model::view::status;
 use unspool_store::dirs;
+use unspool_store::events::Events;
 use unspool_store::family::{self, Family};
 use unspool_store::find::{self, Found, SessionFile};
 use unspool_store::journal::{Journal, Task, Work};
 use unspool_store::read::Reader;
 use unspool_store::resolve::{self, Target};
+use unspool_store::signals::Signals;
 
 use crate::demo::Demo;
 use crate::failure::Failure;
@@ -80,6 +83,26 @@ impl World {
     /// The time, fixed by UNSPOOL_NOW where output must not change.
     pub fn now(&self) -> Time {
         now()
+    }
+
+    /// What hooks noted about sessions.
+    pub fn events(&self) -> Events {
+        Events::open(&self.own.events())
+    }
+
+    /// What is known about sessions beside their transcripts.
+    pub fn signals(&self) -> Signals {
+        // The recordings were not made here.
+        let events = self.demo.is_none().then(|| self.events());
+        Signals::look(&self.dirs, events.as_ref(), self.now().0)
+    }
+
+    /// What is known about one session; nothing about a sub-agent alone.
+    pub fn signals_of(&self, target: &Target) -> status::Signals {
+        match target {
+            Target::Session(file) => self.signals().of(&file.config, &file.id),
+            Target::Agent(_) => status::Signals::default(),
+        }
     }
 
     /// All sessions, with one warning for each thing that could not be read.

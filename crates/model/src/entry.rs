@@ -5,6 +5,7 @@
 //! counted and shown; teaching the program a new kind is one variant and one arm here.
 //! Payloads stay in the file; an entry says where.
 
+pub mod failure;
 mod read;
 pub mod reply;
 
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 use compact_str::CompactString;
 
 use crate::block::{Block, BlockKind, Body};
+use crate::entry::failure::Failure;
 use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
 use crate::input::{Input, InputKinds};
@@ -294,10 +296,61 @@ pub struct Entry {
     pub result_agent: Option<Box<str>>,
     /// The status that a tool result names.
     pub result_status: Option<Box<str>>,
+    /// The task in the background that a tool result names.
+    pub result_task: Option<Box<str>>,
+    /// What a failure of the API says.
+    pub failure: Option<Box<Failure>>,
+    /// What a line tells about a task in the background.
+    pub notice: Option<Box<Notice>>,
     /// A copy of a sub-agent's message inside a progress line.
     pub copy: Option<MessageHead>,
     /// Types and fields never seen before.
     pub unknown: Vec<String>,
+}
+
+/// What the client tells about a task in the background.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notice {
+    /// The task.
+    pub task: Box<str>,
+    /// What became of it, if the text says.
+    pub status: Option<Box<str>>,
+}
+
+impl Notice {
+    /// Reads the text of a notification.
+    pub fn read(text: &str) -> Option<Notice> {
+        let text = text.trim_start();
+        let is_notice = ["<task-notification", "<bash-notification"]
+            .iter()
+            .any(|start| text.starts_with(start));
+        if !is_notice {
+            return None;
+        }
+        let tag = |name: &str| {
+            let (_, behind) = text.split_once(&format!("<{name}>"))?;
+            let (inside, _) = behind.split_once(&format!("</{name}>"))?;
+            Some(inside.trim()).filter(|inside| !inside.is_empty())
+        };
+        let task = tag("task-id").or_else(|| tag("shell-id"))?;
+        Some(Notice {
+            task: task.into(),
+            status: tag("status").map(Into::into),
+        })
+    }
+
+    /// Whether the task is over.
+    pub fn is_over(&self) -> bool {
+        self.status.as_deref().is_some_and(is_over)
+    }
+}
+
+/// Whether a task in the background with this status is over.
+pub(crate) fn is_over(status: &str) -> bool {
+    !matches!(
+        status,
+        "running" | "pending" | "in_progress" | "async_launched"
+    )
 }
 
 /// What a line holds: usually one entry and no fault.

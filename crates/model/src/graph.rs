@@ -93,16 +93,18 @@ pub fn link(
     for &at in &links.order {
         let record = &records[at as usize];
         let named = follow(session.parent_of(record), &through);
-        let known = named
-            .and_then(|id| session.find(id))
-            .filter(|&parent| taken[parent as usize]);
+        let known = match through.is_empty() {
+            true => session.parent_at(record),
+            false => named.and_then(|id| session.find(id)),
+        };
+        let known = known.filter(|&parent| taken[parent as usize]);
         links.parent[at as usize] = match (known, named) {
             (Some(parent), _) => Some(parent),
             (None, Some(_)) => {
                 links.missing.push(at);
                 last.filter(|_| missing == Missing::Heal)
             }
-            (None, None) if is_nameless(record) && record.parent == Link::Absent => {
+            (None, None) if is_nameless(record) && record.parent() == Link::Absent => {
                 last.filter(|_| missing == Missing::Heal)
             }
             (None, None) => None,
@@ -190,6 +192,12 @@ pub fn has_cycle(links: &Links) -> bool {
 
 /// The circle that walking up from `start` runs into; marks what leads to a root.
 fn circle_from(links: &Links, start: Index, settled: &mut [bool]) -> Option<Vec<Index>> {
+    // Nearly always the line above stands before it in the file and was looked at.
+    let above = links.parent[start as usize];
+    if above.is_none_or(|above| settled[above as usize]) {
+        settled[start as usize] = true;
+        return None;
+    }
     let mut path = Vec::new();
     let mut on_path: HashMap<Index, usize> = HashMap::new();
     let mut next = Some(start);
@@ -247,8 +255,13 @@ pub(crate) fn leads_to(session: &Session, links: &Links, line: Index, to: Index)
 /// Marks every record on the live branch: the leaf's ancestors (through compactions), the
 /// siblings of parallel calls and their results, and lines that only hang beside them.
 pub fn live(session: &Session, links: &Links) -> Vec<bool> {
+    branch(session, links, live_leaf(session, links))
+}
+
+/// The same for any branch, given its last line.
+pub fn branch(session: &Session, links: &Links, leaf: Option<Index>) -> Vec<bool> {
     let mut live = vec![false; session.records.len()];
-    let mut next = live_leaf(session, links);
+    let mut next = leaf;
     while let Some(at) = next {
         if std::mem::replace(&mut live[at as usize], true) {
             break;
@@ -275,7 +288,7 @@ pub fn live(session: &Session, links: &Links) -> Vec<bool> {
 /// The line a compaction follows. 2.1.29 names one that it never wrote: then the line before.
 pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Index> {
     let record = &session.records[at as usize];
-    let named = session.find(record.logical_parent().as_ref()?);
+    let named = session.find(session.logical_parent(at)?);
     let above = || {
         let place = links.order.partition_point(|&line| line < at);
         links.order[..place]

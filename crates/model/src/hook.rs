@@ -41,6 +41,19 @@ pub struct Event {
     pub agent_transcript: Option<String>,
     /// The beginning of the last thing the model said, up to [`SAID`] bytes.
     pub said: Option<String>,
+    /// What kind of failure ended a turn, such as `rate_limit`.
+    pub error: Option<String>,
+    /// What still runs in the background, if the event says.
+    pub running: Option<Vec<Running>>,
+}
+
+/// Something that runs in the background.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Its id.
+    pub id: String,
+    /// Whether it is a sub-agent.
+    pub agent: bool,
 }
 
 /// So much of what the model said last is kept: enough to find it again.
@@ -72,8 +85,10 @@ impl Event {
             c.peek();
             let start = c.position();
             let span = c.skip()?;
-            if key == "tool_input" {
-                input = Some(span);
+            match key {
+                "tool_input" => input = Some(span),
+                "background_tasks" => event.running = running(span.of(bytes)),
+                _ => {}
             }
             if bytes.get(start) == Some(&b'"') {
                 event.set(key, span.of(bytes));
@@ -105,7 +120,8 @@ impl Event {
             "permission_mode" => self.permission_mode = text(NAME),
             "tool_name" => self.tool = text(NAME),
             "tool_use_id" => self.call = text(NAME),
-            "message" => self.message = text(MESSAGE),
+            "message" | "error_details" => self.message = text(MESSAGE),
+            "error" => self.error = text(NAME),
             "notification_type" => self.notification = text(NAME),
             "source" | "reason" | "trigger" => self.reason = text(NAME),
             "agent_id" => self.agent = text(NAME),
@@ -134,6 +150,29 @@ impl Event {
             .filter(|_| self.name == "SubagentStop")
             .or(self.transcript.as_deref())
     }
+}
+
+/// Not more than so many of them are kept.
+const RUNNING: usize = 100;
+
+/// What a list of tasks says still runs.
+fn running(raw: &[u8]) -> Option<Vec<Running>> {
+    let tasks = json::value(raw);
+    let tasks = tasks.as_array()?.iter().filter(|task| {
+        let status = task["status"].as_str();
+        status.is_none_or(|status| status == "running" || status == "pending")
+    });
+    let running = tasks.filter_map(|task| {
+        let id = task["id"].as_str().filter(|id| id.len() <= NAME)?;
+        let agent = task["type"]
+            .as_str()
+            .is_some_and(|kind| kind.contains("agent"));
+        Some(Running {
+            id: id.to_owned(),
+            agent,
+        })
+    });
+    Some(running.take(RUNNING).collect())
 }
 
 /// Events after which there may be something new to send, besides `SessionStart`.
@@ -193,6 +232,24 @@ mod tests {
         assert_eq!(event.said.as_deref(), Some("first \"stop\""));
         assert_eq!(event.spoken_in(), Some("/p/10.jsonl"));
         assert!(event.is_sent() && !event.is_begin());
+    }
+
+    #[test]
+    fn a_stop_names_what_still_runs_and_a_failure_says_why() {
+        let event = Event::read(
+            br#"{"hook_event_name":"Stop","background_tasks":[{"id":"a1","type":"subagent","status":"running"},{"id":"b1","type":"bash","status":"completed"},{"id":"b2","type":"shell","status":"running"}]}"#,
+        )
+        .event;
+        let running = event.running.unwrap();
+        let running: Vec<_> = running.iter().map(|one| (&*one.id, one.agent)).collect();
+        assert_eq!(running, [("a1", true), ("b2", false)]);
+        let event = Event::read(
+            br#"{"hook_event_name":"StopFailure","error":"rate_limit","error_details":"429"}"#,
+        )
+        .event;
+        assert_eq!(event.error.as_deref(), Some("rate_limit"));
+        assert_eq!(event.message.as_deref(), Some("429"));
+        assert_eq!(event.running, None);
     }
 
     #[test]

@@ -1,18 +1,70 @@
 //! Names of lines: almost always a uuid, sometimes not, never to be relied on.
 
+mod ninth;
+
+use std::cmp::Ordering;
 use std::fmt;
+
+use ninth::Ninth;
 
 /// The id of a line or session.
 ///
-/// A lower-case uuid, which nearly all of them are, takes no heap; any other text is kept as
-/// it is, so that ids of other programs and of hand-made files work alike.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A lower-case uuid, which nearly all of them are, takes sixteen bytes and no heap; any other
+/// text is kept as it is, so that ids of other programs and of hand-made files work alike.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Id(Repr);
 
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
-    Uuid([u8; 16]),
-    Text(Box<str>),
+    Uuid(Uuid),
+    // Twice boxed, so that the rare kind makes the common one no larger.
+    Text(Box<Box<str>>),
+}
+
+/// A uuid of the form that everybody writes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Uuid {
+    ninth: Ninth,
+    start: [u8; NINTH],
+    end: [u8; 7],
+}
+
+/// The place of the byte that tells the form of a uuid.
+const NINTH: usize = 8;
+
+impl Uuid {
+    fn new(bytes: [u8; 16]) -> Option<Uuid> {
+        let (mut start, mut end) = ([0; NINTH], [0; 7]);
+        start.copy_from_slice(&bytes[..NINTH]);
+        end.copy_from_slice(&bytes[NINTH + 1..]);
+        let ninth = Ninth::new(bytes[NINTH])?;
+        Some(Uuid { ninth, start, end })
+    }
+
+    fn bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..NINTH].copy_from_slice(&self.start);
+        bytes[NINTH] = self.ninth.byte();
+        bytes[NINTH + 1..].copy_from_slice(&self.end);
+        bytes
+    }
+}
+
+impl Ord for Id {
+    fn cmp(&self, other: &Id) -> Ordering {
+        match (&self.0, &other.0) {
+            (Repr::Uuid(one), Repr::Uuid(other)) => one.bytes().cmp(&other.bytes()),
+            (Repr::Text(one), Repr::Text(other)) => one.cmp(other),
+            (Repr::Uuid(_), Repr::Text(_)) => Ordering::Less,
+            (Repr::Text(_), Repr::Uuid(_)) => Ordering::Greater,
+        }
+    }
+}
+
+impl PartialOrd for Id {
+    fn partial_cmp(&self, other: &Id) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 const DASHES: [usize; 4] = [8, 13, 18, 23];
@@ -20,14 +72,17 @@ const DASHES: [usize; 4] = [8, 13, 18, 23];
 impl Id {
     /// The id with this text.
     pub fn new(text: &str) -> Id {
-        Id(packed(text).map_or_else(|| Repr::Text(text.into()), Repr::Uuid))
+        let uuid = packed(text).and_then(Uuid::new);
+        Id(uuid.map_or_else(|| Repr::Text(Box::new(text.into())), Repr::Uuid))
     }
 
     /// Whether it is a uuid of zeros, which 2.1.325 writes for "before the first line".
     pub fn is_zero(&self) -> bool {
-        self.0 == Repr::Uuid([0; 16])
+        matches!(&self.0, Repr::Text(text) if &***text == ZERO)
     }
 }
+
+const ZERO: &str = "00000000-0000-0000-0000-000000000000";
 
 impl From<&str> for Id {
     fn from(text: &str) -> Id {
@@ -39,7 +94,8 @@ impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Text(text) => f.write_str(text),
-            Repr::Uuid(bytes) => {
+            Repr::Uuid(uuid) => {
+                let bytes = uuid.bytes();
                 let mut text = [b'-'; 36];
                 let places = (0..36).filter(|at| !DASHES.contains(at));
                 for (at, nibble) in places.zip(0..32) {
@@ -107,7 +163,9 @@ mod tests {
             "2F723639-cb3c-465d-8642-02ad42cb3466",
             "aaa-111",
             "",
-            "00000000-0000-0000-0000-000000000000",
+            ZERO,
+            "2f723639-cb3c-465d-c642-02ad42cb3466",
+            "2f723639-cb3c-465d-7642-02ad42cb3466",
         ];
         for text in texts {
             assert_eq!(Id::new(text).to_string(), text);
@@ -119,6 +177,11 @@ mod tests {
         ] {
             assert_eq!(Id::new(odd).to_string(), odd);
         }
+        for ninth in 0..=255u8 {
+            let text = format!("2f723639-cb3c-465d-{ninth:02x}42-02ad42cb3466");
+            assert_eq!(Id::new(&text).to_string(), text);
+        }
+        assert_eq!((size_of::<Id>(), size_of::<Option<Id>>()), (16, 16));
         assert!(Id::new(texts[4]).is_zero() && !Id::new(texts[0]).is_zero());
     }
 }

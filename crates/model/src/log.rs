@@ -84,8 +84,9 @@ impl Splitter {
     }
 }
 
-/// Where the bytes of a transcript can be read again when somebody looks at them.
-pub trait Source {
+/// Where the bytes of a transcript can be read again when somebody looks at them, from any
+/// thread.
+pub trait Source: Sync {
     /// `len` bytes from `offset`; `None` if they are no longer there.
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>>;
 }

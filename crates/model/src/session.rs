@@ -6,6 +6,7 @@
 //! somebody looks, so a session of a gigabyte takes some tens of megabytes. Views
 //! ([`crate::view`]) are pure functions of it.
 
+mod few;
 mod fold;
 mod part;
 mod pool;
@@ -17,15 +18,18 @@ use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet, HashSetExt};
 use hashbrown::HashTable;
 
+use crate::entry::failure::Failure;
 use crate::entry::{self, Decoded, Kind, TitleSource};
 use crate::fault::{Fault, FaultKind};
 use crate::id::Id;
 use crate::input::{Input, InputKinds};
 use crate::log::{Line, Log, Source};
+use crate::marks::{Marks, Slots};
 use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
+pub use few::Few;
 pub use part::Part;
 use pool::{Pool, Slot, Texts};
 
@@ -68,9 +72,7 @@ pub struct Record {
     /// What it is.
     pub kind: Kind,
     when: i64,
-    logical: Option<Box<Id>>,
-    /// The parent it names.
-    pub parent: Link,
+    up: Up,
     /// Its pieces of content in [`Session::blocks`].
     pub blocks: std::ops::Range<Index>,
     /// Line number, from 1.
@@ -81,9 +83,10 @@ pub struct Record {
     /// Its thread; 0 is the file's own conversation.
     pub thread: Index,
     reply: Slot,
-    mode: Slot,
-    speaker: Slot,
+    /// The model of a reply, the permission mode of anything else.
+    voice: Slot,
     group: Index,
+    traits: Traits,
     /// What a user line is.
     pub input: Input,
     /// Kinds of input on a user line.
@@ -94,18 +97,44 @@ pub struct Record {
     pub meta: bool,
     /// An API error in the form of a reply.
     pub api_error: bool,
-    /// Hooks failed or blocked.
-    pub trouble: bool,
-    /// A client would not get to see this line: it is not strictly JSON.
-    pub refused: bool,
-    /// It shares its line with another object.
-    pub glued: bool,
-    /// It has no `type`; clients pass over it.
-    pub untyped: bool,
-    /// It tells the model about a task in the background.
-    pub notifies: bool,
     /// A later line has the same uuid and stands in its place.
     pub duplicate: bool,
+}
+
+/// A [`Link`] in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Up(u32);
+
+impl From<Link> for Up {
+    fn from(link: Link) -> Up {
+        Up(match link {
+            Link::Absent => 0,
+            Link::Null => 1,
+            Link::At(at) => 2 + 2 * at,
+            Link::Named(stray) => 3 + 2 * stray,
+        })
+    }
+}
+
+/// What few lines are, a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Traits(u8);
+
+impl Traits {
+    const TROUBLE: u8 = 1;
+    const REFUSED: u8 = 2;
+    const GLUED: u8 = 4;
+    const UNTYPED: u8 = 8;
+    const NOTIFIES: u8 = 16;
+
+    fn new(all: [(u8, bool); 5]) -> Traits {
+        let set = all.into_iter().filter(|(_, is)| *is);
+        Traits(set.fold(0, |sum, (bit, _)| sum | bit))
+    }
+
+    fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
 }
 
 /// No time at all: nobody wrote lines before the universe began.
@@ -127,9 +156,39 @@ impl Record {
         (self.when != NEVER).then_some(Time(self.when))
     }
 
-    /// The line a compaction follows.
-    pub fn logical_parent(&self) -> Option<&Id> {
-        self.logical.as_deref()
+    /// The parent it names.
+    pub fn parent(&self) -> Link {
+        match self.up.0 {
+            0 => Link::Absent,
+            1 => Link::Null,
+            at if at % 2 == 0 => Link::At(at / 2 - 1),
+            stray => Link::Named(stray / 2 - 1),
+        }
+    }
+
+    /// Hooks failed or blocked.
+    pub fn is_trouble(&self) -> bool {
+        self.traits.has(Traits::TROUBLE)
+    }
+
+    /// A client would not get to see this line: it is not strictly JSON.
+    pub fn is_refused(&self) -> bool {
+        self.traits.has(Traits::REFUSED)
+    }
+
+    /// It shares its line with another object.
+    pub fn is_glued(&self) -> bool {
+        self.traits.has(Traits::GLUED)
+    }
+
+    /// It has no `type`; clients pass over it.
+    pub fn is_untyped(&self) -> bool {
+        self.traits.has(Traits::UNTYPED)
+    }
+
+    /// It tells the model about a task in the background.
+    pub fn notifies(&self) -> bool {
+        self.traits.has(Traits::NOTIFIES)
     }
 
     /// Its message, if it is part of a reply.
@@ -139,12 +198,12 @@ impl Record {
 
     /// The permission mode it was typed in, in [`Session::names`].
     pub fn permission_mode(&self) -> Option<Index> {
-        self.mode.get()
+        self.voice.get().filter(|_| self.kind != Kind::Assistant)
     }
 
-    /// The model it names, in [`Session::names`].
+    /// The model of a reply, in [`Session::names`].
     pub fn model(&self) -> Option<Index> {
-        self.speaker.get()
+        self.voice.get().filter(|_| self.kind == Kind::Assistant)
     }
 
     /// Whether it takes part in the chain of parents.
@@ -174,7 +233,7 @@ pub struct Message {
     /// The thread it belongs to.
     pub thread: Index,
     /// Its lines in file order.
-    pub records: Vec<Index>,
+    pub records: Few,
     /// The model, in [`Session::names`].
     pub model: Option<Index>,
     /// Its tokens, once.
@@ -219,6 +278,8 @@ struct Answer {
     block: Index,
     agent: Option<Box<str>>,
     launched: bool,
+    task: Option<Box<str>>,
+    over: bool,
 }
 
 /// The result of a call.
@@ -230,6 +291,21 @@ pub struct CallResult {
     pub block: Index,
     /// The call failed.
     pub is_error: bool,
+}
+
+/// Something that goes on in the background: an agent, or a command.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its id.
+    pub id: Box<str>,
+    /// The call that started it.
+    pub call: Index,
+    /// Whether it is a sub-agent.
+    pub agent: bool,
+    /// When it was started.
+    pub since: Option<Time>,
+    /// Whether the file says that it is over.
+    pub over: bool,
 }
 
 /// A conversation within the file: its own, or that of a sub-agent.
@@ -339,6 +415,14 @@ pub struct Session {
     pub goal: Option<String>,
     /// The last visible text of a reply, up to 500 characters.
     pub recent_output: Option<String>,
+    /// What a person typed last, up to 500 characters.
+    pub recent_prompt: Option<String>,
+    /// The last failure of the API in its own conversation, and the record that tells it.
+    pub failure: Option<(Index, Failure)>,
+    /// What was started in the background of its own conversation.
+    pub tasks: Vec<Task>,
+    /// The sub-agent whose file it is, if its lines say.
+    pub agent: Option<Box<str>>,
     /// Where the conversation goes on from, as the last `last-prompt` line says.
     pub last_prompt: Option<(Option<Id>, bool)>,
     /// Interned names: tools, models, stop reasons, permission modes.
@@ -355,11 +439,16 @@ pub struct Session {
     subjects: Texts,
     /// Ids that lines name before they are seen, if they ever are.
     strays: Vec<Id>,
-    message_ids: HashMap<Index, Index>,
+    /// The lines that compactions follow, by their records.
+    logicals: HashMap<Index, Id>,
+    message_ids: Slots,
     copy_ids: HashMap<Index, Index>,
-    call_ids: HashMap<Index, Index>,
+    call_ids: Slots,
     thread_ids: HashMap<Box<str>, Index>,
+    /// Messages with many lines, and what they called.
+    crowded: Marks,
     call_prints: HashSet<(Index, u64)>,
+    task_ids: HashMap<Box<str>, Index>,
     early_results: HashMap<Option<Index>, Vec<Answer>>,
     groups: Vec<Group>,
     waiting: HashMap<Id, Vec<Index>>,
@@ -486,16 +575,36 @@ impl Session {
 
     /// The id of the parent that a record names.
     pub fn parent_of(&self, record: &Record) -> Option<&Id> {
-        match record.parent {
+        match record.parent() {
             Link::Absent | Link::Null => None,
             Link::At(at) => self.records[at as usize].uuid.as_ref(),
             Link::Named(stray) => self.strays.get(stray as usize),
         }
     }
 
+    /// The line that a record follows through a compaction.
+    pub fn logical_parent(&self, record: Index) -> Option<&Id> {
+        self.logicals.get(&record)
+    }
+
+    /// All lines that others follow through a compaction.
+    pub fn logical_parents(&self) -> impl Iterator<Item = &Id> {
+        self.logicals.values()
+    }
+
+    /// Where the parent stands that a record names, if it stands anywhere.
+    pub fn parent_at(&self, record: &Record) -> Option<Index> {
+        match record.parent() {
+            // Who was there when the line came is still found under its id, or changed places
+            // with who is.
+            Link::At(at) if !self.records[at as usize].duplicate => Some(at),
+            _ => self.find(self.parent_of(record)?),
+        }
+    }
+
     /// The message with this id.
     pub fn find_message(&self, id: &str) -> Option<Index> {
-        self.message_ids.get(&self.pool.find(id)?).copied()
+        self.message_ids.get(self.pool.find(id)?)
     }
 
     /// The id that the lines of a message share; `None` if the line had none and stands alone.
@@ -505,12 +614,18 @@ impl Session {
 
     /// The call with this id; the last one where ids repeat.
     pub fn find_call(&self, id: &str) -> Option<Index> {
-        self.call_ids.get(&self.pool.find(id)?).copied()
+        self.call_ids.get(self.pool.find(id)?)
     }
 
     /// The id of a call, which its result names.
     pub fn call_id(&self, call: &Call) -> &str {
         call.name.get().map_or("", |name| self.pool.get(name))
+    }
+
+    /// What was last started in the background under this id.
+    pub fn find_task(&self, id: &str) -> Option<&Task> {
+        let at = *self.task_ids.get(id)?;
+        self.tasks.get(at as usize)
     }
 
     /// What a call is about.

@@ -17,6 +17,7 @@ pub mod pick;
 pub mod pieces;
 pub mod profile;
 pub mod queue;
+pub mod ready;
 pub mod row;
 pub mod status;
 mod strict;

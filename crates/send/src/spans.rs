@@ -28,6 +28,7 @@ use unspool_model::view::agents::{self, AgentFile, AgentRow};
 use unspool_model::view::turns::{self, TurnRow};
 
 use crate::id::{Digest, SpanId, TraceId};
+use build::Name;
 use files::File;
 pub use shape::Shape;
 pub use words::{Content, Part, Place, Words};
@@ -111,6 +112,9 @@ pub enum State {
 pub struct Trace {
     /// Its id.
     pub id: TraceId,
+    /// The id it had before anybody answered, if that is another: see
+    /// [`Traces::turn_unanswered`].
+    pub unanswered: Option<TraceId>,
     /// The number of the turn in its file, from 1; 0 for what stands before the first.
     pub n: usize,
     /// Whether it may be sent.
@@ -291,14 +295,25 @@ impl<'a> Traces<'a> {
 
     /// The trace of turn `n`, from 1; 0 is what stands before the first.
     pub fn turn(&self, n: usize) -> Option<Trace> {
+        Some(build::trace(self, self.row(n)?, Name::Reply))
+    }
+
+    /// The same under the id it had before anybody answered: whoever sent it then goes on
+    /// under that id, or there would be two of them.
+    pub fn turn_unanswered(&self, n: usize) -> Option<Trace> {
+        Some(build::trace(self, self.row(n)?, Name::Prompt))
+    }
+
+    fn row(&self, n: usize) -> Option<&TurnRow> {
         let first = self.rows.first()?.n;
-        let row = self.rows.get(n.checked_sub(first)?)?;
-        Some(build::trace(self, row))
+        self.rows.get(n.checked_sub(first)?)
     }
 
     /// All traces in order, each made when it is asked for.
     pub fn iter(&self) -> impl Iterator<Item = Trace> + '_ {
-        self.rows.iter().map(|row| build::trace(self, row))
+        self.rows
+            .iter()
+            .map(|row| build::trace(self, row, Name::Reply))
     }
 
     /// The texts at a place, as they may leave the machine.

@@ -7,6 +7,7 @@ use unspool_model::log::Log;
 use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::row;
+use unspool_model::view::status::Signals;
 use unspool_show::document::{self, Format, Options, Whole};
 use unspool_show::wire::session::{Place, SessionRow};
 
@@ -24,7 +25,14 @@ fn main() -> io::Result<()> {
         path,
         ..Place::default()
     };
-    let row = row::row(&session, &[], &HashMap::new(), Prices::bundled(), now);
+    let row = row::row(
+        &session,
+        &[],
+        &HashMap::new(),
+        Prices::bundled(),
+        &Signals::default(),
+        now,
+    );
     let row = SessionRow::new(&session, row, place);
     let whole = Whole {
         session: &session,

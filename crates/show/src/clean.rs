@@ -10,6 +10,9 @@ use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar;
 
+/// Bytes that are looked at together.
+const BLOCK: usize = 32;
+
 /// Marks that may follow one another on a character; more only paint over other lines.
 const MARKS: usize = 6;
 
@@ -42,7 +45,7 @@ pub fn text(text: &str) -> Cow<'_, str> {
 /// The text on one line: newlines become spaces, tabs too.
 pub fn line(text: &str) -> Cow<'_, str> {
     let clean = self::text(text);
-    if clean.contains(['\n', '\t']) {
+    if memchr::memchr2(b'\n', b'\t', clean.as_bytes()).is_some() {
         return Cow::Owned(clean.replace(['\n', '\t'], " "));
     }
     clean
@@ -53,16 +56,28 @@ fn is_clean(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let length = match common(&bytes[at..]) {
-            0 => match text[at..].chars().next() {
-                Some(c) if is_harmless(c) => c.len_utf8(),
-                _ => return false,
-            },
-            length => length,
-        };
-        at += length;
+        at += plain(&bytes[at..]);
+        let block = bytes.len().min(at + BLOCK);
+        while at < block {
+            at += match common(&bytes[at..]) {
+                0 => match text[at..].chars().next() {
+                    Some(c) if is_harmless(c) => c.len_utf8(),
+                    _ => return false,
+                },
+                length => length,
+            };
+        }
     }
     true
+}
+
+/// How many bytes at the start are ASCII that needs no cleaning, counted in whole blocks:
+/// a block is judged at once.
+fn plain(bytes: &[u8]) -> usize {
+    let is_odd = |byte: u8| !matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+    let is_plain = |block: &&[u8]| !block.iter().fold(false, |odd, byte| odd | is_odd(*byte));
+    let blocks = bytes.chunks_exact(BLOCK);
+    blocks.take_while(is_plain).count() * BLOCK
 }
 
 /// How many bytes the first character has, if it is a common one that is harmless: ASCII,
@@ -330,6 +345,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn blocks_are_judged_as_their_characters_are(text in "[ -~\n\t]{0,80}(\\PC|\\pC|[ -~]){0,3}[ -~\n]{0,80}\\PC{0,3}") {
+            prop_assert_eq!(is_clean(&text), text.chars().all(is_harmless));
+        }
+
         #[test]
         fn any_text_comes_out_harmless(dirty in "(\\PC|\\pC|\u{1b}[\\[\\]P_^X(]|[0-9;?]|[a-zA-Z]|\u{7}|\r|\n){0,40}") {
             check(&dirty);

@@ -117,6 +117,44 @@ impl Row {
     }
 }
 
+/// A piece of a change, with its place in the file where that is known.
+pub(crate) struct Piece {
+    pub(crate) old_start: Option<u64>,
+    pub(crate) new_start: Option<u64>,
+    pub(crate) lines: Vec<(Sign, String)>,
+}
+
+/// The pieces of a change: the client's own, else what comparing gives.
+pub(crate) fn hunks(change: &Change) -> Vec<Piece> {
+    if let Change::Hunks(hunks) = change {
+        let piece = |hunk: &Hunk| Piece {
+            old_start: Some(hunk.old_start),
+            new_start: Some(hunk.new_start),
+            lines: hunk.lines.clone(),
+        };
+        return hunks.iter().map(piece).collect();
+    }
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut open = false;
+    for row in rows(change) {
+        let Row::Line { sign, text, .. } = row else {
+            open = false;
+            continue;
+        };
+        if !std::mem::replace(&mut open, true) {
+            pieces.push(Piece {
+                old_start: None,
+                new_start: None,
+                lines: Vec::new(),
+            });
+        }
+        if let Some(piece) = pieces.last_mut() {
+            piece.lines.push((sign, text));
+        }
+    }
+    pieces
+}
+
 /// The lines of a change, with a little of what stands around them.
 pub(crate) fn rows(change: &Change) -> Vec<Row> {
     let hunks: Vec<Vec<Row>> = match change {

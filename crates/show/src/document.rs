@@ -12,6 +12,8 @@ mod text;
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::mpsc;
+use std::thread;
 
 use jiff::tz::TimeZone;
 use unspool_model::log::Source;
@@ -142,6 +144,9 @@ pub struct Entry {
     pub commits: Vec<Commit>,
 }
 
+/// How many turns may wait to be written.
+const AHEAD: usize = 2;
+
 /// Most characters of a prompt in the list.
 const ENTRY: usize = 160;
 
@@ -271,10 +276,19 @@ pub(crate) fn write_pages(
     } = *whole;
     pages.begin(whole)?;
     let mut shown = HashSet::new();
-    for items in transcript::whole(session, source, agents) {
-        note_agents(&items, &mut shown);
-        pages.part(&items)?;
-    }
+    thread::scope(|scope| {
+        // While one turn is written, the next ones are put together.
+        let (done, parts) = mpsc::sync_channel(AHEAD);
+        scope.spawn(move || {
+            let mut parts = transcript::whole(session, source, agents);
+            // Nobody waits for more once writing has failed.
+            parts.all(|items| done.send(items).is_ok())
+        });
+        parts.into_iter().try_for_each(|items| {
+            note_agents(&items, &mut shown);
+            pages.part(&items)
+        })
+    })?;
     if detail >= Detail::Low {
         for (name, items) in transcript::loose(session, source, agents, &shown) {
             pages.loose(&name, &items)?;

@@ -3,6 +3,8 @@
 //! A character is what a person would call one (a grapheme); wide scripts take two columns
 //! and may be broken anywhere.
 
+use std::borrow::Cow;
+
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -12,9 +14,9 @@ use crate::style::{Line, Paint};
 const TAB: usize = 4;
 
 /// Tabs as spaces up to the next stop.
-pub fn untabbed(text: &str) -> String {
-    if !text.contains('\t') {
-        return text.to_owned();
+pub fn untabbed(text: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\t', text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     let mut column = 0;
@@ -31,7 +33,7 @@ pub fn untabbed(text: &str) -> String {
             column += gap;
         }
     }
-    out
+    Cow::Owned(out)
 }
 
 /// The line cut into lines of at most `width` columns, at blanks where there are any.
@@ -42,6 +44,11 @@ pub fn wrap(line: &Line, width: usize) -> Vec<Line> {
     }
     let mut wrapper = Wrapper::new(width);
     for (paint, text) in line.pieces() {
+        // A line holds no control characters: each byte of ASCII is a character.
+        if text.is_ascii() {
+            wrapper.take_ascii(*paint, text);
+            continue;
+        }
         for grapheme in text.graphemes(true) {
             wrapper.take(*paint, grapheme);
         }
@@ -73,7 +80,7 @@ pub fn cut(line: &Line, width: usize) -> Line {
                 break 'pieces;
             }
             left -= columns;
-            out.push(*paint, grapheme);
+            out.push_clean(*paint, grapheme);
             last = *paint;
         }
     }
@@ -146,6 +153,22 @@ impl<'a> Wrapper<'a> {
         }
     }
 
+    /// Takes words and the blanks between them as they are.
+    fn take_ascii(&mut self, paint: Paint, text: &'a str) {
+        for piece in text.split_inclusive(' ') {
+            let word = piece.strip_suffix(' ').unwrap_or(piece);
+            if !word.is_empty() {
+                self.in_indent = false;
+                self.word.push((paint, word, word.len()));
+                self.word_columns += word.len();
+            }
+            if word.len() < piece.len() {
+                self.end_word();
+                self.blank(paint);
+            }
+        }
+    }
+
     fn take(&mut self, paint: Paint, grapheme: &'a str) {
         let columns = grapheme.width();
         if grapheme == " " {
@@ -168,30 +191,50 @@ impl<'a> Wrapper<'a> {
             self.indent = (self.indent + 1).min(self.width / 3);
         }
         if self.columns < self.width {
-            self.line.push(paint, " ");
+            self.line.push_clean(paint, " ");
             self.columns += 1;
         }
     }
 
     fn end_word(&mut self) {
-        let word = std::mem::take(&mut self.word);
+        let mut word = std::mem::take(&mut self.word);
         let columns = std::mem::take(&mut self.word_columns);
         let has_text = self.columns > self.indent;
         if self.columns + columns > self.width && has_text && columns <= self.width - self.indent {
             self.end_line();
         }
-        for (paint, grapheme, columns) in word {
-            if self.columns + columns > self.width && self.columns > self.indent {
+        for (paint, text, columns) in word.drain(..) {
+            self.piece(paint, text, columns);
+        }
+        // Its memory is used again.
+        self.word = word;
+    }
+
+    /// A character, or ASCII that may be cut anywhere.
+    fn piece(&mut self, paint: Paint, mut text: &str, mut columns: usize) {
+        while self.columns + columns > self.width && columns > 1 && text.is_ascii() {
+            if self.columns >= self.width && self.columns > self.indent {
                 self.end_line();
             }
-            self.line.push(paint, grapheme);
-            self.columns += columns;
+            let room = self.width.saturating_sub(self.columns).max(1);
+            let (now, later) = text.split_at(room.min(columns));
+            self.line.push_clean(paint, now);
+            self.columns += now.len();
+            (text, columns) = (later, later.len());
         }
+        if text.is_empty() {
+            return;
+        }
+        if self.columns + columns > self.width && self.columns > self.indent {
+            self.end_line();
+        }
+        self.line.push_clean(paint, text);
+        self.columns += columns;
     }
 
     fn end_line(&mut self) {
         self.done.push(std::mem::take(&mut self.line));
-        self.line.push(Paint::PLAIN, &" ".repeat(self.indent));
+        self.line.push_clean(Paint::PLAIN, &" ".repeat(self.indent));
         self.columns = self.indent;
     }
 
@@ -252,7 +295,28 @@ mod tests {
         assert_eq!(untabbed("\tx"), "    x");
     }
 
+    fn wrapped_by_character(line: &Line, width: usize) -> Vec<Line> {
+        if line.width() <= width {
+            return vec![line.clone()];
+        }
+        let mut wrapper = Wrapper::new(width);
+        for (paint, text) in line.pieces() {
+            for grapheme in text.graphemes(true) {
+                wrapper.take(*paint, grapheme);
+            }
+        }
+        wrapper.finish()
+    }
+
     proptest! {
+        #[test]
+        fn ascii_is_wrapped_by_words_as_it_is_by_characters(
+            one in "[ab ]{0,40}", two in "([a-z]{1,30} {0,3}){0,4}", width in 1usize..25
+        ) {
+            let line = Line::of(Paint::PLAIN, &one).with(Paint::BOLD, &two);
+            prop_assert_eq!(wrap(&line, width), wrapped_by_character(&line, width));
+        }
+
         #[test]
         fn no_line_is_wider_than_asked_and_no_character_is_lost(text in "[a-z日本 é👍]{0,60}", width in 2usize..30) {
             let lines = wrap_text(Paint::PLAIN, &text, width);

@@ -11,6 +11,7 @@ pub mod diff;
 pub mod document;
 pub mod layout;
 pub mod markdown;
+pub mod picture;
 pub mod sarif;
 pub mod spark;
 pub mod style;

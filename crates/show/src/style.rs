@@ -143,6 +143,15 @@ impl Paint {
         ..PLAIN
     };
 
+    /// Writes text that looks like this, if there is colour.
+    fn write(self, out: &mut dyn io::Write, text: &str, color: bool) -> io::Result<()> {
+        let code = if color { self.sgr() } else { String::new() };
+        if code.is_empty() {
+            return out.write_all(text.as_bytes());
+        }
+        write!(out, "{code}{text}\u{1b}[0m")
+    }
+
     /// The sequence that switches it on; empty for ordinary text.
     fn sgr(self) -> String {
         let mut codes = String::new();
@@ -191,10 +200,17 @@ impl Line {
         if text.is_empty() {
             return;
         }
-        let text = clean::line(text);
+        self.push_clean(paint, &clean::line(text));
+    }
+
+    /// Adds text of another line, which is clean.
+    pub(crate) fn push_clean(&mut self, paint: Paint, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         match self.pieces.last_mut() {
-            Some((last, before)) if *last == paint => before.push_str(&text),
-            _ => self.pieces.push((paint, text.into_owned())),
+            Some((last, before)) if *last == paint => before.push_str(text),
+            _ => self.pieces.push((paint, text.to_owned())),
         }
     }
 
@@ -207,7 +223,7 @@ impl Line {
     /// Adds all of another line.
     pub fn append(&mut self, other: &Line) {
         for (paint, text) in &other.pieces {
-            self.push(*paint, text);
+            self.push_clean(*paint, text);
         }
     }
 
@@ -252,21 +268,22 @@ impl Line {
 
     /// Writes it with its newline. Trailing blanks are not written.
     pub fn write(&self, out: &mut dyn io::Write, color: bool) -> io::Result<()> {
-        let mut text = String::new();
-        let end = self.text().trim_end().len();
-        let mut at = 0;
-        for (paint, piece) in &self.pieces {
-            let piece = &piece[..piece.len().min(end.saturating_sub(at))];
-            at += piece.len();
-            let code = if color { paint.sgr() } else { String::new() };
-            text.push_str(&code);
-            text.push_str(piece);
-            if !code.is_empty() {
-                text.push_str("\u{1b}[0m");
-            }
+        let is_blank = |(_, piece): &&(Paint, String)| piece.trim_end().is_empty();
+        let blank = self.pieces.iter().rev().take_while(is_blank).count();
+        let (pieces, blank) = self.pieces.split_at(self.pieces.len() - blank);
+        let last = pieces.len().saturating_sub(1);
+        for (at, (paint, piece)) in pieces.iter().enumerate() {
+            let piece = match at == last {
+                true => piece.trim_end(),
+                false => piece.as_str(),
+            };
+            paint.write(out, piece, color)?;
         }
-        text.push('\n');
-        out.write_all(text.as_bytes())
+        // The looks of what is not written are, as they always were.
+        for (paint, _) in blank {
+            paint.write(out, "", color)?;
+        }
+        out.write_all(b"\n")
     }
 }
 

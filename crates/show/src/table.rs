@@ -100,10 +100,10 @@ impl Table {
 
     /// Writes it with its headings.
     pub fn write(&self, out: &mut dyn io::Write, style: &Style) -> io::Result<()> {
-        match self.spare(style.width) {
-            Some(column) => self.without(column).write(out, style),
-            None => self.write_all(out, style),
-        }
+        let lines = self.lines(style.width);
+        lines
+            .iter()
+            .try_for_each(|line| line.write(out, style.color))
     }
 
     /// Writes it as the top of a longer table, and says how rows go on below it.
@@ -157,13 +157,15 @@ impl Table {
             .collect()
     }
 
-    fn write_all(&self, out: &mut dyn io::Write, style: &Style) -> io::Result<()> {
-        let titles = self.titles();
-        let widths = self.widths(&titles, style.width);
-        for row in std::iter::once(&titles).chain(&self.rows) {
-            self.laid(row, &widths).write(out, style.color)?;
+    /// Its lines with its headings, for screens.
+    pub fn lines(&self, width: usize) -> Vec<Line> {
+        if let Some(column) = self.spare(width) {
+            return self.without(column).lines(width);
         }
-        Ok(())
+        let titles = self.titles();
+        let widths = self.widths(&titles, width);
+        let rows = std::iter::once(&titles).chain(&self.rows);
+        rows.map(|row| self.laid(row, &widths)).collect()
     }
 
     fn widths(&self, titles: &[Line], width: usize) -> Vec<usize> {

@@ -35,6 +35,30 @@ pub struct Conversation<'a> {
     nested: bool,
 }
 
+/// Where lines go.
+trait Sink {
+    fn take(&mut self, line: Line) -> io::Result<()>;
+}
+
+impl Sink for Vec<Line> {
+    fn take(&mut self, line: Line) -> io::Result<()> {
+        self.push(line);
+        Ok(())
+    }
+}
+
+/// Lines as bytes.
+struct Written<'w> {
+    out: &'w mut dyn io::Write,
+    color: bool,
+}
+
+impl Sink for Written<'_> {
+    fn take(&mut self, line: Line) -> io::Result<()> {
+        line.write(self.out, self.color)
+    }
+}
+
 /// What was written last; decides whether a blank line comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
@@ -66,6 +90,7 @@ impl<'a> Conversation<'a> {
         title: &str,
         facts: &[String],
     ) -> io::Result<()> {
+        let out = &mut self.to(out);
         let title = cut(&Line::of(Paint::BOLD, title), self.width());
         self.put(out, &title)?;
         let facts: Vec<&str> = facts
@@ -82,13 +107,59 @@ impl<'a> Conversation<'a> {
     }
 
     /// Writes the next items.
-    pub fn write(&mut self, out: &mut dyn io::Write, items: &[Item]) -> io::Result<()> {
+    pub fn write<'i>(
+        &mut self,
+        out: &mut dyn io::Write,
+        items: impl IntoIterator<Item = &'i Item>,
+    ) -> io::Result<()> {
+        let out = &mut self.to(out);
+        self.items(out, items)
+    }
+
+    fn items<'i>(
+        &mut self,
+        out: &mut dyn Sink,
+        items: impl IntoIterator<Item = &'i Item>,
+    ) -> io::Result<()> {
+        let items: Vec<&Item> = items.into_iter().collect();
         for (at, item) in items.iter().enumerate() {
             if !is_repeated(item, &items[at + 1..]) {
                 self.item(out, item)?;
             }
         }
         Ok(())
+    }
+
+    /// All of it as lines, each with the number of the item it belongs to: for screens.
+    pub fn lines(
+        mut self,
+        items: &[Item],
+        style: impl Fn(usize) -> &'a Style,
+    ) -> Vec<(usize, Line)> {
+        let mut all = Vec::new();
+        let items: Vec<&Item> = items.iter().collect();
+        for (at, &item) in items.iter().enumerate() {
+            if is_repeated(item, &items[at + 1..]) {
+                continue;
+            }
+            self.style = style(at);
+            let mut lines: Vec<Line> = Vec::new();
+            // Nothing can go wrong in memory.
+            let _ = self.item(&mut lines, item);
+            all.extend(lines.into_iter().map(|line| (at, line)));
+        }
+        let mut lines: Vec<Line> = Vec::new();
+        let _ = self.flush_notes(&mut lines);
+        let last = items.len().saturating_sub(1);
+        all.extend(lines.into_iter().map(|line| (last, line)));
+        all
+    }
+
+    fn to<'w>(&self, out: &'w mut dyn io::Write) -> Written<'w> {
+        Written {
+            out,
+            color: self.style.color,
+        }
     }
 
     /// Writes an item that somebody looks for: with a sign above it, and in another style,
@@ -100,6 +171,7 @@ impl<'a> Conversation<'a> {
         sign: &str,
         style: &'a Style,
     ) -> io::Result<()> {
+        let out = &mut self.to(out);
         self.flush_notes(out)?;
         let quiet = std::mem::replace(&mut self.style, style);
         self.short(out, &[mark(Paint::HIT, "▶", sign)])?;
@@ -110,10 +182,11 @@ impl<'a> Conversation<'a> {
 
     /// Writes what was held back.
     pub fn end(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+        let out = &mut self.to(out);
         self.flush_notes(out)
     }
 
-    fn item(&mut self, out: &mut dyn io::Write, item: &Item) -> io::Result<()> {
+    fn item(&mut self, out: &mut dyn Sink, item: &Item) -> io::Result<()> {
         match &item.body {
             Body::Turn(head) => self.turn(out, head, item.at),
             Body::Prompt(prompt) => self.prompt(out, prompt),
@@ -168,12 +241,12 @@ impl<'a> Conversation<'a> {
             .max(24)
     }
 
-    fn put(&mut self, out: &mut dyn io::Write, line: &Line) -> io::Result<()> {
-        behind(&self.prefix, line).write(out, self.style.color)
+    fn put(&mut self, out: &mut dyn Sink, line: &Line) -> io::Result<()> {
+        out.take(behind(&self.prefix, line))
     }
 
     /// A blank line if what comes next is not of the kind that stands close together.
-    fn space(&mut self, out: &mut dyn io::Write, next: Shape) -> io::Result<()> {
+    fn space(&mut self, out: &mut dyn Sink, next: Shape) -> io::Result<()> {
         let close = match (self.last, next) {
             (Shape::Nothing | Shape::Rule, _) | (Shape::Short, Shape::Short) => true,
             (Shape::Prose | Shape::Short, _) => false,
@@ -185,12 +258,12 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn short(&mut self, out: &mut dyn io::Write, lines: &[Line]) -> io::Result<()> {
+    fn short(&mut self, out: &mut dyn Sink, lines: &[Line]) -> io::Result<()> {
         self.space(out, Shape::Short)?;
         lines.iter().try_for_each(|line| self.put(out, line))
     }
 
-    fn prose(&mut self, out: &mut dyn io::Write, sign: &Line, lines: &[Line]) -> io::Result<()> {
+    fn prose(&mut self, out: &mut dyn Sink, sign: &Line, lines: &[Line]) -> io::Result<()> {
         self.space(out, Shape::Prose)?;
         let indent = Line::of(Paint::PLAIN, &" ".repeat(sign.width()));
         for (at, line) in lines.iter().enumerate() {
@@ -199,12 +272,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn turn(
-        &mut self,
-        out: &mut dyn io::Write,
-        head: &TurnHead,
-        at: Option<Time>,
-    ) -> io::Result<()> {
+    fn turn(&mut self, out: &mut dyn Sink, head: &TurnHead, at: Option<Time>) -> io::Result<()> {
         self.flush_notes(out)?;
         self.space(out, Shape::Rule)?;
         let mut left = Line::of(Paint::DIM, "── ").with(Paint::BOLD, &head.n.to_string());
@@ -241,7 +309,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn prompt(&mut self, out: &mut dyn io::Write, prompt: &Prompt) -> io::Result<()> {
+    fn prompt(&mut self, out: &mut dyn Sink, prompt: &Prompt) -> io::Result<()> {
         let mut lines = wrap_text(Paint::BOLD, &prompt.text, self.width() - 2);
         let beside = self.beside(prompt);
         if prompt.text.trim().is_empty() {
@@ -271,12 +339,7 @@ impl<'a> Conversation<'a> {
         beside
     }
 
-    fn reply(
-        &mut self,
-        out: &mut dyn io::Write,
-        text: &str,
-        model: Option<&str>,
-    ) -> io::Result<()> {
+    fn reply(&mut self, out: &mut dyn Sink, text: &str, model: Option<&str>) -> io::Result<()> {
         let mut sign = Line::of(Paint::REPLY, "●");
         sign.push(Paint::PLAIN, " ");
         let mut lines = markdown::lines(text, self.width() - 2);
@@ -290,7 +353,7 @@ impl<'a> Conversation<'a> {
         self.prose(out, &sign, &lines)
     }
 
-    fn thinking(&mut self, out: &mut dyn io::Write, text: &str, chars: usize) -> io::Result<()> {
+    fn thinking(&mut self, out: &mut dyn Sink, text: &str, chars: usize) -> io::Result<()> {
         if self.style.thinking && !text.is_empty() {
             let lines = wrap_text(Paint::THINKING, text, self.width() - 2);
             return self.prose(out, &Line::of(Paint::THINKING, "✻ "), &lines);
@@ -302,7 +365,7 @@ impl<'a> Conversation<'a> {
         self.short(out, &[mark(Paint::DIM, "✻", &text)])
     }
 
-    fn call(&mut self, out: &mut dyn io::Write, call: &Call) -> io::Result<()> {
+    fn call(&mut self, out: &mut dyn Sink, call: &Call) -> io::Result<()> {
         if self.style.tools == Tools::None {
             return Ok(());
         }
@@ -314,16 +377,16 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    fn agent(&mut self, out: &mut dyn io::Write, agent: &Agent) -> io::Result<()> {
+    fn agent(&mut self, out: &mut dyn Sink, agent: &Agent) -> io::Result<()> {
         let mut inner = Conversation::new(self.style);
         inner.prefix = behind(&self.prefix, &Line::of(Paint::DIM, "    │ "));
         inner.nested = true;
-        inner.write(out, &agent.items)?;
-        inner.end(out)?;
+        inner.items(out, &agent.items)?;
+        inner.flush_notes(out)?;
         self.put(out, &Line::of(Paint::DIM, "    └"))
     }
 
-    fn orphan(&mut self, out: &mut dyn io::Write, text: &str, is_error: bool) -> io::Result<()> {
+    fn orphan(&mut self, out: &mut dyn Sink, text: &str, is_error: bool) -> io::Result<()> {
         if self.style.tools == Tools::None {
             return Ok(());
         }
@@ -344,7 +407,7 @@ impl<'a> Conversation<'a> {
         quoted(text, paint, self.width(), "    ", limit)
     }
 
-    fn queued(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
+    fn queued(&mut self, out: &mut dyn Sink, text: &str) -> io::Result<()> {
         let mut lines = wrap_text(Paint::BOLD, text, self.width() - 2);
         lines.push(Line::of(Paint::DIM, "typed while it worked"));
         self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
@@ -352,7 +415,7 @@ impl<'a> Conversation<'a> {
 
     fn compaction(
         &mut self,
-        out: &mut dyn io::Write,
+        out: &mut dyn Sink,
         micro: bool,
         trigger: Option<&str>,
         before: Option<u64>,
@@ -383,7 +446,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn summary(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
+    fn summary(&mut self, out: &mut dyn Sink, text: &str) -> io::Result<()> {
         let size = amount::count(text.chars().count() as u64, "character");
         let mut lines = vec![mark(
             Paint::DIM,
@@ -398,7 +461,7 @@ impl<'a> Conversation<'a> {
 
     fn api_error(
         &mut self,
-        out: &mut dyn io::Write,
+        out: &mut dyn Sink,
         text: &str,
         attempt: Option<(u64, u64)>,
     ) -> io::Result<()> {
@@ -417,7 +480,7 @@ impl<'a> Conversation<'a> {
         self.signed(out, &Line::of(Paint::ERROR, "✗ "), &lines)
     }
 
-    fn signed(&mut self, out: &mut dyn io::Write, sign: &Line, lines: &[Line]) -> io::Result<()> {
+    fn signed(&mut self, out: &mut dyn Sink, sign: &Line, lines: &[Line]) -> io::Result<()> {
         let indent = Line::of(Paint::PLAIN, &" ".repeat(sign.width()));
         let lines = lines.iter().enumerate();
         let lines: Vec<Line> = lines
@@ -426,7 +489,7 @@ impl<'a> Conversation<'a> {
         self.short(out, &lines)
     }
 
-    fn hook(&mut self, out: &mut dyn io::Write, hook: &Hook) -> io::Result<()> {
+    fn hook(&mut self, out: &mut dyn Sink, hook: &Hook) -> io::Result<()> {
         let did = if hook.blocked { "blocked" } else { "failed" };
         let mut lines = vec![mark(
             Paint::WARN,
@@ -443,7 +506,7 @@ impl<'a> Conversation<'a> {
 
     fn command(
         &mut self,
-        out: &mut dyn io::Write,
+        out: &mut dyn Sink,
         command: Option<&str>,
         output: &str,
         is_error: bool,
@@ -469,7 +532,7 @@ impl<'a> Conversation<'a> {
         Ok(())
     }
 
-    fn notice(&mut self, out: &mut dyn io::Write, text: &str) -> io::Result<()> {
+    fn notice(&mut self, out: &mut dyn Sink, text: &str) -> io::Result<()> {
         let lines = wrap_text(Paint::DIM, text, self.width() - 4);
         let limit = if self.style.tools == Tools::Full {
             usize::MAX
@@ -495,7 +558,7 @@ impl<'a> Conversation<'a> {
     }
 
     /// What stands beside the conversation, in one line.
-    fn flush_notes(&mut self, out: &mut dyn io::Write) -> io::Result<()> {
+    fn flush_notes(&mut self, out: &mut dyn Sink) -> io::Result<()> {
         let notes = std::mem::take(&mut self.notes);
         if notes.is_empty() {
             return Ok(());
@@ -517,7 +580,7 @@ impl<'a> Conversation<'a> {
 }
 
 /// A failed attempt that is followed by another one with the same words says nothing new.
-fn is_repeated(item: &Item, behind: &[Item]) -> bool {
+fn is_repeated(item: &Item, behind: &[&Item]) -> bool {
     let Body::ApiError {
         text,
         attempt: Some(_),

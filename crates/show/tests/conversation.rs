@@ -11,7 +11,7 @@ use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::pick::Pick;
 use unspool_model::view::transcript::transcript;
-use unspool_show::{Style, Tools, conversation};
+use unspool_show::{Conversation, Style, Tools, conversation};
 use unspool_testkit::script;
 
 fn text(bytes: Vec<u8>, style: &Style) -> String {
@@ -569,4 +569,46 @@ fn a_heading_says_what_follows() {
         ~/src/site · 12 turns
     "#]]
     .assert_eq(&String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn the_lines_for_a_screen_are_those_that_are_written() {
+    let script = "
+        you:    fix it
+        think:  where
+        claude: looking [Read a.rs] [Bash ls]
+        result: Read a.rs fn main() {}
+        result: Bash ls broken!
+        claude: **done**
+        you:    thanks
+        claude: welcome
+        ";
+    let style = Style {
+        width: 60,
+        ..Style::default()
+    };
+    let log = Log::new(script::jsonl(script));
+    let session = Session::from_log(&log, Role::Main);
+    let items = transcript(&session, &log, &HashMap::new(), &Pick::default());
+    let lines = Conversation::new(&style).lines(&items, |_| &style);
+    let shown: Vec<String> = lines
+        .iter()
+        .map(|(_, line)| line.text().trim_end().to_owned())
+        .collect();
+    let written = text(script::jsonl(script), &style);
+    assert_eq!(shown, written.lines().collect::<Vec<_>>());
+    // Each line knows what it belongs to, in order.
+    assert!(lines.windows(2).all(|pair| pair[0].0 <= pair[1].0));
+    assert_eq!(lines.last().unwrap().0, items.len() - 1);
+    // One item may be told in another style than the rest.
+    let loud = Style {
+        tools: Tools::Full,
+        ..style.clone()
+    };
+    let open = Conversation::new(&style).lines(&items, |at| match at {
+        4 => &loud,
+        _ => &style,
+    });
+    let text: String = open.iter().map(|(_, line)| line.text() + "\n").collect();
+    assert_eq!(text.matches("├ result").count(), 1, "{text}");
 }

@@ -13,6 +13,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::pick::Pick;
 use unspool_model::view::row;
+use unspool_model::view::status::Signals;
 use unspool_model::view::transcript::AgentFile;
 use unspool_show::document::{self, Detail, Format, Options, Whole};
 use unspool_show::wire::block::BlockRow;
@@ -70,7 +71,14 @@ fn written(main: &Opened, files: &[Opened], format: Format, options: &Options) -
         agents.insert(file.id.clone(), agent);
     }
     let none = HashMap::new();
-    let row = row::row(&main.session, &[], &none, Prices::bundled(), Time(0));
+    let row = row::row(
+        &main.session,
+        &[],
+        &none,
+        Prices::bundled(),
+        &Signals::default(),
+        Time(0),
+    );
     let place = Place {
         id: main.id.clone(),
         ..Place::default()

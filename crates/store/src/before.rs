@@ -2,58 +2,165 @@
 //!
 //! What names them is a rule of the model (see `unspool_model::before`); here the file is read
 //! through and the names become files that exist. A name from a transcript never leads to another
-//! folder.
+//! folder. Whoever asks again and again keeps a [`Memory`]: then only what was added is read.
 
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_128;
 use unspool_model::before;
 
 use crate::error::Error;
-use crate::open;
+use crate::open::{self, Stamp};
 use crate::scan;
 use crate::side::is_plain;
 
 /// Not more than so many are looked for; a chain of sessions is shorter.
 const MOST: usize = 32;
 
-/// The transcripts of sessions before the one at `path`, in the order in which it names them,
-/// and those before these: the oldest first.
-pub fn chain(path: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut open = vec![path.to_owned()];
-    while let Some(next) = open.pop() {
-        for before in direct(&next).unwrap_or_default() {
-            if before != path && !found.contains(&before) && found.len() < MOST {
-                found.push(before.clone());
-                open.push(before);
-            }
-        }
-    }
-    found.reverse();
-    found
+/// So many bytes before the end of what was read tell whether it is still the same file.
+const MARK: u64 = 4 << 10;
+
+/// Less than this is read sooner than it is remembered.
+const LARGE: u64 = 1 << 20;
+
+/// What was read of transcripts, to go on from there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Memory {
+    seen: BTreeMap<PathBuf, Seen>,
+    dealt: BTreeMap<PathBuf, (u64, u64, i64)>,
+    with: String,
 }
 
-/// The transcripts beside this one that it names.
-pub fn direct(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    let own = path.file_stem().unwrap_or_default().to_string_lossy();
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let (file, metadata) = open::open(path)?;
-    let mut names: Vec<String> = Vec::new();
-    for part in scan::parts([(0, metadata.len())]) {
-        let read = part.read(&file, |_, piece| {
-            for line in piece.split(|byte| *byte == b'\n') {
-                before::named(line, &own, &mut |name| {
-                    if names.len() < MOST && !names.iter().any(|known| known == name) {
-                        names.push(name.to_owned());
-                    }
-                });
+/// How far one was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    /// The file on its disk.
+    identity: u64,
+    /// All lines that begin before this were read; it is the start of a line.
+    end: u64,
+    /// Stands for the bytes before.
+    mark: u64,
+    /// The sessions that they name.
+    names: Vec<String>,
+}
+
+impl Memory {
+    /// The transcripts of sessions before the one at `path`, in the order in which it names
+    /// them, and those before these: the oldest first.
+    pub fn chain(&mut self, path: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut open = vec![path.to_owned()];
+        while let Some(next) = open.pop() {
+            for before in self.direct(&next).unwrap_or_default() {
+                if before != path && !found.contains(&before) && found.len() < MOST {
+                    found.push(before.clone());
+                    open.push(before);
+                }
             }
-        });
-        read.map_err(|error| Error::io(path, error))?;
+        }
+        found.reverse();
+        // What is not in the chain any more need not be remembered.
+        self.seen
+            .retain(|known, _| known == path || found.contains(known));
+        self.dealt.retain(|known, _| found.contains(known));
+        found
     }
-    let files = names.iter().filter(|name| is_plain(name));
-    let files = files.map(|name| folder.join(format!("{name}.jsonl")));
-    Ok(files.filter(|file| open::look(file).is_ok()).collect())
+
+    /// The transcripts beside this one that it names.
+    pub fn direct(&mut self, path: &Path) -> Result<Vec<PathBuf>, Error> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let (file, metadata) = open::open(path)?;
+        let seen = self.seen.entry(path.to_owned()).or_default();
+        let read = seen.go_on(path, &file, &metadata);
+        read.map_err(|error| Error::io(path, error))?;
+        let files = seen.names.iter().filter(|name| is_plain(name));
+        let files = files.map(|name| folder.join(format!("{name}.jsonl")));
+        Ok(files.filter(|file| open::look(file).is_ok()).collect())
+    }
+
+    /// Whether it saves more than reading it costs.
+    pub fn is_worth_keeping(&self) -> bool {
+        let read: u64 = self.seen.values().map(|seen| seen.end).sum();
+        !self.dealt.is_empty() || read > LARGE
+    }
+
+    /// Whether a transcript is as it was when somebody dealt with it, together with `with`.
+    pub fn is_dealt_with(&self, path: &Path, with: &str) -> bool {
+        self.with == with
+            && open::look(path).is_ok_and(|metadata| {
+                self.dealt.get(path) == Some(&stamp(&metadata)) && metadata.len() > 0
+            })
+    }
+
+    /// Remembers that somebody dealt with it, as it was then.
+    pub fn deal_with(&mut self, path: &Path, then: &Metadata, with: &str) {
+        if self.with != with {
+            self.dealt.clear();
+            with.clone_into(&mut self.with);
+        }
+        self.dealt.insert(path.to_owned(), stamp(then));
+    }
+}
+
+fn stamp(metadata: &Metadata) -> (u64, u64, i64) {
+    let Stamp {
+        identity,
+        size,
+        modified,
+    } = Stamp::of(metadata);
+    (identity, size, modified)
+}
+
+impl Seen {
+    /// Reads on from where reading ended, or from the start of another file.
+    fn go_on(&mut self, path: &Path, file: &File, metadata: &Metadata) -> io::Result<()> {
+        let identity = open::identity(metadata);
+        let same = self.identity == identity
+            && self.end <= metadata.len()
+            && self.mark == mark(file, self.end)?;
+        if !same {
+            *self = Seen {
+                identity,
+                ..Seen::default()
+            };
+        }
+        let own = path.file_stem().unwrap_or_default().to_string_lossy();
+        let names = &mut self.names;
+        let mut end = self.end;
+        for part in scan::parts([(self.end, metadata.len())]) {
+            part.read(file, |offset, piece| {
+                for line in piece.split(|byte| *byte == b'\n') {
+                    before::named(line, &own, &mut |name| {
+                        if names.len() < MOST && !names.iter().any(|known| known == name) {
+                            names.push(name.to_owned());
+                        }
+                    });
+                }
+                // A line that is not complete is read again.
+                let whole = memchr::memrchr(b'\n', piece).map_or(0, |at| at + 1);
+                if whole > 0 {
+                    end = offset + whole as u64;
+                }
+            })?;
+        }
+        self.end = end;
+        self.mark = mark(file, end)?;
+        Ok(())
+    }
+}
+
+/// What stands for the bytes before an offset.
+fn mark(file: &File, end: u64) -> io::Result<u64> {
+    let start = end.saturating_sub(MARK);
+    let mut bytes = vec![0; (end - start) as usize];
+    let read = open::read_at(file, &mut bytes, start)?;
+    // Half of it is enough to notice, and any reader of JSON can take it.
+    Ok(XxHash3_128::oneshot(&bytes[..read]) as u64)
 }
 
 #[cfg(test)]
@@ -81,6 +188,71 @@ mod tests {
         let inside = below.join("new.jsonl");
         fs::write(&inside, line("../up") + &line("..") + &line("/etc/passwd")).unwrap();
         assert!(direct(&inside).unwrap().is_empty());
+    }
+
+    fn direct(path: &Path) -> Result<Vec<PathBuf>, Error> {
+        Memory::default().direct(path)
+    }
+
+    fn chain(path: &Path) -> Vec<PathBuf> {
+        Memory::default().chain(path)
+    }
+
+    #[test]
+    fn whoever_remembers_reads_only_what_was_added() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(format!("{name}.jsonl"));
+        for old in ["one", "two", "other"] {
+            fs::write(path(old), line(old)).unwrap();
+        }
+        let mut memory = Memory::default();
+        let start = line("new") + &line("one") + &line("new").repeat(200);
+        fs::write(path("new"), &start).unwrap();
+        assert_eq!(memory.direct(&path("new")).unwrap(), [path("one")]);
+        assert_eq!(memory.seen[&path("new")].end, start.len() as u64);
+        // Had it been read again, this would have been found: the file was changed far before
+        // its end, which no client does.
+        let changed = start.replacen("\"one\"", "\"two\"", 1);
+        let half = &line("other")[..20];
+        fs::write(path("new"), changed.clone() + half).unwrap();
+        assert_eq!(memory.direct(&path("new")).unwrap(), [path("one")]);
+        // Half a line counts when it is whole.
+        fs::write(path("new"), changed + &line("other")).unwrap();
+        let both = [path("one"), path("other")];
+        assert_eq!(memory.direct(&path("new")).unwrap(), both);
+        let text = serde_json::to_string(&memory).unwrap();
+        assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
+    }
+
+    #[test]
+    fn a_file_that_was_written_anew_is_read_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(format!("{name}.jsonl"));
+        for old in ["one", "two"] {
+            fs::write(path(old), line(old)).unwrap();
+        }
+        let mut memory = Memory::default();
+        fs::write(path("new"), line("one") + &line("new")).unwrap();
+        assert_eq!(memory.chain(&path("new")), [path("one")]);
+        fs::write(path("new"), line("new") + &line("two") + &line("new")).unwrap();
+        assert_eq!(memory.chain(&path("new")), [path("two")]);
+        fs::write(path("new"), line("new")).unwrap();
+        assert!(memory.chain(&path("new")).is_empty(), "it is shorter");
+        assert_eq!(memory.seen.len(), 1, "what is not needed is forgotten");
+    }
+
+    #[test]
+    fn what_was_dealt_with_counts_until_it_changes_or_somebody_else_asks() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("old.jsonl");
+        fs::write(&path, line("old")).unwrap();
+        let mut memory = Memory::default();
+        assert!(!memory.is_dealt_with(&path, "a"));
+        let then = fs::metadata(&path).unwrap();
+        memory.deal_with(&path, &then, "a");
+        assert!(memory.is_dealt_with(&path, "a") && !memory.is_dealt_with(&path, "b"));
+        fs::write(&path, line("old") + &line("old")).unwrap();
+        assert!(!memory.is_dealt_with(&path, "a"));
     }
 
     #[test]

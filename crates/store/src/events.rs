@@ -5,13 +5,14 @@
 //! file is of interest, and only that is kept. Whoever wants to know what a session does reads
 //! [`Events::last`], or [`Events::recent`] where one event is not enough.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
-use unspool_model::hook::Event;
+use unspool_model::hook::{Event, Running};
 
 use crate::open;
 use crate::trail::Trail;
@@ -50,6 +51,12 @@ pub struct Noted {
     /// What kind of sub-agent that is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_type: Option<String>,
+    /// What kind of failure ended the turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What still runs in the background, if the event says: ids, those of sub-agents first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<(Vec<String>, Vec<String>)>,
     /// How permissions are handled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<String>,
@@ -71,14 +78,63 @@ impl Noted {
             tool: event.tool.clone(),
             call: event.call.clone(),
             subject: event.subject.clone(),
-            message: event.message.clone(),
+            // What is said where a turn failed is the failure, not what the model said.
+            message: {
+                let failed = event.name == "StopFailure";
+                let said = event.said.clone().filter(|_| failed);
+                said.or_else(|| event.message.clone())
+            },
             notification: event.notification.clone(),
             reason: event.reason.clone(),
             agent: event.agent.clone(),
             agent_type: event.agent_type.clone(),
+            error: event.error.clone().filter(|_| event.name == "StopFailure"),
+            running: event.running.as_ref().map(|running| {
+                let ids = |agent: bool| {
+                    let of = running.iter().filter(|one| one.agent == agent);
+                    of.map(|one| one.id.clone()).collect()
+                };
+                (ids(true), ids(false))
+            }),
             permission_mode: event.permission_mode.clone(),
             transcript: event.transcript.as_ref().map(PathBuf::from),
             cwd: event.cwd.as_ref().map(PathBuf::from),
+        }
+    }
+
+    /// The event again, as far as it was noted.
+    pub fn event(&self) -> Event {
+        let path = |path: &Option<PathBuf>| {
+            let path = path.as_ref()?;
+            Some(path.to_string_lossy().into_owned())
+        };
+        let running = |(agents, tasks): &(Vec<String>, Vec<String>)| {
+            let one = |agent: bool| {
+                move |id: &String| Running {
+                    id: id.clone(),
+                    agent,
+                }
+            };
+            let agents = agents.iter().map(one(true));
+            agents.chain(tasks.iter().map(one(false))).collect()
+        };
+        Event {
+            name: self.event.clone(),
+            session: self.session.clone(),
+            transcript: path(&self.transcript),
+            cwd: path(&self.cwd),
+            permission_mode: self.permission_mode.clone(),
+            tool: self.tool.clone(),
+            call: self.call.clone(),
+            subject: self.subject.clone(),
+            message: self.message.clone(),
+            notification: self.notification.clone(),
+            reason: self.reason.clone(),
+            agent: self.agent.clone(),
+            agent_type: self.agent_type.clone(),
+            error: self.error.clone(),
+            running: self.running.as_ref().map(running),
+            ..Event::default()
         }
     }
 
@@ -113,6 +169,11 @@ impl Events {
         Events { dir: dir.into() }
     }
 
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Notes an event.
     pub fn note(&self, noted: &Noted) -> io::Result<()> {
         self.trail(&noted.session).add(&noted.line())
@@ -125,10 +186,30 @@ impl Events {
 
     /// The last events of a session, oldest first: some hundreds.
     pub fn recent(&self, session: &str) -> Vec<Noted> {
-        read(&self.trail(session))
+        self.newest(session, READ)
+    }
+
+    /// The last events of a session as far as they fit into so many bytes, oldest first.
+    pub fn newest(&self, session: &str, bytes: u64) -> Vec<Noted> {
+        read(&self.trail(session), bytes.min(READ))
             .into_iter()
             .filter(|noted| noted.session == session)
             .collect()
+    }
+
+    /// Which sessions have told something, by [`key`], and when that was last, in milliseconds
+    /// since 1970.
+    pub fn told(&self) -> HashMap<String, i64> {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let told = entries.filter_map(|entry| {
+            let name = entry.file_name();
+            let key = name.to_str()?.strip_suffix(".jsonl")?;
+            let at = entry
+                .metadata()
+                .map_or(0, |metadata| open::modified(&metadata));
+            Some((key.to_owned(), at))
+        });
+        told.collect()
     }
 
     /// The last event of every session, the latest first.
@@ -137,7 +218,7 @@ impl Events {
         let files = entries.map(|entry| entry.path());
         let files = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
         let mut all: Vec<Noted> = files
-            .filter_map(|path| read(&Trail::new(path, MOST)).pop())
+            .filter_map(|path| read(&Trail::new(path, MOST), READ).pop())
             .collect();
         all.sort_by_key(|noted| std::cmp::Reverse(noted.at));
         all
@@ -166,8 +247,8 @@ impl Events {
     }
 }
 
-fn read(trail: &Trail) -> Vec<Noted> {
-    let lines = trail.last(READ).unwrap_or_default();
+fn read(trail: &Trail, bytes: u64) -> Vec<Noted> {
+    let lines = trail.last(bytes).unwrap_or_default();
     let noted = |line: &String| serde_json::from_str::<Noted>(line).ok();
     lines.iter().filter_map(noted).collect()
 }

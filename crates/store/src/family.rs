@@ -70,7 +70,7 @@ impl Agent {
 }
 
 /// With more agents than this, their files are not kept open.
-const OPEN: usize = 100;
+pub const OPEN: usize = 100;
 
 /// Reads a session and its sub-agents.
 ///
@@ -166,6 +166,11 @@ pub type SessionKey<'a> = (&'a Path, &'a str, &'a str);
 pub(crate) struct Look {
     pub session: Option<String>,
     pub warm_up: bool,
+}
+
+/// The session that the file of a sub-agent belongs to, as its folder or its lines say.
+pub fn session_of(agent: &AgentFile) -> Option<String> {
+    agent.session.clone().or_else(|| look(agent).session)
 }
 
 /// How much of a file's start is enough to know what it is.

@@ -429,6 +429,48 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
+/// The file at a path below `projects` of a config folder, as a walk would find it there;
+/// nothing if it would not, or if it is gone.
+pub fn at(config: &Arc<Path>, path: &Path) -> Option<Target> {
+    let projects = config.join("projects");
+    let inner = path.strip_prefix(&projects).ok()?;
+    let parts: Vec<_> = inner.components().map(|part| part.as_os_str()).collect();
+    let [folder, middle @ .., _] = &parts[..] else {
+        return None;
+    };
+    let metadata = fs::metadata(path).ok().filter(Metadata::is_file)?;
+    if !is_transcript(path) || middle.len() > DEPTH + 2 {
+        return None;
+    }
+    let place = Place {
+        config: Arc::clone(config),
+        dir: projects.join(folder),
+        root: projects,
+        folder: folder.to_string_lossy().into(),
+    };
+    let mut walk = Walk::default();
+    match middle {
+        [] => walk.file(&place, path.into(), &metadata),
+        [agents, ..] if *agents == "subagents" => walk.agent(&place, path.into(), None, &metadata),
+        [session, agents, ..] if *agents == "subagents" => {
+            let session = session.to_string_lossy();
+            walk.agent(&place, path.into(), Some(&session), &metadata);
+        }
+        _ => return None,
+    }
+    let Found {
+        mut sessions,
+        mut agents,
+        ..
+    } = walk.found;
+    if let Some(session) = sessions.first_mut() {
+        let beside = path.with_extension("");
+        session.beside = beside.is_dir().then_some(beside);
+    }
+    let session = sessions.pop().map(Target::Session);
+    session.or_else(|| agents.pop().map(Target::Agent))
+}
+
 /// Everything in the folder of a transcript, as if it were a project's folder: the files of
 /// its sub-agents stand there.
 pub fn around(path: &Path) -> Found {

@@ -4,7 +4,7 @@
 //! into a session, [`each`] does that for many files at once, [`scan`] looks for little in all of
 //! them, [`search`] finds text in them, [`resolve`] finds the one a
 //! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
-//! [`follow`] reads on while it grows; [`live`] tells who works on it. [`journal`] changes files
+//! [`follow`] reads on while it grows, when [`watch`] says so; [`live`] tells who works on it. [`journal`] changes files
 //! so that it can be undone, by [`write`]; [`archive`] keeps copies of them. [`events`] keeps what
 //! hooks tell, [`settle`] waits for what they announce, [`before`] finds the session before.
 //!
@@ -23,6 +23,7 @@ pub mod events;
 pub mod family;
 pub mod find;
 pub mod follow;
+pub mod growth;
 pub mod journal;
 pub mod lineage;
 pub mod list;
@@ -39,8 +40,10 @@ pub mod search;
 pub mod secrets;
 pub mod settle;
 pub mod side;
+pub mod signals;
 pub mod spent;
 pub mod trail;
+pub mod watch;
 pub mod write;
 
 pub use error::{Error, Warning};

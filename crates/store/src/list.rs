@@ -131,6 +131,16 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_of_another_form_is_kept_and_is_nobodys() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(NAME);
+        fs::write(&path, r#"{"entries":[{"a":1}]}"#).unwrap();
+        let mut list = List::read(&path, "/q").unwrap();
+        assert_eq!(list.entry("a"), None);
+        assert_eq!(list.take_all().map(|entries| entries.len()), Some(1));
+    }
+
+    #[test]
     fn what_is_no_list_is_none_and_what_is_not_there_is_empty() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(NAME);

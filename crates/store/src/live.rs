@@ -100,7 +100,12 @@ impl Live {
 
 /// Whether the process that a note names still runs, and is the one that wrote it.
 fn lives(running: &Running) -> bool {
-    here(running) && process_lives(running.pid) && began_then(running)
+    alive(running) == Some(true)
+}
+
+/// The same, where it can be seen at all.
+pub fn alive(running: &Running) -> Option<bool> {
+    here(running).then(|| process_lives(running.pid) && began_then(running))
 }
 
 /// Whether its number means anything among our processes: a container has its own.

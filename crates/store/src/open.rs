@@ -205,6 +205,11 @@ impl FileSource {
         FileSource { masked, ..self }
     }
 
+    /// Keeps a further line that is not shown as it stands in the file.
+    pub(crate) fn keep(&mut self, offset: u64, bytes: &[u8], decoded: &Decoded) {
+        self.masked.keep(offset, bytes, decoded);
+    }
+
     /// Where it is, or was.
     pub fn path(&self) -> &Path {
         &self.path

@@ -60,6 +60,20 @@ impl Loaded {
     pub fn is_partial(&self) -> bool {
         self.start > 0
     }
+
+    /// Takes in a line that was added since, as `reader` would have read it.
+    pub fn push(&mut self, line: &Line<'_>, reader: &Reader) {
+        let masked = reader.masked(line.bytes);
+        let bytes = masked.as_deref().unwrap_or(line.bytes);
+        let decoded = entry::decode(bytes);
+        if let Some(bytes) = &masked {
+            self.source.keep(line.offset, bytes, &decoded);
+        }
+        self.lines = line.number;
+        self.bytes = line.offset + line.bytes.len() as u64 + 1;
+        self.session
+            .take(line.number, line.offset, bytes.len(), decoded);
+    }
 }
 
 /// Reads a whole file.

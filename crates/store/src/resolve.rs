@@ -70,6 +70,18 @@ pub fn resolve(found: &Found, argument: &str, here: Option<&Path>) -> Result<Res
     Ok(Resolved { target, note: None })
 }
 
+/// The session of this very directory that was last written, if there is one. Looks only into
+/// files that may be it.
+pub fn of_here<'a>(found: &'a Found, here: &Path) -> Option<&'a SessionFile> {
+    let files = newest_first(found);
+    let mut places = spellings(here).into_iter();
+    places.find_map(|place| {
+        let near = files.iter().filter(|file| may_belong(&file.folder, &place));
+        let mut mine = near.filter(|file| project_at_start(file).is_some_and(|at| at.is(&place)));
+        mine.next().copied()
+    })
+}
+
 /// Sessions by the time they were last written, newest first.
 pub fn newest_first(found: &Found) -> Vec<&SessionFile> {
     let mut files: Vec<_> = found.sessions.iter().collect();

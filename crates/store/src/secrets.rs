@@ -2,9 +2,10 @@
 //!
 //! Everything of a session that is text is looked at: its transcript, those of its sub-agents,
 //! the outputs of tools, the copies of files before they were changed, and its lines in the
-//! list of prompts that the client keeps for all sessions.
+//! list of prompts that the client keeps for all sessions and in that of the sessions of its
+//! project.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::Range;
@@ -12,13 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use memchr::{memchr, memchr_iter, memrchr};
-use unspool_model::edit::redact::{Hit as Found, Redactor};
+use unspool_model::edit::redact::{Hit as Found, Redacted, Redactor};
 use unspool_model::id::Id;
+use unspool_model::listed::{self, Listed};
 use unspool_model::{history, json, text};
 
 use crate::each;
 use crate::error::{Error, Warning};
 use crate::find::{self, SessionFile};
+use crate::list;
 use crate::open;
 use crate::scan::{self, Part};
 use crate::search;
@@ -53,12 +56,18 @@ pub enum Holds {
         /// The session.
         only: Option<String>,
     },
+    /// The client's own list of the sessions of a project, with what was said first in each;
+    /// only the entry of one session counts if it is named.
+    List {
+        /// The session.
+        only: Option<String>,
+    },
 }
 
 impl Holds {
     /// Whether it is made of JSON lines.
     pub fn is_lines(&self) -> bool {
-        !matches!(self, Holds::Output | Holds::Backup)
+        !matches!(self, Holds::Output | Holds::Backup | Holds::List { .. })
     }
 }
 
@@ -95,7 +104,9 @@ pub fn of_session(found: &find::Found, file: &SessionFile) -> Vec<Source> {
             .filter_map(|path| backup(path, &file.id)),
     );
     let only = Some(file.id.clone());
-    all.extend(prompts(&file.config, only));
+    all.extend(prompts(&file.config, only.clone()));
+    let folder = file.path.parent();
+    all.extend(folder.and_then(|folder| list_in(folder, only)));
     all
 }
 
@@ -120,6 +131,13 @@ pub fn of_all(found: &find::Found, configs: &[PathBuf]) -> Vec<Source> {
         }
         all.extend(prompts(config, None));
     }
+    let folders = found.sessions.iter().filter_map(|file| file.path.parent());
+    let folders: BTreeSet<&Path> = folders.collect();
+    all.extend(
+        folders
+            .into_iter()
+            .filter_map(|folder| list_in(folder, None)),
+    );
     all
 }
 
@@ -158,6 +176,38 @@ fn prompts(config: &Path, only: Option<String>) -> Option<Source> {
         holds: Holds::Prompts { only },
         bytes,
     })
+}
+
+fn list_in(folder: &Path, only: Option<String>) -> Option<Source> {
+    let path = folder.join(list::NAME);
+    let bytes = open::look(&path).ok()?.len();
+    Some(Source {
+        path,
+        session: only.clone().unwrap_or_default(),
+        holds: Holds::List { only },
+        bytes,
+    })
+}
+
+/// The texts of a list of sessions, or those of one session.
+fn texts_of(list: &[u8], only: Option<&String>) -> Vec<Listed> {
+    let mut texts = listed::texts(list);
+    texts.retain(|one| only.is_none_or(|only| one.session == *only));
+    texts
+}
+
+/// A list of sessions without secrets in the texts of one of them, or of all.
+fn redact_list(redactor: &Redactor, list: &[u8], only: Option<&String>) -> Option<Redacted> {
+    let mut edits = Vec::new();
+    let mut redacted = Redacted::default();
+    for one in texts_of(list, only) {
+        if let Some(done) = redactor.value(one.text.of(list)) {
+            redacted.found.extend(done.found);
+            edits.push((one.text, done.bytes));
+        }
+    }
+    redacted.bytes = json::splice(list, &edits);
+    (!edits.is_empty()).then_some(redacted)
 }
 
 /// What became of a file.
@@ -208,6 +258,7 @@ pub fn rewrite(
                 None
             }
             Holds::Output | Holds::Backup => redactor.file(&bytes),
+            Holds::List { only } => redact_list(redactor, &bytes, only.as_ref()),
             _ => redactor.line(&bytes),
         };
         let new = redacted.as_ref().map_or(&bytes, |redacted| &redacted.bytes);
@@ -219,16 +270,26 @@ pub fn rewrite(
                 done.changed += 1;
                 done.secrets += redacted.found.len() as u64;
                 done.thinking += redacted.thinking as u64;
-                done.left += match source.holds.is_lines() {
-                    true => redactor.places(&redacted.bytes).len() as u64,
-                    false => redactor.places_of_text(&redacted.bytes).len() as u64,
-                };
+                done.left += left(source, redactor, &redacted.bytes);
                 let id = json::find(&bytes, &["uuid"]).map(|span| json::string(span.of(&bytes)));
                 done.lines.push(id.map(|id| Id::new(&id)));
             }
             None => done.kept += 1,
         }
     }
+}
+
+/// How many secrets a second look finds.
+fn left(source: &Source, redactor: &Redactor, bytes: &[u8]) -> u64 {
+    let places = match &source.holds {
+        Holds::List { only } => {
+            let again = redact_list(redactor, bytes, only.as_ref());
+            return again.map_or(0, |again| again.found.len() as u64);
+        }
+        Holds::Output | Holds::Backup => redactor.places_of_text(bytes),
+        Holds::Session | Holds::Agent(_) | Holds::Prompts { .. } => redactor.places(bytes),
+    };
+    places.len() as u64
 }
 
 /// How to look.
@@ -375,7 +436,22 @@ fn places(source: &Source, line: &[u8]) -> Vec<(Range<usize>, &'static str)> {
     places
 }
 
+fn in_list(only: Option<&String>, bytes: &[u8], how: &Scan<'_>, hits: &mut Vec<Hit>) {
+    let mut ruler = Ruler::default();
+    for one in texts_of(bytes, only) {
+        for mut found in how.redactor.hits(one.text.of(bytes), how.reveal) {
+            found.place.span.start += one.text.start;
+            ruler.move_to(bytes, found.place.span.start);
+            let at = (ruler.line + 1, ruler.column);
+            hits.push(hit(found, bytes, at, "prompt", (&one.session, how)));
+        }
+    }
+}
+
 fn plain(source: &Source, bytes: &[u8], how: &Scan<'_>, hits: &mut Vec<Hit>) {
+    if let Holds::List { only } = &source.holds {
+        return in_list(only.as_ref(), bytes, how, hits);
+    }
     let place = match source.holds {
         Holds::Backup => "file",
         _ => "result",

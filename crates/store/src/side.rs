@@ -162,17 +162,6 @@ pub fn agent_meta(agent: &Path) -> Option<AgentMeta> {
     })
 }
 
-/// What the client's own list of sessions in a project's folder says, entry by entry.
-pub fn sessions_index(project: &Path) -> Vec<Value> {
-    match json(&project.join("sessions-index.json")) {
-        Some(Value::Object(mut index)) => match index.remove("entries") {
-            Some(Value::Array(entries)) => entries,
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
-    }
-}
-
 /// Notes are small; what is larger than this is something else.
 const LARGEST: u64 = 16 << 20;
 
@@ -278,7 +267,5 @@ mod tests {
             (Some("t1"), None)
         );
         assert_eq!(agent_meta(&root.join("agent-a2.jsonl")), None);
-        write(root, "sessions-index.json", r#"{"entries":[{"a":1}]}"#);
-        assert_eq!(sessions_index(root).len(), 1);
     }
 }

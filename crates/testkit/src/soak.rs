@@ -51,6 +51,9 @@ pub struct Report {
 /// One in so many senders may come to its end.
 const SPARED: usize = 8;
 
+/// In so many parts lines are written while a sender runs.
+const PARTS: usize = 8;
+
 /// Does it; says what was wrong in the end.
 pub fn run(program: &Path, plan: Plan) -> Result<Report, String> {
     let mut random = Random::new(plan.seed);
@@ -78,7 +81,7 @@ pub fn run(program: &Path, plan: Plan) -> Result<Report, String> {
             .map_err(|error| format!("the sender: {error}"))?;
         let start = Instant::now();
         let until = start + life.mul_f64(chance.unit());
-        writer.write(each)?;
+        writer.write_until(each, until)?;
         if (kills + ended) % SPARED == 0 {
             let output = sender.wait_with_output().map_err(|it| it.to_string())?;
             judge(output.status.code(), &output.stderr)?;
@@ -262,6 +265,16 @@ impl Writer {
             self.sessions[at].step(half, &mut self.random)?;
             self.left -= 1;
             self.written += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes about so many lines, spread over the time until then.
+    fn write_until(&mut self, lines: usize, until: Instant) -> Result<(), String> {
+        for part in (1..=PARTS).rev() {
+            let left = until.saturating_duration_since(Instant::now());
+            self.write(lines / PARTS + usize::from(lines % PARTS >= part))?;
+            std::thread::sleep(left / part as u32);
         }
         Ok(())
     }

@@ -53,12 +53,29 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// The page around the table.
-pub fn document(table: &str) -> String {
+/// What stands around our part of the page. Everything else in it is written by hand.
+const BEGIN: &str = "<!-- bench: begin -->\n";
+const END: &str = "<!-- bench: end -->\n";
+
+/// The page with a new table; what was written by hand stays as it is.
+pub fn document(before: &str, table: &str) -> String {
+    let new = format!("{BEGIN}{}{END}", part(table));
+    let marked = before.split_once(END);
+    let marked = marked.and_then(|(head, tail)| Some((head.rsplit_once(BEGIN)?.0, tail)));
+    match marked {
+        Some((head, tail)) => format!("{head}{new}{tail}"),
+        // A page without marks keeps all it has.
+        None if !before.trim().is_empty() => format!("{}\n\n{new}", before.trim_end()),
+        None => format!("# Performance\n\n{new}"),
+    }
+}
+
+/// The table, and how it came about.
+fn part(table: &str) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let system = std::env::consts::OS;
     format!(
-        "# Performance\n\nMeasured by `cargo xtask bench`, which writes this page with \
+        "Measured by `cargo xtask bench`, which replaces this part of the page with \
          `--write docs/performance.md`.\n\nGenerated trees, files in the page cache; no cache of ours unless \
          a line says so; best of several runs (memory: the largest), ours and the others' in turn. {cores} cores, \
          {system}, {}. Compare the ratios: the seconds belong to that machine.\n\n{table}",
@@ -87,6 +104,26 @@ pub fn seconds(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_table_leaves_alone_what_was_written_by_hand() {
+        let first = document("", "| old |\n");
+        assert!(first.starts_with("# Performance\n"), "{first}");
+        let page = format!("{first}\n## Editing\n\nBy hand.\n");
+        let second = document(&page, "| new |\n");
+        assert!(second.contains("| new |") && !second.contains("| old |"));
+        assert!(second.ends_with(&format!("{END}\n## Editing\n\nBy hand.\n")));
+        assert_eq!(document(&second, "| new |\n"), second);
+        let unmarked = document("# Performance\n\nBy hand.\n", "| new |\n");
+        assert!(unmarked.starts_with("# Performance\n\nBy hand.\n\n<!--"));
+        // A mark that was not closed is no place to cut.
+        let torn = document(&format!("{BEGIN}By hand.\n"), "| new |\n");
+        let torn = document(&torn, "| newer |\n");
+        assert!(
+            torn.contains("By hand.") && torn.contains("| newer |"),
+            "{torn}"
+        );
+    }
 
     #[test]
     fn one_missed_target_is_a_miss() {

@@ -60,14 +60,19 @@ pub fn write_docs(rows: &[Row]) -> Result<(), Problem> {
     for mutation in mutations::all() {
         text += &format!("| {} | {} |\n", mutation.name, mutation.what);
     }
-    // The other part of the page is written by a run of its own.
+    // The other parts of the page are of runs of their own.
     let page = std::fs::read_to_string(page()).unwrap_or_default();
-    if let Some(place) = section(&page, edited::HEADING) {
-        text = with_section(&text, edited::HEADING, &page[place]);
+    for heading in [edited::HEADING, RECEIVERS] {
+        if let Some(place) = section(&page, heading) {
+            text = with_section(&text, heading, &page[place]);
+        }
     }
     std::fs::create_dir_all(options::root().join("docs"))?;
     Ok(std::fs::write(self::page(), text)?)
 }
+
+/// The part of the page about those who receive traces.
+const RECEIVERS: &str = "## Receivers of traces";
 
 /// The page that people read.
 fn page() -> PathBuf {

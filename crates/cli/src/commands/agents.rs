@@ -6,13 +6,14 @@ use std::io::Write;
 use clap::Args;
 use unspool_model::price::Cost;
 use unspool_model::view::agents;
+use unspool_model::view::status::Crew;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
 use unspool_store::family::Agent;
 
 use crate::failure::Failure;
-use crate::world::World;
+use crate::world::{Chosen, World};
 
 /// Arguments of `agents`.
 #[derive(Debug, Args)]
@@ -21,16 +22,23 @@ pub struct AgentsArgs {
     pub session: Option<OsString>,
 }
 
+/// The sub-agents of a session, and what each cost.
+pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Cost>)> {
+    let files = chosen.family.agents.iter().map(Agent::listed);
+    let files: Vec<_> = files.collect();
+    let main = &chosen.family.main;
+    let mut rows = agents::agents(&main.session, &main.source, &files);
+    agents::settle(&mut rows, &crew(world, chosen));
+    let prices = world.prices();
+    let cost = |row: &agents::AgentRow| agents::cost(&main.session, &files, row, &prices);
+    let costs: Vec<_> = rows.iter().map(cost).collect();
+    rows.into_iter().zip(costs).collect()
+}
+
 /// Lists sub-agents.
 pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
-    let files = chosen.family.agents.iter().map(Agent::listed);
-    let files: Vec<_> = files.collect();
-    let rows = agents::agents(
-        &chosen.family.main.session,
-        &chosen.family.main.source,
-        &files,
-    );
+    let rows = rows(world, &chosen);
     if rows.is_empty() {
         return Err(Failure::nothing("the session has no sub-agents"));
     }
@@ -45,11 +53,9 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         Column::number("tokens"),
         Column::number("cost").optional(),
     ]);
-    let prices = world.prices();
-    for row in &rows {
-        let cost = agents::cost(&chosen.family.main.session, &files, row, &prices);
+    for (row, cost) in &rows {
         if world.ui.json {
-            world.ui.row(&mut out, &AgentRow::new(row, cost))?;
+            world.ui.row(&mut out, &AgentRow::new(row, *cost))?;
             continue;
         }
         let name = if row.agent.is_empty() {
@@ -72,4 +78,12 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         table.write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// Who is at work.
+fn crew(world: &World, chosen: &Chosen) -> Crew {
+    let agents = chosen.family.agents.iter();
+    let agents: Vec<_> = agents.map(|agent| &agent.loaded.session).collect();
+    let signals = world.signals_of(&chosen.target);
+    Crew::of(&chosen.family.main.session, &agents, &signals, world.now())
 }

@@ -1,14 +1,15 @@
 //! `clone`: a new session made of an old one, whole or trimmed.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use unspool_show::wire::edit::EditResult;
 
 use crate::failure::Failure;
 use crate::surgery::{self, Order};
 use crate::wishes::{self, Wishes};
-use crate::world::World;
+use crate::world::{Chosen, World};
 
 /// Arguments of `clone`.
 #[derive(Debug, Args)]
@@ -179,6 +180,24 @@ pub enum StripMode {
     Truncate,
 }
 
+/// What a copy trimmed as a preset says would be; nothing is written.
+pub fn preview(world: &World, chosen: Chosen, preset: &str) -> Result<EditResult, Failure> {
+    let trims = Trims {
+        preset: Some(preset.to_owned()),
+        ..Trims::default()
+    };
+    let wishes = Wishes::new(world, &trims)?.dry(true);
+    let order = Order {
+        operation: "clone",
+        words: wishes.words(),
+        dry_run: true,
+        ..Order::default()
+    };
+    let mut result = surgery::copy(world, chosen, &order, &wishes)?;
+    world.mask_in(&mut result.title);
+    Ok(result)
+}
+
 /// Makes the copy.
 pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
     let wishes = Wishes::new(world, &args.trims)?.dry(args.dry_run);
@@ -195,4 +214,27 @@ pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
     };
     let result = surgery::copy(world, chosen, &order, &wishes)?;
     surgery::tell(world, &result)
+}
+
+/// Makes a copy by a preset, or a whole one, or says what it would be: for screens.
+pub fn by_preset(
+    world: &World,
+    session: &OsStr,
+    preset: Option<&str>,
+    dry_run: bool,
+) -> Result<EditResult, Failure> {
+    let trims = Trims {
+        preset: preset.map(str::to_owned),
+        ..Trims::default()
+    };
+    let wishes = Wishes::new(world, &trims)?.dry(dry_run);
+    let options = preset.map(|preset| vec!["--preset".to_owned(), preset.to_owned()]);
+    let order = Order {
+        operation: "clone",
+        words: wishes.words(),
+        options: options.unwrap_or_default(),
+        dry_run,
+        ..Order::default()
+    };
+    surgery::copy(world, world.choose(Some(session))?, &order, &wishes)
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::view::context;
+use unspool_model::view::context::{self, Context};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::file::ContextRow;
@@ -33,12 +33,7 @@ pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
     }
     let mut out = world.ui.out();
     if world.ui.json {
-        for row in context
-            .categories
-            .iter()
-            .map(ContextRow::from)
-            .chain(context.largest.iter().map(ContextRow::from))
-        {
+        for row in rows(&context) {
             world.ui.row(&mut out, &row)?;
         }
         return Ok(out.flush()?);
@@ -89,6 +84,13 @@ pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
         table.write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// Categories, then the largest pieces.
+pub fn rows(context: &Context) -> Vec<ContextRow> {
+    let categories = context.categories.iter().map(ContextRow::from);
+    let pieces = context.largest.iter().map(ContextRow::from);
+    categories.chain(pieces).collect()
 }
 
 fn percent(share: f64) -> String {

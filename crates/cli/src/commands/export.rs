@@ -1,7 +1,7 @@
 //! `export`: sessions as documents.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -16,12 +16,13 @@ use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::project;
 use unspool_store::resolve::Target;
 
+use crate::commands::ls;
 use crate::failure::Failure;
 use crate::secrets;
 use crate::world::{Chosen, World};
 
 /// Arguments of `export`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   unspool export -o session.html                 the latest session of this directory as a page
   unspool export 2f72 --to md --detail low       Markdown, short, to standard output
@@ -102,9 +103,10 @@ impl FormatArg {
 }
 
 /// How much of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DetailArg {
     /// Everything
+    #[default]
     Full,
     /// Without thinking and notes
     High,
@@ -140,6 +142,50 @@ pub fn run(world: World, args: &ExportArgs) -> Result<(), Failure> {
         Some(folder) => export.folder(&folder, targets),
         None => export.single(targets),
     }
+}
+
+/// Writes one session into the current directory, under a name that is free: for screens.
+pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, Failure> {
+    let to = FormatArg::from_str(format, true).map_err(Failure::failed)?;
+    let target = world.target(Some(session))?;
+    let id = id_of(&target);
+    let short = id.get(..8).unwrap_or(&id);
+    let name = |number: usize| {
+        let more = if number > 1 {
+            format!("-{number}")
+        } else {
+            String::new()
+        };
+        let end = to.format().extension();
+        PathBuf::from(format!("unspool-{}{more}.{end}", safe_name(short)))
+    };
+    let mut names = (1..).map(name);
+    let free = names.find(|name| name.symlink_metadata().is_err());
+    let path = free.ok_or_else(|| Failure::failed("no name is free"))?;
+    let args = ExportArgs {
+        sessions: Vec::new(),
+        all: false,
+        project: None,
+        to: Some(to),
+        output: Some(path.clone()),
+        detail: DetailArg::Full,
+        no_redact: world.reveal,
+        max_chars: None,
+        force: false,
+    };
+    Export::new(world, &args)?.single(vec![target])?;
+    Ok(std::path::absolute(&path).unwrap_or(path))
+}
+
+/// Writes a session that is open already.
+pub fn document(
+    world: &World,
+    args: &ExportArgs,
+    chosen: &Chosen,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let export = Export::new(world, args)?;
+    export.write(out, chosen, &row(world, chosen))
 }
 
 /// What is asked for, of any session.
@@ -242,14 +288,14 @@ impl<'a> Export<'a> {
                     .hint("name a file with `-o page.html`"));
             }
             let chosen = self.world.look(target)?;
-            let row = self.row(&chosen);
+            let row = row(self.world, &chosen);
             let mut out = self.world.ui.out();
             self.write(&mut out, &chosen, &row)?;
             return Ok(out.flush()?);
         };
         self.free(path)?;
         let chosen = self.world.look(target)?;
-        let row = self.row(&chosen);
+        let row = row(self.world, &chosen);
         self.file(path, &row.id, |out| self.write(out, &chosen, &row))?;
         Ok(())
     }
@@ -278,7 +324,7 @@ impl<'a> Export<'a> {
                 }
                 Err(other) => return Err(other),
             };
-            let row = self.row(&chosen);
+            let row = row(self.world, &chosen);
             let meant = |wanted: &String| project::is_meant(&row.project, wanted);
             let empty = self.args.all && !chosen.family.main.session.is_conversation();
             if empty || !self.args.project.as_ref().is_none_or(meant) {
@@ -391,37 +437,6 @@ impl<'a> Export<'a> {
         Ok(out.flush()?)
     }
 
-    /// What is known about a session, without secrets.
-    fn row(&self, chosen: &Chosen) -> SessionRow {
-        let main = &chosen.family.main;
-        let session = &main.session;
-        let agents: Vec<_> = chosen
-            .family
-            .agents
-            .iter()
-            .map(|agent| &agent.loaded.session)
-            .collect();
-        let prices = self.world.prices();
-        let row = row::row(session, &agents, &HashMap::new(), &prices, self.world.now());
-        let path = chosen.target.path();
-        let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
-        let place = Place {
-            id: id_of(&chosen.target),
-            path: chosen.path(),
-            project: project::project(session, &folder.to_string_lossy()).to_owned(),
-            bytes: main.bytes,
-            parent: match &chosen.target {
-                Target::Session(_) => None,
-                Target::Agent(file) => Some(file.session.clone().unwrap_or_default()),
-            },
-        };
-        let mut row = SessionRow::new(session, row, place);
-        self.world.mask_in(&mut row.title);
-        self.world.mask_in(&mut row.goal);
-        self.world.mask_in(&mut row.recent_output);
-        row
-    }
-
     /// Writes one session.
     fn write(&self, out: &mut dyn Write, chosen: &Chosen, row: &SessionRow) -> Result<(), Failure> {
         match self.format {
@@ -478,6 +493,37 @@ impl<'a> Export<'a> {
                 .hint("see why with `unspool check`"),
         )
     }
+}
+
+/// What is known about a session, without secrets.
+pub fn row(world: &World, chosen: &Chosen) -> SessionRow {
+    let main = &chosen.family.main;
+    let session = &main.session;
+    let agents: Vec<_> = chosen
+        .family
+        .agents
+        .iter()
+        .map(|agent| &agent.loaded.session)
+        .collect();
+    let prices = world.prices();
+    let signals = world.signals_of(&chosen.target);
+    let now = world.now();
+    let row = row::row(session, &agents, &HashMap::new(), &prices, &signals, now);
+    let path = chosen.target.path();
+    let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+    let place = Place {
+        id: id_of(&chosen.target),
+        path: chosen.path(),
+        project: project::project(session, &folder.to_string_lossy()).to_owned(),
+        bytes: main.bytes,
+        parent: match &chosen.target {
+            Target::Session(_) => None,
+            Target::Agent(file) => Some(file.session.clone().unwrap_or_default()),
+        },
+    };
+    let mut row = SessionRow::new(session, row, place);
+    ls::mask(world, &mut row);
+    row
 }
 
 fn id_of(target: &Target) -> String {

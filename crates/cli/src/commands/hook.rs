@@ -6,7 +6,7 @@
 
 mod daemon;
 mod desk;
-mod detach;
+pub mod detach;
 mod event;
 mod input;
 mod install;

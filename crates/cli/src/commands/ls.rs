@@ -11,8 +11,8 @@ use unspool_model::id::Id;
 use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
-use unspool_model::view::row;
-use unspool_model::view::status::State;
+use unspool_model::view::row::{self, SessionRow as Row};
+use unspool_model::view::status::{self, Crew, Signals, State, Status};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::session::{Place, SessionRow};
@@ -24,6 +24,7 @@ use unspool_store::read::Reader;
 
 use crate::commands::show;
 use crate::failure::Failure;
+use crate::live;
 use crate::when;
 use crate::world::World;
 
@@ -42,7 +43,8 @@ pub struct LsArgs {
     #[arg(long, value_name = "T")]
     pub since: Option<String>,
 
-    /// Only sessions in this state: working, waiting_for_approval, waiting_for_input, idle or error
+    /// Only sessions in this state: working, waiting_for_approval, waiting_for_input, idle,
+    /// compacting, error or ended
     #[arg(long, value_name = "S")]
     pub status: Option<String>,
 
@@ -78,33 +80,19 @@ pub fn plain(mut world: World) -> Result<(), Failure> {
 /// Lists sessions.
 pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     let now = world.now();
-    let since = args
-        .since
-        .as_deref()
-        .map(|text| when::parse(text, now, world.ui.zone()))
-        .transpose()?;
-    let state = args.status.as_deref().map(state).transpose()?;
-    let found = world.found()?;
-    if found.sessions.is_empty() && !args.all {
-        return Err(world.no_sessions());
-    }
-    let prices = world.prices();
-    let mut rows = rows(world, &found, args.agents, &prices, now);
-    if args.agents || args.all {
-        rows.extend(orphans(world, &found, &prices, now));
-    }
-    rows.retain(|row| {
-        let fits = |wanted: &String| project::is_meant(&row.project, wanted);
-        let recent = since.is_none_or(|since| {
-            row.last
-                .as_deref()
-                .and_then(Time::parse)
-                .is_some_and(|last| last >= since)
-        });
-        args.project.as_ref().is_none_or(fits)
-            && recent
-            && state.is_none_or(|state| row.status == state.name())
-    });
+    let wanted = Wanted::new(
+        world,
+        args.project.as_deref(),
+        args.since.as_deref(),
+        args.status.as_deref(),
+    )?;
+    // A daemon knows sessions, not each of their files.
+    let known = (!args.agents && !args.all).then(|| live::rows(world));
+    let (found, mut rows) = match known.flatten() {
+        Some(rows) => (Found::default(), rows),
+        None => read(world, args, now)?,
+    };
+    rows.retain(|row| wanted.takes(row));
     rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     if args.all {
         rows.extend(others(&found));
@@ -126,20 +114,63 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Takes secrets out of what was said.
-fn mask(world: &World, row: &mut SessionRow) {
-    world.mask_in(&mut row.title);
-    world.mask_in(&mut row.goal);
-    world.mask_in(&mut row.recent_output);
-    if let Some(pending) = &mut row.pending_tool {
-        world.mask_in(&mut pending.subject);
+/// Reads all files.
+fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRow>), Failure> {
+    let found = world.found()?;
+    if found.sessions.is_empty() && !args.all {
+        return Err(world.no_sessions());
     }
+    let prices = world.prices();
+    let mut rows = rows(world, &found, args.agents, &prices, now);
+    if args.agents || args.all {
+        rows.extend(orphans(world, &found, &prices, now));
+    }
+    Ok((found, rows))
+}
+
+/// Which sessions are wanted.
+pub struct Wanted {
+    project: Option<String>,
+    since: Option<Time>,
+    state: Option<State>,
+}
+
+impl Wanted {
+    /// As options have it.
+    pub fn new(
+        world: &World,
+        project: Option<&str>,
+        since: Option<&str>,
+        status: Option<&str>,
+    ) -> Result<Wanted, Failure> {
+        let since = since.map(|text| when::parse(text, world.now(), world.ui.zone()));
+        Ok(Wanted {
+            project: project.map(str::to_owned),
+            since: since.transpose()?,
+            state: status.map(state).transpose()?,
+        })
+    }
+
+    /// Whether this is one of them.
+    pub fn takes(&self, row: &SessionRow) -> bool {
+        let fits = |wanted: &String| project::is_meant(&row.project, wanted);
+        let last = || row.last.as_deref().and_then(Time::parse);
+        let recent = |since: Time| last().is_some_and(|last| last >= since);
+        self.project.as_ref().is_none_or(fits)
+            && self.since.is_none_or(recent)
+            && self.state.is_none_or(|state| row.status == state.name())
+    }
+}
+
+/// Takes secrets out of what was said.
+pub fn mask(world: &World, row: &mut SessionRow) {
+    row.said().for_each(|text| world.mask_in(text));
 }
 
 fn state(name: &str) -> Result<State, Failure> {
     State::named(name).ok_or_else(|| {
         Failure::failed(format!("`{name}` is no status"))
-            .hint("write working, waiting_for_approval, waiting_for_input, idle or error")
+            .hint("write working, waiting_for_approval, waiting_for_input, idle, compacting, error or ended")
     })
 }
 
@@ -169,8 +200,10 @@ pub fn rows(
     let weight = |(file, agents): &(&SessionFile, Vec<&AgentFile>)| {
         file.bytes + agents.iter().map(|agent| agent.bytes).sum::<u64>()
     };
+    let signals = world.signals();
     let read = each::map(&jobs, each::threads(), weight, |(file, own)| {
-        list(file, own, agents, prices, now)
+        let signals = signals.of(&file.config, &file.id);
+        list(file, own, agents, prices, &signals, now)
     });
     let mut titles: HashMap<u64, String> = HashMap::new();
     let mut listed = Vec::new();
@@ -208,6 +241,7 @@ fn list(
     own: &[&AgentFile],
     with_agents: bool,
     prices: &Prices,
+    signals: &Signals,
     now: Time,
 ) -> Result<Option<Listed>, String> {
     let reader = Reader {
@@ -241,14 +275,15 @@ fn list(
     };
     let mut rows = vec![SessionRow::new(
         &session,
-        row::row(&session, &sessions, &none, prices, now),
+        row::row(&session, &sessions, &none, prices, signals, now),
         place,
     )];
     if with_agents {
-        let own = agents
-            .iter()
-            .map(|(agent, loaded)| agent_row(agent, &loaded.session, &project, prices, now));
-        rows.extend(own);
+        let crew = Crew::of(&session, &sessions, signals, now);
+        rows.extend(agents.iter().map(|(agent, loaded)| {
+            let status = crew.status(&loaded.session, signals, now);
+            agent_row(agent, &loaded.session, &project, prices, status)
+        }));
     }
     let untitled = session
         .given_title()
@@ -295,7 +330,7 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
                 &session,
                 project::project(&session, &agent.folder),
                 prices,
-                now,
+                status::status(&session, &Signals::default(), now),
             ))
         },
     );
@@ -314,7 +349,7 @@ fn agent_row(
     session: &Session,
     project: &str,
     prices: &Prices,
-    now: Time,
+    status: Status,
 ) -> SessionRow {
     let place = Place {
         id: format!("agent-{}", agent.id),
@@ -323,8 +358,9 @@ fn agent_row(
         bytes: agent.bytes,
         parent: Some(agent.session.clone().unwrap_or_default()),
     };
-    let row = row::row(session, &[], &HashMap::new(), prices, now);
-    SessionRow::new(session, row, place)
+    let none = Signals::default();
+    let row = row::row(session, &[], &HashMap::new(), prices, &none, Time(0));
+    SessionRow::new(session, Row { status, ..row }, place)
 }
 
 /// Files that are not conversations.
@@ -352,7 +388,10 @@ fn others(found: &Found) -> Vec<SessionRow> {
                 parent: None,
             };
             let session = Session::new(Role::Main);
-            let empty = row::row(&session, &[], &HashMap::new(), Prices::bundled(), Time(0));
+            let none = Signals::default();
+            let titles = HashMap::new();
+            let prices = Prices::bundled();
+            let empty = row::row(&session, &[], &titles, prices, &none, Time(0));
             SessionRow {
                 not_a_session: Some(other.why.to_owned()),
                 cost_usd: None,
@@ -392,7 +431,7 @@ fn table(rows: &[SessionRow], now: Time) -> Table {
             row.calls.to_string(),
             fullness(row),
             cost(row),
-            status(&row.status).to_owned(),
+            told(row),
         ]);
     }
     table
@@ -420,10 +459,18 @@ pub fn short(id: &str) -> &str {
         .unwrap_or(id)
 }
 
-fn status(name: &str) -> &str {
-    match name {
+/// What a session is doing, for people.
+pub fn told(row: &SessionRow) -> String {
+    let state = match row.status.as_str() {
+        // A question holds everything up; a turn that is over does not.
+        "waiting_for_input" if row.question.is_some() => "asks you",
         "waiting_for_input" => "your turn",
         "waiting_for_approval" => "needs you",
         other => other,
+    };
+    match row.agents_working {
+        0 => state.to_owned(),
+        1 => format!("{state}, 1 agent"),
+        agents => format!("{state}, {agents} agents"),
     }
 }

@@ -48,6 +48,6 @@ pub fn run(world: &World, args: &MergeArgs) -> Result<(), Failure> {
         dry_run: args.dry_run,
         ..Order::default()
     };
-    let result = surgery::merge(world, &all, &order, args.by_time)?;
+    let result = surgery::merge(world, all, &order, args.by_time)?;
     surgery::tell(world, &result)
 }

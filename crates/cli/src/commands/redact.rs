@@ -154,7 +154,8 @@ fn everything(world: &World) -> Result<Vec<Job>, Failure> {
     let mut seen: HashSet<PathBuf> = HashSet::new();
     for file in &found.sessions {
         let mut sources = secrets::of_session(&found, file);
-        sources.retain(|source| !matches!(source.holds, Holds::Prompts { .. }));
+        let shared = |holds: &Holds| matches!(holds, Holds::Prompts { .. } | Holds::List { .. });
+        sources.retain(|source| !shared(&source.holds));
         seen.extend(sources.iter().map(|source| source.path.clone()));
         jobs.push(job(file.clone(), sources));
     }
@@ -247,7 +248,7 @@ fn replace(
     let role = match source.holds {
         Holds::Session => Role::Main,
         Holds::Agent(_) => Role::Agent,
-        Holds::Output | Holds::Backup | Holds::Prompts { .. } => {
+        Holds::Output | Holds::Backup | Holds::Prompts { .. } | Holds::List { .. } => {
             let mut done = Rewritten::default();
             bench.put(spot, |out| {
                 done = secrets::rewrite(source, &file, redactor, out)?;

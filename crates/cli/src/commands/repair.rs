@@ -43,7 +43,7 @@ pub fn run(world: &World, args: &RepairArgs) -> Result<(), Failure> {
         dry_run: args.dry_run,
         ..Order::default()
     };
-    match surgery::repair(world, &chosen, &order, args.in_place)? {
+    match surgery::repair(world, chosen, &order, args.in_place)? {
         Some(result) => surgery::tell(world, &result),
         None => {
             world.ui.note("nothing to mend");

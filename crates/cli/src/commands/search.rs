@@ -1,6 +1,6 @@
 //! `search`: finds text in all sessions.
 
-mod ranked;
+pub mod ranked;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use crate::when;
 use crate::world::World;
 
 /// Arguments of `search`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   unspool search 'connection reset'
   unspool search 'the \"velvet hammer\" clause' --in prompt,reply
@@ -105,7 +105,7 @@ pub struct SearchArgs {
     pub no_background: bool,
 }
 
-fn place(name: &str) -> Result<Where, String> {
+pub fn place(name: &str) -> Result<Where, String> {
     Where::parse(name).ok_or_else(|| {
         let names: Vec<&str> = Where::ALL.iter().map(|place| place.name()).collect();
         format!("no such place: write some of {}", names.join(","))
@@ -123,6 +123,49 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
     if args.ranked {
         return ranked::run(world, args);
     }
+    let limit = match (args.limit, world.ui.json) {
+        (Some(0), _) | (None, true) => usize::MAX,
+        (Some(limit), _) => limit,
+        (None, false) => FEW,
+    };
+    let mut shown = Shown::new(world, limit, args.context > 0);
+    let mut failed = None;
+    seek(world, args, |source, hit| match shown.hit(source, hit) {
+        Ok(flow) => flow,
+        Err(failure) => {
+            failed = Some(failure);
+            ControlFlow::Break(())
+        }
+    })?;
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    if shown.hits == 0 {
+        return Err(nothing(args));
+    }
+    shown.end()
+}
+
+/// The hits as rows, at most `limit`.
+pub fn rows(world: &World, args: &SearchArgs, limit: usize) -> Result<Vec<HitRow>, Failure> {
+    let mut rows = Vec::new();
+    let mut projects = Projects::default();
+    seek(world, args, |source, hit| {
+        rows.push(projects.row(source, &hit));
+        match rows.len() < limit {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    })?;
+    Ok(rows)
+}
+
+/// Hands out hits until somebody has enough.
+fn seek(
+    world: &World,
+    args: &SearchArgs,
+    each: impl FnMut(&Source, Hit) -> ControlFlow<()>,
+) -> Result<(), Failure> {
     let query = query(args)?;
     let scope = Scope {
         places: args.places.clone(),
@@ -138,32 +181,26 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         scope: &scope,
         span,
     };
-    let limit = match (args.limit, world.ui.json) {
-        (Some(0), _) | (None, true) => usize::MAX,
-        (Some(limit), _) => limit,
-        (None, false) => FEW,
-    };
-    let mut shown = Shown::new(world, limit, scope.around > 0);
-    let mut failed = None;
-    let warnings = search::search(&sources, &what, each::threads(), |source, hit| match shown
-        .hit(source, hit)
-    {
-        Ok(flow) => flow,
-        Err(failure) => {
-            failed = Some(failure);
-            ControlFlow::Break(())
-        }
-    });
+    let warnings = search::search(&sources, &what, each::threads(), each);
     for warning in warnings {
         world.ui.warn(&warning.to_string());
     }
-    if let Some(failure) = failed {
-        return Err(failure);
-    }
-    if shown.hits == 0 {
-        return Err(nothing(args));
-    }
-    shown.end()
+    Ok(())
+}
+
+/// Hands on every hit of a text as a row, newest sessions first, until `each` has enough: for
+/// screens.
+pub fn stream(
+    world: &World,
+    text: &str,
+    each: &mut dyn FnMut(HitRow) -> ControlFlow<()>,
+) -> Result<(), Failure> {
+    let args = SearchArgs {
+        query: text.to_owned(),
+        ..SearchArgs::default()
+    };
+    let mut projects = Projects::default();
+    seek(world, &args, |source, hit| each(projects.row(source, &hit)))
 }
 
 fn query(args: &SearchArgs) -> Result<Query, Failure> {
@@ -258,7 +295,7 @@ struct Shown<'a> {
     /// Sessions with hits beyond the limit are only counted.
     sessions: usize,
     session: Option<String>,
-    projects: HashMap<String, String>,
+    projects: Projects,
     now: Time,
     /// Whether lines around a match were asked for.
     around: bool,
@@ -276,7 +313,7 @@ impl<'a> Shown<'a> {
             hits: 0,
             sessions: 0,
             session: None,
-            projects: HashMap::new(),
+            projects: Projects::default(),
             now: world.now(),
             around,
             open: None,
@@ -309,30 +346,8 @@ impl<'a> Shown<'a> {
     }
 
     fn row(&mut self, source: &Source, hit: &Hit) -> Result<(), Failure> {
-        let row = HitRow {
-            session: source.session.clone(),
-            path: source.path.display().to_string(),
-            line: hit.line,
-            uuid: hit.uuid.clone(),
-            r#where: hit.found.place.name().to_owned(),
-            at: hit.at.map(|at| at.to_string()),
-            snippet: hit.found.snippet.whole(),
-            matches: hit.found.count,
-            agent: hit.agent.clone(),
-            project: self.project(source),
-            score: None,
-            title: None,
-        };
+        let row = self.projects.row(source, hit);
         self.world.ui.row(&mut self.out, &row)
-    }
-
-    /// The project of the session: its file tells, and where that is gone the sub-agent's.
-    fn project(&mut self, source: &Source) -> String {
-        let known = self.projects.entry(source.session.clone());
-        let path = || session_file(source).unwrap_or_else(|| source.path.clone());
-        known
-            .or_insert_with(|| search::project(&path(), &source.folder))
-            .clone()
     }
 
     /// The session, above its hits.
@@ -341,7 +356,7 @@ impl<'a> Shown<'a> {
             Line::new().write(&mut self.out, false)?;
         }
         let at = hit.at.unwrap_or(Time(source.modified));
-        let project = self.project(source);
+        let project = self.projects.of(source);
         let mut title = session_file(source).and_then(|path| search::title(&path));
         self.world.mask_in(&mut title);
         let head = Line::of(Paint::HEADING, short(&source.session))
@@ -408,6 +423,41 @@ impl<'a> Shown<'a> {
             ui.note(&format!("open a hit such as the first with `{open}`"));
         }
         Ok(())
+    }
+}
+
+/// The projects of sessions, as far as they were asked for.
+#[derive(Default)]
+struct Projects {
+    known: HashMap<String, String>,
+}
+
+impl Projects {
+    /// A hit for machines.
+    fn row(&mut self, source: &Source, hit: &Hit) -> HitRow {
+        HitRow {
+            session: source.session.clone(),
+            path: source.path.display().to_string(),
+            line: hit.line,
+            uuid: hit.uuid.clone(),
+            r#where: hit.found.place.name().to_owned(),
+            at: hit.at.map(|at| at.to_string()),
+            snippet: hit.found.snippet.whole(),
+            matches: hit.found.count,
+            agent: hit.agent.clone(),
+            project: self.of(source),
+            score: None,
+            title: None,
+        }
+    }
+
+    /// The project of the session: its file tells, and where that is gone the sub-agent's.
+    fn of(&mut self, source: &Source) -> String {
+        let known = self.known.entry(source.session.clone());
+        let path = || session_file(source).unwrap_or_else(|| source.path.clone());
+        known
+            .or_insert_with(|| search::project(&path(), &source.folder))
+            .clone()
     }
 }
 

@@ -28,9 +28,7 @@ pub struct TreeArgs {
 /// Shows the tree.
 pub fn run(world: &World, args: &TreeArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
-    let main = &chosen.family.main;
-    let relatives = relatives(world, &chosen);
-    let nodes = tree::tree(&main.session, &main.source, chosen.id(), &relatives);
+    let nodes = nodes(world, &chosen);
     let mut out = world.ui.out();
     if world.ui.json {
         for node in &nodes {
@@ -40,6 +38,13 @@ pub fn run(world: &World, args: &TreeArgs) -> Result<(), Failure> {
         draw(&mut out, &nodes)?;
     }
     Ok(out.flush()?)
+}
+
+/// The tree of a session, with those that share lines with it.
+pub fn nodes(world: &World, chosen: &Chosen) -> Vec<Node> {
+    let main = &chosen.family.main;
+    let relatives = relatives(world, chosen);
+    tree::tree(&main.session, &main.source, chosen.id(), &relatives)
 }
 
 /// Sessions in the same folder that share lines with this one: forks, and what they were

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::price::Cost;
+use unspool_model::price::{Cost, Prices};
+use unspool_model::session::Session;
 use unspool_model::view::cost;
 use unspool_model::view::turns::{self, Course, Options};
 use unspool_show::amount;
@@ -32,6 +33,13 @@ pub struct TurnsArgs {
     /// A pause longer than this many minutes makes a turn a resume
     #[arg(long, value_name = "MINUTES", default_value_t = 5)]
     pub gap: u64,
+}
+
+/// What the replies of a turn cost.
+pub fn price(session: &Session, row: &turns::TurnRow, prices: &Prices) -> Option<Cost> {
+    let messages = row.messages.iter();
+    let messages = messages.map(|&at| &session.messages[at as usize]);
+    cost::cost(session, messages, prices)
 }
 
 /// Lists turns.
@@ -91,9 +99,7 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
     ]);
     let prices = world.prices();
     for row in &rows {
-        let messages = row.messages.iter();
-        let messages = messages.map(|&at| &session.messages[at as usize]);
-        let cost = cost::cost(session, messages, &prices);
+        let cost = price(session, row, &prices);
         if world.ui.json {
             let row = TurnRow::new(session, &course, row, cost);
             world.ui.row(&mut out, &row)?;

@@ -14,6 +14,7 @@ use unspool_model::spent::Spending;
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Books, Per, Places};
 use unspool_model::view::usage::{Counted, Ledger};
+use unspool_show::wire::usage::UsageSum;
 use unspool_store::project;
 use unspool_store::spent::{Source, places};
 
@@ -198,6 +199,21 @@ impl Filter {
             .is_none_or(|wanted| project::is_meant(project, wanted));
         after && before && fits
     }
+}
+
+/// The rows that were asked for, of what is known and of what is new.
+pub fn rows(
+    world: &World,
+    args: &UsageArgs,
+    spendings: &mut Spendings,
+) -> Result<Vec<UsageSum>, Failure> {
+    let filter = Filter::new(world, args)?;
+    spendings.update(world.walked()?);
+    let account = Account::of(spendings, &report::keys(args));
+    let prices = world.prices();
+    let rows = report::rows(args, &account, &account.books(&prices, world), &filter);
+    let row = |row| report::wire(world, &account, &report::keys(args), row);
+    Ok(rows.iter().map(row).collect())
 }
 
 /// How often `--live` looks.

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use unspool_model::session::Session;
+use unspool_model::view::ready::Progress;
 use unspool_send::id::{Digest, TraceId};
 use unspool_send::ledger::Ledger;
-use unspool_send::spans::{Kind, State, Traces};
+use unspool_send::spans::{Kind, State, Trace, Traces};
 
 /// What decides about a turn, without its spans.
 #[derive(Clone, Debug)]
@@ -15,30 +16,76 @@ pub struct Head {
     pub n: usize,
     /// Its trace.
     pub id: TraceId,
+    /// The id it had before anybody answered.
+    unanswered: Option<TraceId>,
+    /// It still has that id.
+    kept: bool,
     /// What it holds.
     pub digest: Digest,
-    /// It is not over.
-    open: bool,
-    /// Somebody answered.
-    answered: bool,
+    /// How far it is.
+    progress: Progress,
     /// How many spans it has.
     pub spans: u32,
     /// Its last line.
     last_line: u32,
 }
 
+impl Head {
+    fn of(trace: &Trace) -> Head {
+        Head {
+            n: trace.n,
+            id: trace.id,
+            unanswered: trace.unanswered,
+            kept: false,
+            digest: trace.digest,
+            progress: Progress {
+                over: trace.state == State::Complete,
+                answered: trace.spans.iter().any(|span| span.kind == Kind::Generation),
+            },
+            spans: u32::try_from(trace.spans.len()).unwrap_or(u32::MAX),
+            last_line: trace.last_line,
+        }
+    }
+
+    /// Its trace.
+    pub fn trace(&self, traces: &Traces<'_>) -> Option<Trace> {
+        match self.kept {
+            true => traces.turn_unanswered(self.n),
+            false => traces.turn(self.n),
+        }
+    }
+
+    fn ids(&self) -> impl Iterator<Item = TraceId> {
+        [Some(self.id), self.unanswered].into_iter().flatten()
+    }
+}
+
 /// The heads of all turns of a session.
 pub fn heads(traces: &Traces<'_>) -> Vec<Head> {
-    let head = |trace: unspool_send::spans::Trace| Head {
-        n: trace.n,
-        id: trace.id,
-        digest: trace.digest,
-        open: trace.state == State::Open,
-        answered: trace.spans.iter().any(|span| span.kind == Kind::Generation),
-        spans: u32::try_from(trace.spans.len()).unwrap_or(u32::MAX),
-        last_line: trace.last_line,
-    };
-    traces.iter().map(head).collect()
+    traces.iter().map(|trace| Head::of(&trace)).collect()
+}
+
+/// Whether all of them were sent before, in some form.
+pub fn are_known(heads: &[Head], ledger: &Ledger) -> bool {
+    let known = |head: &Head| head.ids().any(|id| ledger.sent(id).is_some());
+    heads.iter().all(known)
+}
+
+/// A turn that went out before anybody answered keeps the id it has at the receiver.
+pub fn keep_ids(heads: &mut [Head], traces: &Traces<'_>, ledger: &Ledger, owners: &Owners) {
+    let is_out = |id| ledger.sent(id).is_some() || owners.is_out(id);
+    for head in heads {
+        let Some(first) = head.unanswered else {
+            continue;
+        };
+        if is_out(first) && !is_out(head.id) {
+            let Some(trace) = traces.turn_unanswered(head.n) else {
+                continue;
+            };
+            *head = Head::of(&trace);
+            head.kept = true;
+        }
+    }
 }
 
 /// What is known beside the ledger: who had which turn first, in this run.
@@ -59,6 +106,11 @@ impl Owners {
             spans: 0,
         });
     }
+
+    /// Whether it goes out in this run.
+    fn is_out(&self, id: TraceId) -> bool {
+        self.0.get(&id).is_some_and(|owner| owner.spans > 0)
+    }
 }
 
 /// A session as it is looked at.
@@ -67,8 +119,8 @@ pub struct View<'a> {
     pub id: &'a Arc<str>,
     /// What its lines mean.
     pub session: &'a Session,
-    /// An open last turn goes as it is.
-    pub ended: bool,
+    /// It was left: an open last turn goes as it is.
+    pub left: bool,
     /// Also what was sent before.
     pub full: bool,
     /// Nothing of it is sent now: somebody else is at it.
@@ -96,7 +148,7 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
     let before = ledger.before(view.id);
     for (at, head) in heads.iter().enumerate() {
         let known = ledger.sent(head.id);
-        let first = owners.0.get(&head.id);
+        let first = head.ids().find_map(|id| owners.0.get(&id));
         // Whoever sent it first gave it its session; then whoever had it first in this run.
         let owner = known
             .map(|known| &known.session)
@@ -104,8 +156,7 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
         let owner = Arc::clone(owner.unwrap_or(view.id));
         let mine = owner == *view.id;
         let in_flight = first.map_or(0, |first| first.spans);
-        // A turn without an answer gets another id with its first one, so it has to wait.
-        let open = head.open && !(view.ended && head.answered);
+        let waits = !head.progress.is_ready(view.left);
         let sent = known.is_some_and(|known| known.has(head.digest)) && !view.full;
         let smaller = known.filter(|_| !mine && !view.full);
         let smaller = smaller.is_some_and(|known| head.spans <= known.spans);
@@ -113,9 +164,9 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
             choice.elsewhere += 1;
         } else if sent {
             choice.already += 1;
-        } else if open {
+        } else if waits {
             choice.waiting += 1;
-            choice.owed |= head.answered;
+            choice.owed |= head.progress.is_owed();
             owners.older(head.id, &owner);
         } else if smaller {
             choice.elsewhere += 1;
@@ -194,7 +245,7 @@ mod tests {
         let view = View {
             id: &id,
             session: &case.session,
-            ended: false,
+            left: false,
             full: false,
             skip: false,
         };
@@ -263,11 +314,71 @@ mod tests {
         assert_eq!((second.turns.len(), second.elsewhere), (0, 2));
         // What waits in the older file goes from the newer one, where it is over.
         let mut longer = case;
-        longer.heads[2].open = false;
-        longer.heads[2].answered = true;
+        longer.heads[2].progress = Progress {
+            over: true,
+            answered: true,
+        };
         let third = chosen(&longer, "c", &ledger, &mut owners);
         assert_eq!(third.turns.len(), 1);
         assert_eq!(&*third.turns[0].1, "a");
+    }
+
+    #[test]
+    fn a_turn_that_went_out_without_an_answer_keeps_its_id_when_one_comes() {
+        const ASKED: &str = "(name=a) you: one\nyou: two\nclaude: yes\n";
+        let (_dir, mut ledger) = ledger();
+        let asked = case(ASKED);
+        let choice = chosen(&asked, "a", &ledger, &mut Owners::default());
+        assert_eq!(choice.turns.len(), 2, "another prompt follows it");
+        let first = asked.heads[0].id;
+        // Two clients wrote to one file; the first of them is slow.
+        let text = ASKED.to_owned() + "(parent=a, id=msg_late) claude: late\n";
+        let kept = |ledger: &Ledger, owners: &Owners| {
+            let log = Log::new(script::jsonl(&text));
+            let session = Session::from_log(&log, Role::Main);
+            let facts = Facts::default();
+            let material = Material {
+                session: &session,
+                source: &log,
+                agents: Vec::new(),
+                prices: Prices::bundled(),
+            };
+            let traces = Traces::new(material, &facts, Options::default());
+            let mut heads = heads(&traces);
+            keep_ids(&mut heads, &traces, ledger, owners);
+            let trace = heads[0].trace(&traces).unwrap();
+            assert_eq!((trace.id, trace.digest), (heads[0].id, heads[0].digest));
+            Case { session, heads }
+        };
+        // Nobody has it: it is named by its answer, as everywhere else.
+        let fresh = kept(&ledger, &Owners::default());
+        assert_ne!(fresh.heads[0].id, first);
+        // Somebody has it, from an earlier run.
+        ledger.note(&[note(&asked.heads[0], "a")]).unwrap();
+        let answered = kept(&ledger, &Owners::default());
+        assert_eq!(answered.heads[0].id, first);
+        let choice = chosen(&answered, "a", &ledger, &mut Owners::default());
+        assert_eq!(choice.turns[0].0, 0, "it grew, so it goes again");
+        // Both answers were sent under their own ids before: each stays as it is.
+        ledger.note(&[note(&fresh.heads[0], "a")]).unwrap();
+        assert_ne!(kept(&ledger, &Owners::default()).heads[0].id, first);
+    }
+
+    #[test]
+    fn in_one_run_too_an_answer_that_only_a_copy_has_comes_under_the_first_id() {
+        let (_dir, ledger) = ledger();
+        let asked = case("(name=a) you: one\nyou: two\nclaude: yes\n");
+        let mut owners = Owners::default();
+        chosen(&asked, "a", &ledger, &mut owners);
+        assert!(owners.is_out(asked.heads[0].id));
+        let mut answered = case("you: one\nclaude: yes\n");
+        answered.heads[0].unanswered = Some(asked.heads[0].id);
+        let choice = chosen(&answered, "b", &ledger, &mut Owners::default());
+        assert_eq!(&*choice.turns[0].1, "b");
+        let mut owners = Owners::default();
+        owners.older(asked.heads[0].id, &"a".into());
+        let choice = chosen(&answered, "b", &ledger, &mut owners);
+        assert_eq!(&*choice.turns[0].1, "a", "the older file had the prompt");
     }
 
     #[test]

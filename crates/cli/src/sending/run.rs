@@ -8,33 +8,26 @@
 //! A session that another process is sending at this moment comes last, when nothing is held
 //! that somebody else could wait for.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use unspool_model::price::Prices;
-use unspool_model::session::Role;
 use unspool_send::deliver::{Courier, Rejected};
 use unspool_send::id::TraceId;
 use unspool_send::ledger::{Claim, Key, Ledger, Note};
 use unspool_send::otlp::{Batch, Limits, Packer, Resource, Texts};
 use unspool_send::post::{Http, Stopped};
-use unspool_send::spans::{Facts, Material, Options, SubAgent, Trace, Traces};
 use unspool_send::target::Target;
 use unspool_store::SessionFile;
 use unspool_store::each;
-use unspool_store::family::Family;
-use unspool_store::read::{self, Reader};
 
-use super::choice::{self, Choice, Owners, View};
-use super::near::Folders;
+use super::choice::{self, Choice, Head, Owners};
 use super::place::{self, environment};
-use super::{Summary, Watch, Wishes, patience, stopped, unusable};
+use super::setting::{Opened, Setting};
+use super::{Summary, Wishes, patience, stopped, unusable};
 use crate::failure::Failure;
 use crate::progress::Bar;
-use crate::secrets;
 use crate::world::World;
 
 /// Above so many bytes more than one worker is worth it.
@@ -56,14 +49,12 @@ pub(super) fn run(
 ) -> Result<Summary, Failure> {
     let http = Http::new(target.clone()).map_err(stopped)?;
     let courier = Courier::new(&http, patience(wishes));
-    let setting = Setting::new(world, wishes);
+    let setting = Setting::new(world, wishes, files);
     let bar = Bar::new(&world.ui, "sending");
     let run = Run {
-        world,
         setting: &setting,
         wishes,
         files,
-        paths: files.iter().map(|file| &*file.path).collect(),
         key: target.key(),
         locks: world.data("sent"),
         limits: limits(target),
@@ -114,62 +105,10 @@ fn limits(target: &Target) -> Limits {
     }
 }
 
-/// What holds for every session.
-struct Setting {
-    facts: Facts,
-    prices: Cow<'static, Prices>,
-    options: Options<'static>,
-    reader: Reader,
-}
-
-impl Setting {
-    fn new(world: &World, wishes: &Wishes) -> Setting {
-        Setting {
-            facts: place::facts(&environment),
-            prices: world.prices(),
-            options: Options {
-                thinking: wishes.thinking,
-                max_chars: wishes.max_chars,
-                redact: (!wishes.no_redact).then(secrets::masker),
-            },
-            reader: Reader::default(),
-        }
-    }
-
-    fn facts(&self, file: &SessionFile, family: &Family) -> Facts {
-        let title = family.main.session.given_title();
-        let title = title.map(|title| match self.options.redact {
-            Some(_) => secrets::known().mask(title).into_owned(),
-            None => title.to_owned(),
-        });
-        Facts {
-            session: file.id.clone(),
-            title,
-            ..self.facts.clone()
-        }
-    }
-
-    fn traces<'a>(&'a self, family: &'a Family, facts: &'a Facts) -> Traces<'a> {
-        let agents = family.agents.iter().map(|agent| SubAgent {
-            file: agent.listed(),
-            source: &agent.loaded.source,
-        });
-        let material = Material {
-            session: &family.main.session,
-            source: &family.main.source,
-            agents: agents.collect(),
-            prices: &self.prices,
-        };
-        Traces::new(material, facts, self.options)
-    }
-}
-
 struct Run<'a> {
-    world: &'a World,
-    setting: &'a Setting,
+    setting: &'a Setting<'a>,
     wishes: &'a Wishes,
     files: &'a [SessionFile],
-    paths: HashSet<&'a Path>,
     key: Key,
     locks: PathBuf,
     limits: Limits,
@@ -213,8 +152,6 @@ struct Hold {
 
 impl Run<'_> {
     fn all(self) -> Result<Summary, Failure> {
-        let folders = Folders::default();
-        let watch = Watch::default();
         let workers = match self.all {
             0..=SMALL => 1,
             _ => each::threads()
@@ -223,15 +160,15 @@ impl Run<'_> {
         };
         std::thread::scope(|scope| {
             for _ in 1..workers {
-                scope.spawn(|| self.work(&folders, &watch));
+                scope.spawn(|| self.work());
             }
-            self.work(&folders, &watch);
+            self.work();
         });
-        self.late(&folders, &watch);
+        self.late();
         self.finish()
     }
 
-    fn work(&self, folders: &Folders, watch: &Watch) {
+    fn work(&self) {
         let mut hold = self.hold();
         loop {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
@@ -239,7 +176,7 @@ impl Run<'_> {
                 break;
             }
             let claimed = self.claim(at);
-            let sent = self.session(at, Some(at), claimed, folders, watch, &mut hold);
+            let sent = self.session(at, Some(at), claimed, &mut hold);
             self.pass(at);
             if sent.is_err() {
                 return;
@@ -249,7 +186,7 @@ impl Run<'_> {
     }
 
     /// Sessions that another process was sending, one after the other.
-    fn late(&self, folders: &Folders, watch: &Watch) {
+    fn late(&self) {
         let later = std::mem::take(&mut self.lock().later);
         for at in later {
             let mut hold = self.hold();
@@ -258,7 +195,7 @@ impl Run<'_> {
                 Ok(claim) => drop(self.lock().claims.insert(slot, (claim, 1))),
                 Err(error) => return drop(self.fail(unusable(error))),
             }
-            let sent = self.session(at, None, Some(slot), folders, watch, &mut hold);
+            let sent = self.session(at, None, Some(slot), &mut hold);
             if sent.and_then(|()| self.flush(&mut hold)).is_err() {
                 return;
             }
@@ -311,14 +248,11 @@ impl Run<'_> {
         at: usize,
         order: Option<usize>,
         claimed: Option<u8>,
-        folders: &Folders,
-        watch: &Watch,
         hold: &mut Hold,
     ) -> Result<(), Over> {
         let file = &self.files[at];
-        let folder = folders.of(file);
-        let family = match folder.family(&self.setting.reader, file) {
-            Ok(family) => family,
+        let read = match self.setting.read(file) {
+            Ok(read) => read,
             Err(error) => {
                 let mut shared = self.lock();
                 shared.summary.warnings.push(error.to_string());
@@ -329,41 +263,32 @@ impl Run<'_> {
                 return self.check(&shared);
             }
         };
-        let facts = self.setting.facts(file, &family);
-        let traces = self.setting.traces(&family, &facts);
-        let heads = choice::heads(&traces);
-        let id: Arc<str> = file.id.as_str().into();
-        let view = View {
-            id: &id,
-            session: &family.main.session,
-            ended: self.wishes.ended || !watch.may_go_on(self.world, file),
-            full: self.wishes.full,
-            skip: claimed.is_none(),
-        };
-        let older = self.older(&folder, file, &family, &heads);
+        let mut opened = self.setting.open(file, &read);
+        let known = |heads: &[Head]| choice::are_known(heads, &self.lock().ledger);
+        let older = self.setting.older(&opened, known);
         let mut shared = self.wait(order);
         self.check(&shared)?;
         if let Err(error) = shared.ledger.refresh() {
             drop(shared);
             return self.fail(unusable(error));
         }
-        for (trace, session) in &older {
-            shared.owners.older(*trace, session);
-        }
         let Shared { ledger, owners, .. } = &mut *shared;
-        let choice = choice::choose(&view, &heads, ledger, owners);
-        let warnings = family.warnings.iter().map(ToString::to_string);
+        let skip = claimed.is_none();
+        let choice = self
+            .setting
+            .choose(&mut opened, &older, skip, ledger, owners);
+        let warnings = read.family.warnings.iter().map(ToString::to_string);
         shared.summary.warnings.extend(warnings);
         let Some(slot) = claimed else {
             shared.later.push(at);
             return Ok(());
         };
-        self.count(&mut shared, &choice);
+        shared.summary.count(&choice);
         drop(shared);
         if let Some(order) = order {
             self.pass(order);
         }
-        self.pack(&traces, &heads, &choice, file.bytes, hold)?;
+        self.pack(&opened, &choice, file.bytes, hold)?;
         hold.sessions.push((at, slot, choice.owed));
         if hold.sessions.len() >= HELD || order.is_none() {
             self.flush(hold)?;
@@ -371,80 +296,28 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Turns that older files hold which are not sent in this run.
-    fn older(
-        &self,
-        folder: &super::near::Folder,
-        file: &SessionFile,
-        family: &Family,
-        heads: &[choice::Head],
-    ) -> Vec<(TraceId, Arc<str>)> {
-        let new = {
-            let shared = self.lock();
-            heads
-                .iter()
-                .any(|head| shared.ledger.sent(head.id).is_none())
-        };
-        let mut all = Vec::new();
-        if !new {
-            return all;
-        }
-        for other in folder.older(file, &family.main.session) {
-            // It says itself what is its own.
-            if self.paths.contains(&*other.path) {
-                continue;
-            }
-            let Ok(loaded) = read::read(&other.path, Role::Main) else {
-                continue;
-            };
-            let material = Material {
-                session: &loaded.session,
-                source: &loaded.source,
-                agents: Vec::new(),
-                prices: &self.setting.prices,
-            };
-            let facts = Facts::default();
-            let traces = Traces::new(material, &facts, self.setting.options);
-            let id: Arc<str> = other.id.as_str().into();
-            all.extend(traces.iter().map(|trace| (trace.id, Arc::clone(&id))));
-        }
-        all
-    }
-
-    fn count(&self, shared: &mut Shared, choice: &Choice) {
-        let summary = &mut shared.summary;
-        summary.sessions += u64::from(!choice.turns.is_empty());
-        summary.already += choice.already;
-        summary.elsewhere += choice.elsewhere;
-        summary.waiting += choice.waiting;
-    }
-
     fn pack(
         &self,
-        traces: &Traces<'_>,
-        heads: &[choice::Head],
+        opened: &Opened<'_>,
         choice: &Choice,
         bytes: u64,
         hold: &mut Hold,
     ) -> Result<(), Over> {
         let share = bytes / (choice.turns.len() as u64 + 1);
-        for (at, session) in &choice.turns {
-            let head = &heads[*at];
-            let Some(mut trace) = traces.turn(head.n) else {
-                continue;
-            };
-            trace.session = session.to_string();
+        for (head, trace) in opened.chosen(choice) {
             let note = Note::Sent {
                 trace: head.id,
                 digest: head.digest,
                 spans: head.spans,
-                session: Arc::clone(session),
+                session: trace.session.as_str().into(),
             };
             hold.pending.insert(head.id, note);
             let Hold {
                 packer, pending, ..
             } = hold;
-            packer.add(traces, &trace, &mut |batch| self.post(batch, pending))?;
+            packer.add(&opened.traces, &trace, &mut |batch| {
+                self.post(batch, pending)
+            })?;
             self.progress(share);
         }
         self.progress(bytes - share * choice.turns.len() as u64);
@@ -589,74 +462,4 @@ fn refusal(rejected: &Rejected) -> String {
         None => format!("{} spans", rejected.count),
     };
     format!("{what}: {}", rejected.why)
-}
-
-/// What would be sent of a session.
-pub struct Sample {
-    /// The session.
-    pub file: SessionFile,
-    /// Its title, or what it began with.
-    pub title: Option<String>,
-    /// What would be sent.
-    pub traces: Vec<Trace>,
-}
-
-/// Goes through what would be sent, without sending it.
-pub fn sample(
-    world: &World,
-    target: Option<&Target>,
-    files: &[SessionFile],
-    wishes: &Wishes,
-    each: &mut dyn FnMut(Sample) -> Result<(), Failure>,
-) -> Result<Summary, Failure> {
-    let key = target.map_or(Key([0; 8]), Target::key);
-    let ledger = Ledger::open(&world.data("sent"), key).map_err(unusable)?;
-    let (setting, folders, watch) = (
-        Setting::new(world, wishes),
-        Folders::default(),
-        Watch::default(),
-    );
-    let mut owners = Owners::default();
-    let mut summary = Summary::default();
-    for file in files {
-        let folder = folders.of(file);
-        let family = match folder.family(&setting.reader, file) {
-            Ok(family) => family,
-            Err(error) => {
-                summary.warnings.push(error.to_string());
-                continue;
-            }
-        };
-        let facts = setting.facts(file, &family);
-        let traces = setting.traces(&family, &facts);
-        let heads = choice::heads(&traces);
-        let id: Arc<str> = file.id.as_str().into();
-        let view = View {
-            id: &id,
-            session: &family.main.session,
-            ended: wishes.ended || !watch.may_go_on(world, file),
-            full: wishes.full,
-            skip: false,
-        };
-        let choice = choice::choose(&view, &heads, &ledger, &mut owners);
-        summary.sessions += u64::from(!choice.turns.is_empty());
-        summary.already += choice.already;
-        summary.elsewhere += choice.elsewhere;
-        summary.waiting += choice.waiting;
-        let chosen = choice.turns.iter().filter_map(|(at, session)| {
-            let mut trace = traces.turn(heads[*at].n)?;
-            trace.session = session.to_string();
-            Some(trace)
-        });
-        let chosen: Vec<Trace> = chosen.collect();
-        summary.turns += chosen.len() as u64;
-        summary.spans += chosen.iter().map(|it| it.spans.len() as u64).sum::<u64>();
-        let goal = || family.main.session.goal.clone();
-        each(Sample {
-            file: file.clone(),
-            title: facts.title.clone().or_else(goal),
-            traces: chosen,
-        })?;
-    }
-    Ok(summary)
 }

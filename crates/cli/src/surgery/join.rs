@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use unspool_model::edit::merge::{self, Part};
 use unspool_model::edit::{self, Pen, Written};
-use unspool_model::session::Role;
+use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult};
 use unspool_store::rewrite::rewrite;
 
@@ -17,14 +17,12 @@ use crate::world::{Chosen, World};
 /// Makes one session of several, in the order given or by their first lines.
 pub fn merge(
     world: &World,
-    all: &[Chosen],
+    mut all: Vec<Chosen>,
     order: &Order,
     by_time: bool,
 ) -> Result<EditResult, Failure> {
-    let files = all
-        .iter()
-        .map(Chosen::session)
-        .collect::<Result<Vec<_>, _>>()?;
+    let files = all.iter().map(|chosen| chosen.session().cloned());
+    let files = files.collect::<Result<Vec<_>, _>>()?;
     let ids: Vec<&str> = files.iter().map(|file| file.id.as_str()).collect();
     let parts: Vec<Part<'_>> = all
         .iter()
@@ -40,12 +38,12 @@ pub fn merge(
         sequence = merge::by_time(&parts);
     }
     let parts: Vec<Part<'_>> = sequence.iter().map(|&at| parts[at]).collect();
-    let home = super::home(files[sequence[0]], order)?;
+    let home = super::home(&files[sequence[0]], order)?;
     let title = order.title.clone().unwrap_or_else(|| {
         let title = super::title(parts[0].session, order, "Merged: ", None);
         format!("{title} (+{})", parts.len() - 1)
     });
-    let merged = merge::plan(&parts, &home.id, &title)
+    let mut merged = merge::plan(&parts, &home.id, &title)
         .map_err(|refused| Failure::failed(refused.why).hint("`unspool repair` mends sessions"))?;
     for said in &merged.notes {
         world.ui.note(said);
@@ -63,7 +61,7 @@ pub fn merge(
         tokens: Amounts { before, after: 0 },
         ..EditResult::default()
     };
-    let first = files[sequence[0]];
+    let first = &files[sequence[0]];
     let mut bench = begin(world, first, order, &home)?;
     let mut taken = HashSet::new();
     for one in &merged.parts {
@@ -82,6 +80,11 @@ pub fn merge(
         }
         Ok(sum)
     })?;
+    // What is wanted is known by now, and the old sessions may go.
+    merged.parts.clear();
+    for chosen in &mut all {
+        chosen.family.main.session = Session::default();
+    }
     let after = draft.read()?;
     fill(&mut result, written);
     prove(&merged, &after.session, &mut result)?;
@@ -93,11 +96,7 @@ pub fn merge(
     Ok(result)
 }
 
-fn prove(
-    merged: &merge::Merge,
-    after: &unspool_model::session::Session,
-    result: &mut EditResult,
-) -> Result<(), Failure> {
+fn prove(merged: &merge::Merge, after: &Session, result: &mut EditResult) -> Result<(), Failure> {
     result.tokens.after = edit::tokens(after);
     let problems = merged.compare(after);
     result.checks = edit::check::clients_known()

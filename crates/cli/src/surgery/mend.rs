@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::io::Write;
 
 use unspool_model::edit::check::{CONVERSATION, FAULTS};
-use unspool_model::edit::repair::{Reading, Repair};
+use unspool_model::edit::identity::Identity;
+use unspool_model::edit::repair::{Reading, Repair, Said};
 use unspool_model::edit::{self, Pen, Plan};
-use unspool_model::session::Role;
+use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LostRow, MendedRow};
 use unspool_store::carry::Home;
 use unspool_store::find::SessionFile;
@@ -23,19 +24,51 @@ use crate::world::{Chosen, World};
 /// Mends a session; `None` if there is nothing to mend.
 pub fn repair(
     world: &World,
-    chosen: &Chosen,
+    mut chosen: Chosen,
     order: &Order,
     in_place: bool,
 ) -> Result<Option<EditResult>, Failure> {
-    let file = chosen.session()?;
-    let main = &chosen.family.main;
-    let repair = read_again(main, file)?;
+    let file = chosen.session()?.clone();
+    let old = Old::of(&chosen.family.main.session, &file, order, in_place)?;
+    chosen.family.main.session = Session::default();
+    let repair = read_again(&chosen.family.main, &file)?;
     if repair.is_empty() {
         return Ok(None);
     }
     match in_place {
-        true => in_place_of(world, chosen, &repair, order).map(Some),
-        false => copy(world, chosen, &repair, order).map(Some),
+        true => in_place_of(world, &chosen, repair, old, order).map(Some),
+        false => copy(world, &chosen, repair, old, order).map(Some),
+    }
+}
+
+/// What has to be known of the damaged session; the session itself is not kept beside the
+/// mended one.
+struct Old {
+    said: Said,
+    tokens: u64,
+    home: Home,
+    identity: Identity,
+    title: String,
+}
+
+impl Old {
+    fn of(
+        session: &Session,
+        file: &SessionFile,
+        order: &Order,
+        in_place: bool,
+    ) -> Result<Old, Failure> {
+        let home = match in_place {
+            true => Home::of(file),
+            false => home(file, order)?,
+        };
+        Ok(Old {
+            said: Said::of(session),
+            tokens: edit::tokens(session),
+            identity: identity(session, file, order, &home)?,
+            title: title(session, order, "Repaired: ", None),
+            home,
+        })
     }
 }
 
@@ -43,7 +76,8 @@ pub fn repair(
 fn in_place_of(
     world: &World,
     chosen: &Chosen,
-    repair: &Repair,
+    mut repair: Repair,
+    old: Old,
     order: &Order,
 ) -> Result<EditResult, Failure> {
     let (file, main) = (chosen.session()?, &chosen.family.main);
@@ -54,13 +88,13 @@ fn in_place_of(
             Failure::failed(what).hint("end the client first, or mend a copy without `--in-place`")
         );
     }
-    let home = Home::of(file);
-    let mut result = outline(main, repair, file, order, &home);
-    let mut bench = begin(world, file, order, &home)?;
+    let mut result = outline(&repair, &old, file, order);
+    let mut bench = begin(world, file, order, &old.home)?;
     let spot = Spot::Over(&file.path, file.stamp);
-    let ((), draft) = bench.transcript(spot, Role::Main, |out| write(repair, main, None, out))?;
+    let ((), draft) = bench.transcript(spot, Role::Main, |out| write(&repair, main, None, out))?;
+    repair.session = Session::default();
     let after = draft.read()?;
-    prove(repair, main, &after, &mut result)?;
+    prove(&repair, &old, &after, &mut result)?;
     result.undo = bench.commit(|task| {
         task.session = None;
         note(task, &result);
@@ -72,36 +106,37 @@ fn in_place_of(
 fn copy(
     world: &World,
     chosen: &Chosen,
-    repair: &Repair,
+    mut repair: Repair,
+    old: Old,
     order: &Order,
 ) -> Result<EditResult, Failure> {
     let (file, main) = (chosen.session()?, &chosen.family.main);
-    let home = home(file, order)?;
-    let identity = identity(&main.session, file, order, &home)?;
-    let mut result = outline(main, repair, file, order, &home);
-    let title = title(&main.session, order, "Repaired: ", None);
+    let mut result = outline(&repair, &old, file, order);
+    let (home, identity, title) = (&old.home, &old.identity, &old.title);
     let mut plan = Plan::new(&repair.session);
     let end = repair.session.records.len() as u32;
-    plan.insert(end, unspool_model::title::line(&identity.session, &title));
-    result.title = Some(title);
+    plan.insert(end, unspool_model::title::line(&identity.session, title));
+    result.title = Some(title.clone());
     result.lines.added += 1;
-    let mut bench = begin(world, file, order, &home)?;
+    let mut bench = begin(world, file, order, home)?;
     result.side_files = carry_along(
         &mut bench,
         chosen,
-        &identity,
-        &home,
+        identity,
+        home,
         &mut Veil::new(None),
         &mut HashSet::new(),
     )?;
     let path = home.transcript();
     let ((), draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
-        let pen = Pen::new(&repair.session, &plan, Some(&identity));
-        write(repair, main, Some(pen), out)
+        let pen = Pen::new(&repair.session, &plan, Some(identity));
+        write(&repair, main, Some(pen), out)
     })?;
+    drop(plan);
+    repair.session = Session::default();
     let after = draft.read()?;
-    prove(repair, main, &after, &mut result)?;
-    index::enter(world, &mut bench, file, &home, &after.session)?;
+    prove(&repair, &old, &after, &mut result)?;
+    index::enter(world, &mut bench, file, home, &after.session)?;
     result.undo = bench.commit(|task| note(task, &result))?;
     Ok(result)
 }
@@ -147,13 +182,8 @@ fn write(
     }
 }
 
-fn outline(
-    main: &Loaded,
-    repair: &Repair,
-    file: &SessionFile,
-    order: &Order,
-    home: &Home,
-) -> EditResult {
+fn outline(repair: &Repair, old: &Old, file: &SessionFile, order: &Order) -> EditResult {
+    let home = &old.home;
     let lost = repair.lost.iter();
     let mended = repair.mended.iter();
     let mut result = EditResult {
@@ -164,7 +194,7 @@ fn outline(
         resume: format!("claude --resume {}", home.id),
         dry_run: order.dry_run,
         tokens: Amounts {
-            before: edit::tokens(&main.session),
+            before: old.tokens,
             after: 0,
         },
         lost: lost
@@ -186,15 +216,10 @@ fn outline(
     result
 }
 
-fn prove(
-    repair: &Repair,
-    main: &Loaded,
-    after: &Made,
-    result: &mut EditResult,
-) -> Result<(), Failure> {
+fn prove(repair: &Repair, old: &Old, after: &Made, result: &mut EditResult) -> Result<(), Failure> {
     result.bytes.after = after.bytes;
     result.tokens.after = edit::tokens(&after.session);
-    let problems = repair.compare(&main.session, &after.session);
+    let problems = repair.compare(&old.said, &after.session);
     let clients = edit::check::clients_known();
     let names = [FAULTS, CONVERSATION].into_iter().chain(clients);
     result.checks = names

@@ -333,6 +333,31 @@ fn what_was_said_is_sent_after_the_hook_returned_and_only_once() {
     assert_eq!(sink.requests(), requests);
 }
 
+/// `/dev/full` is a disk without room.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_noted_or_logged_because_the_disk_is_full_is_sent_all_the_same() {
+    use std::os::unix::fs::symlink;
+    let sink = Sink::langfuse();
+    let home = connected_home(&sink);
+    let own = home.unspool_dir();
+    fs::create_dir_all(own.join("events")).unwrap();
+    symlink("/dev/full", own.join(format!("events/{ID}.jsonl"))).unwrap();
+    let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
+    assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
+    until("it is sent", || is_done(&home));
+    assert_eq!(sink.roots().len(), 2, "{}", log(&home));
+    assert!(log(&home).contains("could not be noted"), "{}", log(&home));
+    // Nor is the log needed.
+    let said = log(&home);
+    fs::remove_file(own.join("hook.log")).unwrap();
+    symlink("/dev/full", own.join("hook.log")).unwrap();
+    let end = event(&home, "SessionEnd", json!({}));
+    assert_silent(&tell(&home, &["hook"], end.as_bytes()));
+    until("it is looked at", || is_done(&home));
+    assert!(!said.is_empty() && sink.faults().is_empty());
+}
+
 #[test]
 fn a_turn_that_is_written_after_the_hook_was_told_is_sent_whole() {
     let sink = Sink::langfuse();

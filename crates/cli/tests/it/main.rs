@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod bad_input;
+mod browse;
 mod clone;
 mod cloner;
 mod counting;
+mod daemon;
 mod demo;
 mod dry;
 mod editing;
@@ -21,7 +23,9 @@ mod rows;
 mod search;
 mod secrets;
 mod sending;
+mod serve;
 mod sql;
+mod states;
 mod surgery;
 mod terminal;
 mod usage;

@@ -269,6 +269,43 @@ fn redacting_in_place_takes_every_secret_out_and_touches_nothing_else() {
 }
 
 #[test]
+fn the_list_of_the_client_loses_the_secrets_of_the_session_and_nothing_else() {
+    let home = leaky();
+    let token = token('b');
+    let entry = |id: &str| {
+        let texts = format!(r#""firstPrompt" : "push {token}", "summary":"on\n{token}""#);
+        let ways = format!(r#""fullPath":"/p/{token}","messageCount":4.0 "#);
+        format!("{{ {texts} ,\n\"sessionId\":\"{id}\", {ways}}}")
+    };
+    let (other, own) = (entry("other"), entry(ID));
+    let list = format!("{{\"version\":1, \"entries\":[{other},\n{own}] ,\"x\":2.0}}\n");
+    let path = ".claude/projects/-home-dev-x/sessions-index.json";
+    home.write(path, &list);
+    age(&home);
+    let read = || std::fs::read_to_string(home.path().join(path)).unwrap();
+    let rows = String::from_utf8(home.output(&["scan", ID, "--json"]).stdout).unwrap();
+    let named = rows.lines().filter(|row| row.contains("sessions-index"));
+    assert_eq!(named.count(), 2, "{rows}");
+    let (text, code) = run(&home, &["redact", ID, "--in-place"]);
+    assert_eq!(code, Some(0), "{text}");
+    let after = read();
+    let start = after.find("[REDACTED:").unwrap();
+    let placeholder = &after[start..start + after[start..].find(']').unwrap() + 1];
+    assert_eq!(after.matches(placeholder).count(), 2);
+    assert!(after.contains(&other) && after.contains(&format!("/p/{token}\"")));
+    assert_eq!(after.replace(placeholder, &token), list);
+    assert_eq!(run(&home, &["scan", ID]).1, Some(0));
+    // Taken back, it is what it was; with all sessions, the other one loses them too.
+    let (text, code) = run(&home, &["undo"]);
+    assert_eq!((code, read()), (Some(0), list), "{text}");
+    age(&home);
+    let (text, code) = run(&home, &["redact", "--all", "--in-place"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert_eq!(read().matches(placeholder).count(), 4);
+    assert_eq!(run(&home, &["scan", "--all"]).1, Some(0));
+}
+
+#[test]
 fn a_session_in_use_is_not_redacted_in_place() {
     let home = leaky();
     age(&home);

@@ -459,6 +459,40 @@ fn a_dry_run_shows_the_tree_and_sends_nothing() {
     assert!(!home.unspool_dir().join("sent/ledger").exists());
 }
 
+/// The sessions of the turns that a dry run would send.
+fn would_send(home: &Home, session: &str) -> Vec<String> {
+    let output = home.output(&["send", session, "--to", "langfuse", "--dry-run", "--json"]);
+    let rows = String::from_utf8(output.stdout).unwrap();
+    let rows = rows.lines().map(serde_json::from_str::<serde_json::Value>);
+    let rows = rows
+        .map(Result::unwrap)
+        .filter(|row| row["parent"].is_null());
+    rows.map(|row| row["session"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_dry_run_names_the_sessions_that_a_run_would() {
+    let sink = Sink::langfuse();
+    let home = ready(&sink);
+    let forked = fork(&home);
+    let told = would_send(&home, forked);
+    send(&home, &["send", forked, "--to", "langfuse"]);
+    let roots = sink.roots();
+    let came: Vec<&str> = roots.iter().map(|root| root.text("session.id")).collect();
+    assert_eq!(told, came);
+}
+
+#[test]
+fn a_dry_run_knows_what_an_older_exporter_sent_and_notes_nothing() {
+    let sink = Sink::langfuse();
+    let home = ready(&sink);
+    let state = format!(r#"{{"{ID}":{{"last_line":100000,"turn_count":2,"updated":"x"}}}}"#);
+    home.write(".claude/state/cc-langfuse_state.json", state);
+    assert!(would_send(&home, ID).is_empty());
+    assert!(!home.unspool_dir().join("sent/ledger").exists());
+}
+
 #[test]
 fn a_summary_for_machines() {
     let sink = Sink::langfuse();

@@ -13,6 +13,7 @@ use unspool_model::secrets::Secrets;
 use unspool_model::session::{Call, Index, Message, Record, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
+use unspool_model::view::status::Signals;
 use unspool_model::view::turns::{self, Course, TurnRow};
 use unspool_model::view::{agents, cost, files, row};
 use unspool_store::open::FileSource;
@@ -56,7 +57,14 @@ pub fn session(
 ) -> Cells {
     // The time only decides the status, which is not among the columns: it would be old
     // before anybody asks.
-    let row = row::row(session, agents, &HashMap::new(), prices, Time(0));
+    let row = row::row(
+        session,
+        agents,
+        &HashMap::new(),
+        prices,
+        &Signals::default(),
+        Time(0),
+    );
     let first = |tally: &unspool_model::tally::Tally| {
         let first = tally.iter().next();
         first.map(|(text, _)| text.to_owned())

@@ -11,6 +11,7 @@ use unspool_index::tables::views::VIEWS;
 use unspool_index::tables::{Refreshed, Tables};
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
+use unspool_model::view::status::Signals;
 use unspool_model::view::{files, row, turns};
 use unspool_store::family::family;
 use unspool_store::{Found, find};
@@ -125,7 +126,14 @@ fn the_tables_say_what_the_views_of_the_model_say() {
             .iter()
             .map(|agent| &agent.loaded.session)
             .collect();
-        let row = row::row(main, &agents, &HashMap::new(), Prices::bundled(), Time(0));
+        let row = row::row(
+            main,
+            &agents,
+            &HashMap::new(),
+            Prices::bundled(),
+            &Signals::default(),
+            Time(0),
+        );
         let told = ask(
             &asked,
             &format!(

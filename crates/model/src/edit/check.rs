@@ -5,6 +5,8 @@
 //! session need not be kept until the new one is read.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::ops::Range;
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 
@@ -13,8 +15,9 @@ use super::plan::{BlockChange, Plan};
 use crate::entry::Kind;
 use crate::fault::FaultKind;
 use crate::id::Id;
+use crate::marks::Marks;
 use crate::session::{Index, Record, Session};
-use crate::view::check::{faults, resumable};
+use crate::view::check::{by_client, faults};
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -22,17 +25,19 @@ use crate::view::profile::Profile;
 #[derive(Clone, Debug)]
 pub struct Wanted {
     lines: Vec<Spoken>,
+    /// Prints of the blocks of all of them; none for blocks that may say something else.
+    prints: Vec<Option<NonZeroU64>>,
     /// Faults of lines that have an id, and of those that have none.
     named: HashSet<(FaultKind, Id)>,
     nameless: BTreeMap<FaultKind, usize>,
     clients: Vec<Client>,
 }
 
-/// A line of the conversation: its id, and prints of those blocks that stay as they are.
+/// A line of the conversation: its id, and its blocks in [`Wanted::prints`].
 #[derive(Clone, Debug)]
 struct Spoken {
     id: Option<Id>,
-    blocks: Vec<Option<u64>>,
+    blocks: Range<Index>,
 }
 
 /// What a client made of the old session.
@@ -63,14 +68,19 @@ impl Wanted {
     pub fn of(session: &Session, plan: &Plan, identity: Option<&Identity>) -> Wanted {
         let name = |id: &Id| identity.map_or_else(|| id.clone(), |identity| identity.line(id));
         let live = live_lines(session, Profile::Strict, plan.end);
+        let mut prints = Vec::new();
         let lines = live
             .into_iter()
             .filter(|&at| !plan.is_dropped(at) && is_spoken(&session.records[at as usize]))
-            .map(|at| spoken(session, plan, at, &name))
+            .map(|at| Spoken {
+                id: session.records[at as usize].uuid.as_ref().map(&name),
+                blocks: add_prints(session, plan, at, &mut prints),
+            })
             .collect();
         let (named, nameless) = faults_of(session, &name);
         Wanted {
             lines,
+            prints,
             named,
             nameless,
             clients: clients(session, plan.end, &name),
@@ -93,9 +103,11 @@ impl Wanted {
         {
             client.lost.extend(instead.iter().cloned());
         }
-        let instead = instead.into_iter().map(|id| Spoken {
+        let end = self.prints.len() as Index;
+        self.prints.extend(instead.iter().map(|_| None));
+        let instead = instead.into_iter().zip(end..).map(|(id, at)| Spoken {
             id: Some(id),
-            blocks: vec![None],
+            blocks: at..at + 1,
         });
         self.lines.splice(..from.unwrap_or(0), instead);
     }
@@ -104,10 +116,8 @@ impl Wanted {
     /// lines without an id, one cannot be told from another.
     pub fn excuse<'a>(&mut self, ids: impl IntoIterator<Item = &'a Option<Id>>) {
         let ids: HashSet<&Option<Id>> = ids.into_iter().collect();
-        for line in &mut self.lines {
-            if ids.contains(&line.id) {
-                line.blocks.iter_mut().for_each(|print| *print = None);
-            }
+        for line in self.lines.iter().filter(|line| ids.contains(&line.id)) {
+            self.prints[places(&line.blocks)].fill(None);
         }
     }
 
@@ -186,7 +196,7 @@ impl Wanted {
         }
         for (&at, wanted) in live.iter().zip(&self.lines) {
             let record = &after.records[at as usize];
-            if let Some(problem) = wanted.differs(after, record) {
+            if let Some(problem) = wanted.differs(self, after, record) {
                 problems.push(problem);
                 return;
             }
@@ -219,7 +229,7 @@ impl Problem {
 }
 
 impl Spoken {
-    fn differs(&self, after: &Session, record: &Record) -> Option<Problem> {
+    fn differs(&self, wanted: &Wanted, after: &Session, record: &Record) -> Option<Problem> {
         if self.id != record.uuid {
             let name = |id: &Option<Id>| {
                 id.as_ref()
@@ -235,11 +245,12 @@ impl Spoken {
             ));
         }
         let blocks = after.blocks_of(record);
-        let same = blocks.len() == self.blocks.len()
+        let prints = &wanted.prints[places(&self.blocks)];
+        let same = blocks.len() == prints.len()
             && blocks
                 .iter()
-                .zip(&self.blocks)
-                .all(|(block, print)| print.is_none_or(|print| print == block.print));
+                .zip(prints)
+                .all(|(block, print)| print.is_none() || *print == kept(block.print));
         let line = record.line;
         (!same).then(|| {
             Problem::new(
@@ -262,20 +273,30 @@ fn is_spoken(record: &Record) -> bool {
     record.is_conversation() || matches!(record.kind, Kind::QueuedCommand { .. })
 }
 
-fn spoken(session: &Session, plan: &Plan, at: Index, name: &dyn Fn(&Id) -> Id) -> Spoken {
-    let record = &session.records[at as usize];
-    let blocks = record.blocks.clone().filter_map(|block| {
-        let print = session.blocks[block as usize].print;
-        match plan.change(at, block) {
-            Some(BlockChange::Remove) => None,
-            Some(BlockChange::Cut(_) | BlockChange::Say(_)) => Some(None),
-            None => Some(Some(print)),
-        }
-    });
-    Spoken {
-        id: record.uuid.as_ref().map(name),
-        blocks: blocks.collect(),
-    }
+/// Adds the prints of the blocks of a line that stay, and says where.
+fn add_prints(
+    session: &Session,
+    plan: &Plan,
+    at: Index,
+    prints: &mut Vec<Option<NonZeroU64>>,
+) -> Range<Index> {
+    let start = prints.len() as Index;
+    let blocks = session.records[at as usize].blocks.clone();
+    prints.extend(blocks.filter_map(|block| match plan.change(at, block) {
+        Some(BlockChange::Remove) => None,
+        Some(BlockChange::Cut(_) | BlockChange::Say(_)) => Some(None),
+        None => Some(kept(session.blocks[block as usize].print)),
+    }));
+    start..prints.len() as Index
+}
+
+/// The print of a block that stays as it is; of all prints, two look alike.
+fn kept(print: u64) -> Option<NonZeroU64> {
+    NonZeroU64::new(print.max(1))
+}
+
+fn places(blocks: &Range<Index>) -> Range<usize> {
+    blocks.start as usize..blocks.end as usize
 }
 
 type Faults = (HashSet<(FaultKind, Id)>, BTreeMap<FaultKind, usize>);
@@ -304,11 +325,13 @@ fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
 /// What each client loses of the conversation, as it goes on from `end`.
 fn clients(session: &Session, end: Option<Index>, name: &dyn Fn(&Id) -> Id) -> Vec<Client> {
     let whole = live_lines(session, Profile::Strict, end);
-    let all = resumable(session).into_iter();
-    all.map(|client| {
-        let sent = live_lines(session, client.profile, end);
-        let sent: HashSet<Index> = sent.into_iter().collect();
-        let lost = whole.iter().filter(|at| !sent.contains(at));
+    let all = by_client(session);
+    all.map(|(client, mut sent)| {
+        if let Some(end) = end {
+            sent = messages::lines_from(session, client.profile, end);
+        }
+        let sent: Marks = sent.into_iter().collect();
+        let lost = whole.iter().filter(|&&at| !sent.contains(at));
         let lost = lost.map(|&at| &session.records[at as usize]);
         Client {
             profile: client.profile,

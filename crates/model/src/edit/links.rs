@@ -1,11 +1,12 @@
 //! Who follows whom once lines are gone, so that every client reads the same conversation.
 
-use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use foldhash::{HashMap, HashMapExt};
 
 use super::plan::{Plan, Settings};
 use crate::entry::Kind;
 use crate::graph::{self, Links};
 use crate::id::Id;
+use crate::marks::{Marks, Slots};
 use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::view::messages;
@@ -126,7 +127,9 @@ fn parents(plan: &Plan, session: &Session, links: &Links) -> Links {
 pub(super) struct Up<'a> {
     session: &'a Session,
     links: &'a Links,
-    known: HashMap<Index, Option<Index>>,
+    known: Slots,
+    /// Lines above which none stays.
+    topmost: Marks,
 }
 
 impl<'a> Up<'a> {
@@ -134,7 +137,8 @@ impl<'a> Up<'a> {
         Up {
             session,
             links,
-            known: HashMap::new(),
+            known: Slots::default(),
+            topmost: Marks::default(),
         }
     }
 
@@ -176,8 +180,9 @@ impl<'a> Up<'a> {
             match next {
                 Some(here) if !plan.is_dropped(here) => break Some(here),
                 Some(here) => {
-                    if let Some(known) = self.known.get(&here) {
-                        break *known;
+                    let known = self.known.get(here);
+                    if known.is_some() || self.topmost.contains(here) {
+                        break known;
                     }
                     path.push(here);
                     next = self.links.parent[here as usize];
@@ -185,8 +190,10 @@ impl<'a> Up<'a> {
                 None => break None,
             }
         };
-        self.known
-            .extend(path.into_iter().map(|here| (here, found)));
+        match found {
+            Some(found) => path.iter().for_each(|&here| self.known.set(here, found)),
+            None => self.topmost.extend(path),
+        }
         found
     }
 
@@ -202,7 +209,7 @@ fn adopt(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>, at:
         return;
     };
     // A parent that is not in the file is a fault of the source, and stays one.
-    let named = session.parent_of(record).and_then(|id| session.find(id));
+    let named = session.parent_at(record);
     if named == Some(parent) && plan.is_dropped(parent) {
         let above = up.above(plan, at);
         plan.set_parent(at, up.id(above));
@@ -248,14 +255,14 @@ impl Plan {
 /// Messages whose calls and results were not given one order.
 enum Trees {
     All,
-    Some(HashSet<Index>),
+    Some(Marks),
 }
 
 impl Trees {
     fn has(&self, family: Index) -> bool {
         match self {
             Trees::All => true,
-            Trees::Some(families) => families.contains(&family),
+            Trees::Some(families) => families.contains(family),
         }
     }
 }
@@ -278,30 +285,31 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
         .filter(|&at| !plan.is_dropped(at) && session.records[at as usize].in_chain())
         .filter(|&at| start.is_none_or(|start| start <= at))
         .collect();
-    let place: HashMap<Index, usize> = live.iter().copied().zip(0..).collect();
+    let place: Slots = live.iter().copied().zip(0..).collect();
     let families = Families::new(session);
     // What a compaction kept is named by its first and last line, and must stay between them.
-    let kept = named(plan, session).into_iter();
-    let mut kept: HashSet<Index> = kept.filter_map(|at| families.of(session, at)).collect();
+    let kept = named(plan, session);
+    let kept = kept.iter();
+    let mut kept: Marks = kept.filter_map(|at| families.of(session, at)).collect();
     kept.extend(families.forked(plan, session, links, &live));
     kept.extend(families.broken(session, links));
     kept.extend(families.newest(session, &live));
-    let mut used: HashSet<Index> = HashSet::new();
+    let mut used = Marks::default();
     let mut wishes: Vec<(Index, Index)> = Vec::new();
     for (nth, pair) in live.windows(2).enumerate() {
         let (before, at) = (pair[0], pair[1]);
         let Some(path) = path_to(plan, up, at, &place) else {
             return Trees::All;
         };
-        let Some(&found) = path.last().filter(|here| place.contains_key(here)) else {
+        let Some(&found) = path.last().filter(|&&here| place.get(here).is_some()) else {
             continue;
         };
         let below = &path[..path.len() - 1];
         let lowest = *below
             .last()
-            .filter(|last| !used.contains(last))
+            .filter(|&&last| !used.contains(last))
             .unwrap_or(&at);
-        used.extend(below);
+        used.extend(below.iter().copied());
         if found == before {
             continue;
         }
@@ -309,11 +317,11 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
         // belongs.
         let family = families.of(session, before);
         let is_family = |at: &Index| families.of(session, *at) == family;
-        let between = match place[&found] {
+        let between = match place.get(found).unwrap_or_default() as usize {
             above if above <= nth => &live[above + 1..=nth],
             below => &live[nth + 1..=below],
         };
-        let may_move = family.is_some_and(|family| !kept.contains(&family));
+        let may_move = family.is_some_and(|family| !kept.contains(family));
         if may_move && between.iter().all(is_family) {
             wishes.push((lowest, before));
         }
@@ -328,16 +336,11 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
 }
 
 /// A line and the lines above it that stay, up to one that `place` knows.
-fn path_to(
-    plan: &Plan,
-    up: &mut Up<'_>,
-    at: Index,
-    place: &HashMap<Index, usize>,
-) -> Option<Vec<Index>> {
+fn path_to(plan: &Plan, up: &mut Up<'_>, at: Index, place: &Slots) -> Option<Vec<Index>> {
     let mut path = vec![at];
     while let Some(here) = up.above(plan, path[path.len() - 1]) {
         path.push(here);
-        if place.contains_key(&here) {
+        if place.get(here).is_some() {
             break;
         }
         if path.len() > up.links.order.len() {
@@ -357,7 +360,7 @@ fn is_chain(plan: &Plan, session: &Session, links: &Links, wishes: &[(Index, Ind
 }
 
 /// Which message a line belongs to: its own, or the one whose call it answers.
-struct Families(HashMap<Index, Index>);
+struct Families(Slots);
 
 impl Families {
     fn new(session: &Session) -> Families {
@@ -370,7 +373,7 @@ impl Families {
 
     fn of(&self, session: &Session, at: Index) -> Option<Index> {
         let own = session.records[at as usize].message();
-        own.or_else(|| self.0.get(&at).copied())
+        own.or_else(|| self.0.get(at))
     }
 
     /// Messages within which another branch begins. To clients that find all calls of a message
@@ -382,18 +385,18 @@ impl Families {
         links: &'a Links,
         live: &[Index],
     ) -> impl Iterator<Item = Index> + 'a {
-        let mut last: HashMap<Index, Index> = HashMap::new();
-        for &at in live {
-            last.extend(self.of(session, at).map(|family| (family, at)));
-        }
-        let on_walk: HashSet<Index> = live.iter().copied().collect();
+        let families = live.iter().copied();
+        let last: Slots = families
+            .filter_map(|at| Some((self.of(session, at)?, at)))
+            .collect();
+        let on_walk: Marks = live.iter().copied().collect();
         links.order.iter().filter_map(move |&at| {
             let parent = links.parent[at as usize]?;
             let family = self.of(session, parent)?;
             let own = self.of(session, at) == Some(family);
             let stays = !plan.is_dropped(at) && session.records[at as usize].is_conversation();
-            let inside = last.get(&family).is_some_and(|last| *last != parent);
-            (stays && inside && !own && !on_walk.contains(&at)).then_some(family)
+            let inside = last.get(family).is_some_and(|last| last != parent);
+            (stays && inside && !own && !on_walk.contains(at)).then_some(family)
         })
     }
 
@@ -404,12 +407,11 @@ impl Families {
         session: &'a Session,
         links: &'a Links,
     ) -> impl Iterator<Item = Index> + 'a {
-        let mut known: HashSet<Index> = HashSet::new();
+        let mut known = Marks::default();
         links.order.iter().filter_map(move |&at| {
             let family = self.of(session, at)?;
             let first = known.insert(family);
-            let named = session.parent_of(&session.records[at as usize]);
-            let found = named.and_then(|id| session.find(id));
+            let found = session.parent_at(&session.records[at as usize]);
             let whole = found.is_some() && found == links.parent[at as usize];
             (!first && !whole).then_some(family)
         })
@@ -434,8 +436,8 @@ impl Families {
 
 /// Lines that a compaction names as those it kept. Whether they are still sent is another
 /// question, see `repair::preserved`; here their names must stay true.
-fn named(plan: &Plan, session: &Session) -> HashSet<Index> {
-    let mut all = HashSet::new();
+fn named(plan: &Plan, session: &Session) -> Marks {
+    let mut all = Marks::default();
     let records = session.records.iter().zip(&plan.dropped);
     for (record, _) in records.filter(|(_, dropped)| !**dropped) {
         if let Kind::CompactBoundary(boundary) = &record.kind {
@@ -463,12 +465,12 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
         }
     }
     tail.reverse();
-    let mut inside: HashSet<Index> = tail.iter().copied().collect();
+    let mut inside: Marks = tail.iter().copied().collect();
     // Notes that hang below the end lead to it, however new they are.
     let wanted = parents(plan, session, links);
-    let mut below: HashSet<Index> = HashSet::from_iter([leaf]);
+    let mut below = Marks::from_iter([leaf]);
     for &at in links.order.iter().filter(|at| kept(at)) {
-        let hangs = wanted.parent[at as usize].is_some_and(|above| below.contains(&above));
+        let hangs = wanted.parent[at as usize].is_some_and(|above| below.contains(above));
         let spoken = session.records[at as usize].is_conversation();
         if hangs && !spoken && below.insert(at) && inside.insert(at) {
             tail.push(at);
@@ -477,7 +479,7 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
     let others = links
         .order
         .iter()
-        .filter(|at| kept(at) && !inside.contains(at));
+        .filter(|at| kept(at) && !inside.contains(**at));
     let mut newest = others
         .filter_map(|&at| session.records[at as usize].at())
         .max();

@@ -446,14 +446,14 @@ impl Repair {
         }
     }
 
-    /// What is not as it should be: `before` is the old file as it was read, `after` what was
+    /// What is not as it should be: `before` is what the old file said, `after` what was
     /// written, read as if for the first time.
     ///
     /// Lines that were found again may make the conversation longer, or show that it is
     /// another one than was guessed without them. Every line that is in it with them and was
     /// not taken out on purpose is there, in the same order; and every line that was in it
     /// without them is in the file.
-    pub fn compare(&self, before: &Session, after: &Session) -> Vec<Problem> {
+    pub fn compare(&self, before: &Said, after: &Session) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
         for fault in faults(after) {
             let (line, kind, detail) = (fault.line, fault.kind.name(), fault.detail);
@@ -482,7 +482,7 @@ impl Repair {
             }
         }
         let lost = |id: &Id| !self.gone.contains(id) && after.find(id).is_none();
-        if let Some((id, _)) = spoken(before).iter().find(|(id, _)| lost(id)) {
+        if let Some(id) = before.0.iter().find(|id| lost(id)) {
             problems.push(Problem {
                 about: CONVERSATION,
                 what: format!("the line {id} would be lost"),
@@ -490,6 +490,17 @@ impl Repair {
         }
         problems.extend(clients(after));
         problems
+    }
+}
+
+/// The lines of a conversation, which is all that a comparison needs of an old session.
+#[derive(Clone, Debug)]
+pub struct Said(Vec<Id>);
+
+impl Said {
+    /// What a session says.
+    pub fn of(session: &Session) -> Said {
+        Said(spoken(session).into_iter().map(|(id, _)| id).collect())
     }
 }
 

@@ -125,8 +125,8 @@ fn followed(session: &Session, plan: &Plan) -> HashSet<Index> {
 fn named(session: &Session) -> HashSet<Index> {
     let leaf = session.last_prompt.iter().flat_map(|(leaf, _)| leaf);
     let mut ids: Vec<&Id> = leaf.collect();
+    ids.extend(session.logical_parents());
     for record in &session.records {
-        ids.extend(&record.logical_parent());
         if let Kind::CompactBoundary(boundary) = &record.kind {
             ids.extend(&boundary.preserved);
             ids.extend(

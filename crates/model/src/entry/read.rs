@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use compact_str::CompactString;
 
+use super::failure::Failure;
 use super::{
-    Boundary, Entry, HEAD, Kind, MessageHead, Parent, Queueing, Summary, TitleSource, clip,
+    Boundary, Entry, HEAD, Kind, MessageHead, Notice, Parent, Queueing, Summary, TitleSource, clip,
     media_note, text_of,
 };
 use crate::block::{self, Block, BlockKind};
@@ -58,6 +59,7 @@ struct Parts<'a> {
     nested: Nested<'a>,
     result_agent: Option<Box<str>>,
     result_status: Option<Box<str>>,
+    result_task: Option<Box<str>>,
     unknown: Vec<String>,
     unknown_inside: Vec<String>,
 }
@@ -185,6 +187,9 @@ impl<'a> Parts<'a> {
             match key {
                 "agentId" => self.result_agent = boxed(c)?,
                 "status" => self.result_status = boxed(c)?,
+                "backgroundTaskId" => self.result_task = boxed(c)?,
+                // What `TaskOutput` read.
+                "task" => self.result_status = nested_text(c, "status")?.map(Into::into),
                 _ => drop(c.skip()?),
             }
             Ok(())
@@ -218,6 +223,17 @@ impl<'a> Parts<'a> {
         let (at, bad_time) = self.times();
         let (input, input_kinds, head) = self.reading(&kind_name, line);
         let kind = self.kind(&kind_name, &label, line);
+        let notice = match &kind {
+            Kind::User if input == Input::Machine => Notice::read(&text_of(&self.blocks, line)),
+            Kind::QueuedCommand { text, .. } => Notice::read(text),
+            Kind::Queue {
+                operation: Queueing::Enqueue,
+                text: Some(text),
+            } => Notice::read(text),
+            _ => None,
+        };
+        let failed = kind == Kind::ApiError || self.api_error;
+        let failure = failed.then(|| Box::new(Failure::read(span.of(line), head.as_deref())));
         Entry {
             span,
             kind,
@@ -251,6 +267,9 @@ impl<'a> Parts<'a> {
             head,
             result_agent: self.result_agent,
             result_status: self.result_status,
+            result_task: self.result_task,
+            failure,
+            notice: notice.map(Box::new),
             copy: self.nested.copy,
             unknown: self.unknown,
         }

@@ -4,11 +4,11 @@ use std::hash::BuildHasher;
 
 use super::pool::Slot;
 use super::{
-    Answer, Call, CallResult, Group, Index, Link, Message, NEVER, Record, Role, Session, Thread,
-    Title, Turn,
+    Answer, Call, CallResult, Few, Group, Index, Link, Message, NEVER, Record, Role, Session, Task,
+    Thread, Title, Traits, Turn,
 };
 use crate::block::BlockKind;
-use crate::entry::{Entry, Kind, MessageHead, Parent};
+use crate::entry::{self, Entry, Kind, MessageHead, Parent};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::time::Time;
@@ -38,36 +38,43 @@ impl Session {
             self.keep_block(block, entry.span.start);
         }
         let label = self.labels.add(&entry.label);
-        let permission_mode = entry
-            .permission_mode
-            .as_deref()
-            .map(|mode| self.names.add(mode));
+        let mode = entry.permission_mode.as_deref();
+        let mode = mode.map(|mode| self.names.add(mode));
         let model = entry.message.model.as_deref();
         let model = model.map(|model| self.names.add(model));
+        let voice = match entry.kind {
+            Kind::Assistant => model,
+            _ => mode,
+        };
+        self.logicals
+            .extend(entry.logical_parent.take().map(|id| (index, id)));
         let record = Record {
             line,
             offset: offset + entry.span.start as u64,
             length: u32::try_from(entry.span.len).unwrap_or(u32::MAX),
             label,
             uuid: entry.uuid.take(),
-            parent,
-            logical: entry.logical_parent.take().map(Box::new),
+            up: parent.into(),
             when: entry.at.map_or(NEVER, |at| at.0),
             thread,
             reply: Slot::default(),
             blocks: start..self.blocks.len() as Index,
             input: entry.input,
             input_kinds: entry.input_kinds,
-            mode: permission_mode.into(),
+            voice: voice.into(),
             sidechain: entry.sidechain,
             meta: entry.meta,
             api_error: entry.api_error,
-            trouble: entry.trouble,
-            refused,
-            glued,
-            untyped: entry.untyped,
-            speaker: model.into(),
-            notifies: entry.origin.as_deref() == Some("task-notification"),
+            traits: Traits::new([
+                (Traits::TROUBLE, entry.trouble),
+                (Traits::REFUSED, refused),
+                (Traits::GLUED, glued),
+                (Traits::UNTYPED, entry.untyped),
+                (
+                    Traits::NOTIFIES,
+                    entry.origin.as_deref() == Some("task-notification"),
+                ),
+            ]),
             duplicate: twin.is_some(),
             group,
             kind: std::mem::replace(&mut entry.kind, Kind::Unknown),
@@ -93,7 +100,13 @@ impl Session {
             detail,
         });
         self.move_calls(twin, index);
+        if let Some(message) = self.records[twin as usize].message() {
+            self.crowd(message, self.records[index as usize].blocks.start);
+        }
         self.records.swap(twin as usize, index as usize);
+        let logical = (self.logicals.remove(&twin), self.logicals.remove(&index));
+        self.logicals.extend(logical.0.map(|id| (index, id)));
+        self.logicals.extend(logical.1.map(|id| (twin, id)));
         let (before, behind) = self.records.split_at_mut(index as usize);
         let (now, old) = (&mut before[twin as usize], &mut behind[0]);
         std::mem::swap(&mut now.group, &mut old.group);
@@ -132,7 +145,7 @@ impl Session {
     fn move_calls(&mut self, from: Index, to: Index) {
         for at in self.records[from as usize].blocks.clone() {
             let id = self.blocks[at as usize].key();
-            let Some(&call) = id.and_then(|id| self.call_ids.get(&id)) else {
+            let Some(call) = id.and_then(|id| self.call_ids.get(id)) else {
                 continue;
             };
             let call = &mut self.calls[call as usize];
@@ -171,7 +184,27 @@ impl Session {
         if let Some(copy) = &entry.copy {
             self.copy(copy, entry.source_call.take(), entry.at);
         }
+        self.background(index, entry);
         self.describe(index, entry.head.take());
+    }
+
+    /// What a line tells about the background, and about failures of the API.
+    fn background(&mut self, index: Index, entry: &mut Entry) {
+        if self.records[index as usize].thread != 0 {
+            return;
+        }
+        if let Some(failure) = entry.failure.take() {
+            self.failure = Some((index, *failure));
+        }
+        if let Some(notice) = entry.notice.take().filter(|notice| notice.is_over()) {
+            self.end_task(&notice.task);
+        }
+    }
+
+    fn end_task(&mut self, id: &str) {
+        if let Some(&at) = self.task_ids.get(id) {
+            self.tasks[at as usize].over = true;
+        }
     }
 
     /// Facts about the session as a whole that any line may carry.
@@ -210,6 +243,9 @@ impl Session {
         keep(&mut self.slug, entry.slug.as_deref());
         keep(&mut self.entrypoint, entry.entrypoint.as_deref());
         keep(&mut self.permission_mode, entry.permission_mode.as_deref());
+        if self.role == Role::Agent && self.agent.is_none() {
+            self.agent = entry.agent.as_deref().map(Into::into);
+        }
         if self.first_session_id.is_none() {
             self.first_session_id = entry.session.clone();
         }
@@ -379,12 +415,14 @@ impl Session {
     /// Adds a line to its message.
     fn merge(&mut self, index: Index, head: &MessageHead) {
         let id = head.id.as_deref().map(|id| self.pool.add(id));
-        let known = id.and_then(|id| self.message_ids.get(&id).copied());
+        let known = id.and_then(|id| self.message_ids.get(id));
         let at = known.unwrap_or_else(|| {
             let thread = self.records[index as usize].thread;
             self.messages.push(Message::new(id.into(), thread));
             let at = self.messages.len() as Index - 1;
-            self.message_ids.extend(id.map(|id| (id, at)));
+            if let Some(id) = id {
+                self.message_ids.set(id, at);
+            }
             at
         });
         let model = head.model.as_deref().map(|model| self.names.add(model));
@@ -424,11 +462,14 @@ impl Session {
                 BlockKind::ToolResult => {
                     let launched = entry.result_status.as_deref() == Some("async_launched");
                     let agent = entry.result_agent.clone();
+                    let status = entry.result_status.as_deref();
                     self.result(Answer {
                         record: index,
                         block: at,
                         agent,
                         launched,
+                        task: entry.result_task.clone(),
+                        over: status.is_some_and(entry::is_over),
                     });
                 }
                 _ => {}
@@ -445,7 +486,7 @@ impl Session {
             (record.line, record.message())
         };
         // History that was written again calls nothing.
-        if message.is_some_and(|message| !self.call_prints.insert((message, print))) {
+        if message.is_some_and(|message| self.was_called(message, at, print)) {
             return;
         }
         let call = Call {
@@ -460,7 +501,8 @@ impl Session {
         };
         self.calls.push(call);
         let Some(id) = id else { return };
-        let earlier = self.call_ids.insert(id, self.calls.len() as Index - 1);
+        let earlier = self.call_ids.get(id);
+        self.call_ids.set(id, self.calls.len() as Index - 1);
         if earlier.is_some() {
             let id = self.pool.get(id);
             let detail = format!("an earlier call has the id {id} too");
@@ -475,17 +517,51 @@ impl Session {
         }
     }
 
+    /// Whether a message has a call with this print in front of a block.
+    fn was_called(&mut self, message: Index, block: Index, print: u64) -> bool {
+        if self.messages[message as usize].records.len() > LOOKED_THROUGH {
+            self.crowd(message, block);
+        }
+        if self.crowded.contains(message) {
+            return !self.call_prints.insert((message, print));
+        }
+        let mut calls = self.calls_before(message, block);
+        calls.any(|at| self.blocks[at as usize].print == print)
+    }
+
+    /// From here on a set knows what a message called: looking through all its lines for each
+    /// of them would take ever longer, and lines that were replaced are no longer its own.
+    fn crowd(&mut self, message: Index, before: Index) {
+        if self.crowded.insert(message) {
+            let calls = self.calls_before(message, before);
+            let prints = calls.map(|at| (message, self.blocks[at as usize].print));
+            let prints: Vec<(Index, u64)> = prints.collect();
+            self.call_prints.extend(prints);
+        }
+    }
+
+    /// The calls of a message in front of a block.
+    fn calls_before(&self, message: Index, block: Index) -> impl Iterator<Item = Index> + '_ {
+        let lines = self.messages[message as usize].records.iter();
+        let blocks = lines.flat_map(|&line| self.records[line as usize].blocks.clone());
+        let earlier = blocks.filter(move |&at| at < block);
+        earlier.filter(|&at| {
+            let kind = self.blocks[at as usize].kind;
+            matches!(kind, BlockKind::ToolUse | BlockKind::ServerToolUse)
+        })
+    }
+
     fn result(&mut self, answer: Answer) {
         let block = &self.blocks[answer.block as usize];
         let is_error = block.is_error;
         let id = block.key();
-        let Some(&call) = id.and_then(|id| self.call_ids.get(&id)) else {
+        let Some(at) = id.and_then(|id| self.call_ids.get(id)) else {
             self.early_results.entry(id).or_default().push(answer);
             return;
         };
         let record = &self.records[answer.record as usize];
         let (line, uuid) = (record.line, &record.uuid);
-        let call = &mut self.calls[call as usize];
+        let call = &mut self.calls[at as usize];
         // A line that is written again under its uuid answers nothing new.
         let same = |given: &CallResult| {
             uuid.is_some() && self.records[given.record as usize].uuid == *uuid
@@ -498,6 +574,7 @@ impl Session {
             });
             call.agent = answer.agent.or_else(|| call.agent.take());
             call.launched = answer.launched;
+            self.result_of_task(at, answer.record, answer.task, answer.over);
         } else {
             let id = call.name.get().map_or("", |name| self.pool.get(name));
             let detail = format!("an earlier result answers the call {id} too");
@@ -506,6 +583,37 @@ impl Session {
                 kind: FaultKind::DuplicateCall,
                 detail,
             });
+        }
+    }
+
+    /// What the result of a call means for tasks in the background.
+    fn result_of_task(&mut self, at: Index, record: Index, task: Option<Box<str>>, over: bool) {
+        let (record, call) = (&self.records[record as usize], &self.calls[at as usize]);
+        if record.thread != 0 {
+            return;
+        }
+        let agent = call.agent.clone().filter(|_| call.launched);
+        let is_agent = agent.is_some();
+        if let Some(id) = agent.or(task) {
+            let since = record.at();
+            self.task_ids.insert(id.clone(), self.tasks.len() as Index);
+            self.tasks.push(Task {
+                id,
+                call: at,
+                agent: is_agent,
+                since,
+                over: false,
+            });
+            return;
+        }
+        let failed = call.result.as_ref().is_some_and(|result| result.is_error);
+        let ends = match self.names.get(call.tool) {
+            "KillShell" | "KillBash" | "TaskStop" => !failed,
+            "BashOutput" | "TaskOutput" => over && !failed,
+            _ => false,
+        };
+        if ends && let Some(id) = self.subject(call).map(Box::<str>::from) {
+            self.end_task(&id);
         }
     }
 
@@ -518,9 +626,13 @@ impl Session {
         if let Kind::PermissionMode(mode) = &record.kind {
             self.permission_mode = Some(mode.to_string());
         }
+        if let Kind::QueuedCommand { human: true, text } = &record.kind {
+            self.recent_prompt = Some(entry::clip(text, entry::HEAD));
+        }
         let Some(head) = head else { return };
         match record.kind {
             Kind::User => {
+                self.recent_prompt = Some(head.clone());
                 // A command such as /clear says less about a session than its first prompt.
                 let prompt = matches!(record.input, Input::Prompt | Input::Plan);
                 if self.goal.is_none() || (prompt && !self.goal_is_prompt) {
@@ -540,12 +652,15 @@ impl Session {
     }
 }
 
+/// Up to so many lines of a message are looked through for each of its calls.
+const LOOKED_THROUGH: usize = 8;
+
 impl Message {
     fn new(name: Slot, thread: Index) -> Message {
         Message {
             name,
             thread,
-            records: Vec::new(),
+            records: Few::default(),
             model: None,
             usage: Usage::default(),
             terms: Terms::default(),

@@ -114,7 +114,7 @@ mod tests {
         use crate::session::{Call, Message, Record};
         assert!(size_of::<Part>() <= 40, "{}", size_of::<Part>());
         assert!(size_of::<Kind>() <= 16, "{}", size_of::<Kind>());
-        assert!(size_of::<Record>() <= 128, "{}", size_of::<Record>());
+        assert!(size_of::<Record>() <= 96, "{}", size_of::<Record>());
         assert!(size_of::<Call>() <= 56, "{}", size_of::<Call>());
         assert!(size_of::<Message>() <= 136, "{}", size_of::<Message>());
     }

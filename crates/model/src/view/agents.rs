@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::block::BlockKind;
-use crate::entry::{self, Kind};
+use crate::entry;
 use crate::log::Source;
 use crate::price::{Cost, Prices};
 use crate::session::{Call, Index, Message, Session, Thread};
 use crate::tool;
 use crate::usage::Usage;
+use crate::view::status::{Crew, work};
 use crate::view::turns::{self, CallStatus, Course};
 use crate::view::{cost, files};
 
@@ -71,6 +71,26 @@ pub fn agents(session: &Session, source: &dyn Source, files: &[AgentFile<'_>]) -
     );
     rows.extend(gone(session, source, &rows));
     nest(rows)
+}
+
+/// Says which of them are at work, now that it is known who is: one that has no result and is
+/// not at work was left behind.
+pub fn settle(rows: &mut [AgentRow], crew: &Crew) {
+    let mut working: HashSet<String> = HashSet::new();
+    for row in rows {
+        let sent = row.call.as_deref().is_some_and(|call| crew.has_call(call));
+        let works = match &row.parent {
+            None => sent,
+            // Rows stand below those who sent them.
+            Some(parent) => row.status == "running" && working.contains(parent),
+        };
+        if works {
+            row.status = "running";
+            working.insert(row.agent.clone());
+        } else if row.status == "running" {
+            row.status = "lost";
+        }
+    }
 }
 
 /// What a sub-agent cost; `None` where only its call is left, or a model has no price.
@@ -275,7 +295,7 @@ fn beside(
         .map(|(maker, call)| (&makers.all[maker], call));
     let state = origin.map_or("unknown", |((session, _, course), call)| {
         let call = &session.calls[call as usize];
-        let runs = call.launched && !is_done(file.session);
+        let runs = call.launched && !work::is_done(file.session);
         if runs {
             "running"
         } else {
@@ -307,22 +327,6 @@ fn beside(
         file: Some(index),
         thread: None,
     }
-}
-
-/// Whether the last thing an agent wrote is an answer.
-fn is_done(session: &Session) -> bool {
-    let last = session
-        .records
-        .iter()
-        .rev()
-        .find(|record| record.is_conversation());
-    last.is_some_and(|record| {
-        let blocks = session.blocks_of(record);
-        record.kind == Kind::Assistant
-            && blocks
-                .iter()
-                .any(|block| block.kind == BlockKind::Text && !block.blank)
-    })
 }
 
 /// Orders rows so that each stands below its parent, and says how deep.

@@ -7,6 +7,7 @@ use crate::entry::Kind;
 use crate::fault::{Fault, FaultKind};
 use crate::graph::{self, Links};
 use crate::input::Input;
+use crate::marks::Marks;
 use crate::session::{Index, Role, Session};
 use crate::view::messages;
 use crate::view::profile::Profile;
@@ -101,21 +102,34 @@ fn broken_calls(session: &Session) -> Vec<Fault> {
 
 /// For every known client: whether it resumes the session, and what it would lose.
 pub fn resumable(session: &Session) -> Vec<Resumable> {
+    by_client(session).map(|(client, _)| client).collect()
+}
+
+/// The same, with the lines that each client would build its messages from.
+pub(crate) fn by_client(session: &Session) -> impl Iterator<Item = (Resumable, Vec<Index>)> {
     let whole = conversation(session, Profile::Strict);
-    let clients = Profile::ALL
-        .into_iter()
-        .filter(|profile| *profile != Profile::Strict);
-    clients
-        .map(|profile| resume(session, &whole, profile))
-        .collect()
+    let clients = Profile::ALL.into_iter();
+    let clients = clients.filter(|profile| *profile != Profile::Strict);
+    clients.map(move |profile| resume(session, &whole, profile))
 }
 
 /// Whether one client resumes the session.
 pub fn resumable_by(session: &Session, profile: Profile) -> Resumable {
-    resume(session, &conversation(session, Profile::Strict), profile)
+    resume(session, &conversation(session, Profile::Strict), profile).0
 }
 
-fn resume(session: &Session, whole: &[Index], profile: Profile) -> Resumable {
+fn resume(session: &Session, whole: &[Index], profile: Profile) -> (Resumable, Vec<Index>) {
+    let outcome = messages::outcome(session, profile);
+    let client = judge(session, whole, profile, &outcome);
+    (client, outcome.lines())
+}
+
+fn judge(
+    session: &Session,
+    whole: &[Index],
+    profile: Profile,
+    outcome: &messages::Outcome,
+) -> Resumable {
     let none = |why: &str| Resumable {
         profile,
         resumes: false,
@@ -129,15 +143,15 @@ fn resume(session: &Session, whole: &[Index], profile: Profile) -> Resumable {
     if session.role() == Role::Agent {
         return none("a sub-agent's file is not resumed on its own");
     }
-    let lines = match messages::outcome(session, profile) {
+    let lines = match outcome {
         messages::Outcome::Lines(lines) => lines,
         messages::Outcome::None => return none("it would find no conversation"),
         messages::Outcome::Hangs => return none("it would hang on a circle of parents"),
     };
-    let sent: HashSet<Index> = lines.into_iter().collect();
+    let sent: Marks = lines.iter().copied().collect();
     let lost: Vec<u32> = whole
         .iter()
-        .filter(|at| !sent.contains(at))
+        .filter(|&&at| !sent.contains(at))
         .map(|&at| session.records[at as usize].line)
         .collect();
     let why = (!lost.is_empty()).then(|| reason(lost.len(), lost[0]));

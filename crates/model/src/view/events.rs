@@ -92,12 +92,12 @@ pub fn events(session: &Session) -> Vec<Event> {
             }
             Kind::Assistant if record.api_error => What::Failure,
             Kind::ApiError => What::ApiError,
-            Kind::Attachment | Kind::System if record.trouble => {
+            Kind::Attachment | Kind::System if record.is_trouble() => {
                 open.hook = true;
                 What::Hook
             }
             // The summary at the end of a turn repeats what the hook's own line said.
-            Kind::StopHookSummary if record.trouble && !open.hook => What::Hook,
+            Kind::StopHookSummary if record.is_trouble() && !open.hook => What::Hook,
             _ => continue,
         };
         events.push(Event { record: at, what });

@@ -154,6 +154,16 @@ pub enum Outcome {
     Hangs,
 }
 
+impl Outcome {
+    /// The lines; none where there is no conversation.
+    pub fn lines(self) -> Vec<Index> {
+        match self {
+            Outcome::Lines(lines) => lines,
+            Outcome::None | Outcome::Hangs => Vec::new(),
+        }
+    }
+}
+
 /// What the client of `profile` would make of the lines.
 pub fn outcome(session: &Session, profile: Profile) -> Outcome {
     match profile {
@@ -169,18 +179,12 @@ pub(crate) fn lines_from(session: &Session, profile: Profile, leaf: Index) -> Ve
         Profile::Strict => own::from(session, &graph::links(session), leaf),
         client => client::chain(session, &client.rules(), Some(leaf)),
     };
-    match outcome {
-        Outcome::Lines(lines) => lines,
-        Outcome::None | Outcome::Hangs => Vec::new(),
-    }
+    outcome.lines()
 }
 
 /// The lines that the client of `profile` would build its messages from, in order.
 pub fn live_lines(session: &Session, profile: Profile) -> Vec<Index> {
-    match outcome(session, profile) {
-        Outcome::Lines(lines) => lines,
-        Outcome::None | Outcome::Hangs => Vec::new(),
-    }
+    outcome(session, profile).lines()
 }
 
 /// The array as JSON text.

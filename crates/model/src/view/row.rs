@@ -9,7 +9,7 @@ use crate::session::{Message, Session};
 use crate::time::Time;
 use crate::usage::Usage;
 use crate::view::cost::Bill;
-use crate::view::status::{self, Status};
+use crate::view::status::{self, Signals, Status};
 
 /// Most characters of a goal.
 pub const GOAL: usize = 200;
@@ -23,6 +23,8 @@ pub struct SessionRow {
     pub goal: Option<String>,
     /// The last thing the model said.
     pub recent_output: Option<String>,
+    /// What a person typed last.
+    pub last_prompt: Option<String>,
     /// What it is doing.
     pub status: Status,
     /// Turns of its own conversation.
@@ -48,12 +50,13 @@ pub struct SessionRow {
 }
 
 /// Sums a session up. `agents` are its sub-agents' files, `foreign` the titles that other
-/// files give.
+/// files give, `signals` what is known beside the transcript.
 pub fn row(
     session: &Session,
     agents: &[&Session],
     foreign: &HashMap<Id, String>,
     prices: &Prices,
+    signals: &Signals,
     now: Time,
 ) -> SessionRow {
     let last = last_reply(session);
@@ -69,7 +72,11 @@ pub fn row(
             .map(|title| entry::clip(&crate::block::one_line(&title), GOAL)),
         goal: session.goal.as_deref().map(|goal| entry::clip(goal, GOAL)),
         recent_output: session.recent_output.clone(),
-        status: status::status(session, now),
+        last_prompt: session
+            .recent_prompt
+            .as_deref()
+            .map(|prompt| entry::clip(prompt, GOAL)),
+        status: status::family(session, agents, signals, now),
         turns: session.turns.iter().filter(|turn| turn.thread == 0).count(),
         messages: session.messages.iter().filter(real).count(),
         calls: session
@@ -93,6 +100,12 @@ pub fn row(
 pub fn context_tokens(session: &Session) -> Option<u64> {
     let tokens = last_reply(session)?.usage.context();
     Some(tokens).filter(|&tokens| tokens > 0)
+}
+
+/// The model of the last reply.
+pub fn model(session: &Session) -> Option<String> {
+    let model = last_reply(session)?.model?;
+    Some(session.text(model).to_owned())
 }
 
 /// How often the context was compacted.

@@ -1,13 +1,24 @@
-//! What a session is doing, as far as its transcript tells.
+//! What a session is doing, and how that is known.
 //!
-//! A call on disk usually runs; only calls that ask a person by themselves wait for one. The
-//! last physical line is not the state: bookkeeping follows it. Time turns a quiet session
-//! idle, but never one that waits for an answer to a question.
+//! Four sources, in order of trust: what hooks told, what the client's registry says, the lines
+//! of the transcript, and whether the process lives. What is newer beats what is older: a prompt
+//! after a stop means work, a result after a request for permission means that it was given. A
+//! session that waits for an answer waits until there is one, however long that takes; any other
+//! is idle after five minutes without a sign.
+//!
+//! Nothing here looks around or at a clock: [`Signals`] are gathered elsewhere, `now` is given.
 
-use crate::entry::Kind;
-use crate::input::Input;
-use crate::session::{Call, Index, Record, Session};
+mod hooks;
+mod transcript;
+pub(in crate::view) mod work;
+
+use crate::entry::failure::Reset;
+use crate::hook::Event;
+use crate::session::{Index, Role, Session};
 use crate::time::Time;
+use hooks::Heard;
+
+pub use work::Crew;
 
 /// What a session is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,11 +31,61 @@ pub enum State {
     WaitingForInput,
     /// Nothing happens.
     Idle,
+    /// Its context is being summarised.
+    Compacting,
     /// The API failed.
     Error,
+    /// The client is gone.
+    Ended,
+}
+
+impl Signals {
+    /// Whether the client of the session lives, if that can be seen.
+    pub fn alive(&self) -> Option<bool> {
+        match &self.registry {
+            Registry::Entry(entry) => entry.alive,
+            Registry::Unknown | Registry::Missing => None,
+        }
+    }
+
+    /// What is known about one of its sub-agents: what hooks told about that, and whether the
+    /// client lives.
+    pub fn of_agent(&self, id: &str) -> Signals {
+        let own = self
+            .hooks
+            .iter()
+            .filter(|signal| signal.event.agent.as_deref() == Some(id));
+        let hooks = own.cloned().map(|mut signal| {
+            signal.event.agent = None;
+            signal
+        });
+        let registry = match &self.registry {
+            Registry::Entry(entry) => Registry::Entry(Entry {
+                says: None,
+                ..entry.clone()
+            }),
+            other => other.clone(),
+        };
+        Signals {
+            hooks: hooks.collect(),
+            registry,
+            zones: self.zones,
+        }
+    }
 }
 
 impl State {
+    /// All of them, those first that need somebody.
+    pub const ALL: [State; 7] = [
+        State::WaitingForApproval,
+        State::WaitingForInput,
+        State::Error,
+        State::Working,
+        State::Compacting,
+        State::Idle,
+        State::Ended,
+    ];
+
     /// The name in rows.
     pub fn name(self) -> &'static str {
         match self {
@@ -32,204 +93,489 @@ impl State {
             State::WaitingForApproval => "waiting_for_approval",
             State::WaitingForInput => "waiting_for_input",
             State::Idle => "idle",
+            State::Compacting => "compacting",
             State::Error => "error",
+            State::Ended => "ended",
         }
     }
 
     /// The state with this name.
     pub fn named(name: &str) -> Option<State> {
-        [
-            State::Working,
-            State::WaitingForApproval,
-            State::WaitingForInput,
-            State::Idle,
-            State::Error,
-        ]
-        .into_iter()
-        .find(|state| state.name() == name)
+        State::ALL.into_iter().find(|state| state.name() == name)
     }
 }
 
-/// A state, since when, and what it waits for.
-#[derive(Clone, Debug)]
+/// How a state is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// A hook told it.
+    Hook,
+    /// The client's registry of running sessions says so.
+    Registry,
+    /// The lines of the transcript say so.
+    Transcript,
+    /// The process of the client lives, or does not.
+    Process,
+}
+
+impl Source {
+    /// The name in rows.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Hook => "hook",
+            Source::Registry => "registry",
+            Source::Transcript => "transcript",
+            Source::Process => "process",
+        }
+    }
+}
+
+/// What a session waits for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// The tool that may or may not run.
+    pub tool: Option<String>,
+    /// What its call is about.
+    pub subject: Option<String>,
+    /// The id of the call.
+    pub call: Option<String>,
+    /// The sub-agent whose call it is.
+    pub agent: Option<String>,
+    /// What is asked.
+    pub question: Option<String>,
+}
+
+/// A state, since when, how it is known and what it waits for.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// The state.
     pub state: State,
     /// Since when.
     pub since: Option<Time>,
+    /// How that is known.
+    pub from: Source,
+    /// Whether it is certain; if not, it is the likeliest.
+    pub sure: bool,
     /// The last call without a result, as an index of calls, while it may run.
     pub pending: Option<Index>,
+    /// What a person is asked for.
+    pub waits: Option<Waits>,
+    /// What the API said when it failed.
+    pub error: Option<String>,
+    /// When the limit is over that it ran into.
+    pub resets: Option<Time>,
+    /// How many of its sub-agents are at work.
+    pub agents: usize,
+    /// How many commands of it run in the background.
+    pub tasks: usize,
 }
 
-/// A session without lines for this long is idle.
+/// What is known beside the transcript.
+#[derive(Clone, Debug, Default)]
+pub struct Signals {
+    /// What hooks told, oldest first; those of sub-agents too.
+    pub hooks: Vec<Signal>,
+    /// What the client's registry says.
+    pub registry: Registry,
+    /// How far zones are ahead of UTC.
+    pub zones: Zones,
+}
+
+/// What a hook told, and when.
+#[derive(Clone, Debug)]
+pub struct Signal {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub event: Event,
+}
+
+/// What the client's registry of running sessions says about one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Registry {
+    /// There is none that we could see.
+    #[default]
+    Unknown,
+    /// There is one, and the session is not in it.
+    Missing,
+    /// It names the session.
+    Entry(Entry),
+}
+
+/// An entry in the client's registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What the client says it does.
+    pub says: Option<Says>,
+    /// Since when it says so.
+    pub since: Option<Time>,
+    /// Whether its process lives; none where that cannot be seen.
+    pub alive: Option<bool>,
+}
+
+/// What a client says in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Says {
+    /// It waits at its prompt.
+    Idle,
+    /// It works.
+    Busy,
+    /// It asks something.
+    Waiting,
+}
+
+impl Says {
+    /// The word as the registry has it.
+    pub fn named(name: &str) -> Option<Says> {
+        match name {
+            // At a shell, it waits as well.
+            "idle" | "shell" => Some(Says::Idle),
+            "busy" => Some(Says::Busy),
+            "waiting" => Some(Says::Waiting),
+            _ => None,
+        }
+    }
+}
+
+/// How many seconds a zone is ahead of UTC at a time; `None` is the zone of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Zones(pub fn(Option<&str>, Time) -> Option<i32>);
+
+impl Default for Zones {
+    fn default() -> Zones {
+        Zones(|_, _| None)
+    }
+}
+
+/// A session without a sign for this long is idle.
 pub const IDLE_MS: u64 = 5 * 60 * 1_000;
 
+/// From this version on, clients that run are in the registry.
+const REGISTRY: [u32; 3] = [2, 1, 139];
+
+/// A client may still write while it tells its hooks that it ends, in milliseconds.
+const LAST_WORDS: i64 = 1_000;
+
+/// A missing entry says nothing about a client that wrote so recently, in milliseconds.
+const JUST_NOW: u64 = 60_000;
+
 /// What the session is doing at `now`.
-pub fn status(session: &Session, now: Time) -> Status {
-    let Some(last) = last_event(session) else {
-        return Status {
-            state: State::Idle,
-            since: session.last,
-            pending: None,
-        };
-    };
-    let pending = pending(session);
-    let asks = pending.map(|call| asks(session, &session.calls[call as usize]));
-    let state = match asks {
-        Some(Some(state)) => state,
-        Some(None) => State::Working,
-        None => after(session, last),
-    };
-    let since = last.at().or(session.last);
-    let quiet = session
-        .last
-        .or(since)
-        .is_none_or(|last| now.since(last) >= IDLE_MS);
-    let waits_for_person = matches!(asks, Some(Some(_)));
-    if quiet && !waits_for_person && state != State::Idle {
-        let since = session
-            .last
-            .map(|last| Time(last.0.saturating_add(IDLE_MS as i64)));
-        return Status {
-            state: State::Idle,
+pub fn status(session: &Session, signals: &Signals, now: Time) -> Status {
+    family(session, &[], signals, now)
+}
+
+/// What the session is doing at `now`, given the files of its sub-agents.
+pub fn family(session: &Session, agents: &[&Session], signals: &Signals, now: Time) -> Status {
+    let heard = hooks::hear(session, agents, signals);
+    let mut found = merge(session, &heard, signals);
+    if let Some(wait) = heard.agent_wait.clone().filter(|_| !found.sticks) {
+        // What a sub-agent must be allowed is asked where its session runs.
+        found.sticks = true;
+        (found.state, found.since) = (wait.state, Some(wait.at));
+        (found.from, found.sure) = (Source::Hook, true);
+        found.waits = Some(wait.waits);
+    }
+    let agents_last = agents.iter().filter_map(|agent| agent.last).max();
+    let last = session.last.max(heard.last).max(agents_last);
+    found.age(session, signals, heard.alive, last, now);
+    let crew = work::Crew::from(session, agents, &heard, now);
+    let mut status = found.status(session);
+    if status.state != State::Ended {
+        let rests = matches!(status.state, State::Idle | State::Error);
+        status.agents = crew.background() + if rests { 0 } else { crew.foreground() };
+        status.tasks = crew.tasks();
+    }
+    if session.role() == Role::Agent
+        && status.state == State::WaitingForInput
+        && status.waits.is_none()
+    {
+        // Nobody types to an agent: when it has answered, it is done.
+        status.state = State::Idle;
+    }
+    status
+}
+
+/// What one source says, and then all of them together.
+#[derive(Clone, Debug)]
+struct Found {
+    state: State,
+    since: Option<Time>,
+    from: Source,
+    sure: bool,
+    /// It waits for an answer: time changes nothing.
+    sticks: bool,
+    pending: Option<Index>,
+    waits: Option<Waits>,
+    error: Option<String>,
+    resets: Option<Time>,
+}
+
+impl Found {
+    fn new(state: State, since: Option<Time>, from: Source) -> Found {
+        Found {
+            state,
             since,
-            pending,
-        };
+            from,
+            sure: true,
+            sticks: false,
+            pending: None,
+            waits: None,
+            error: None,
+            resets: None,
+        }
     }
-    Status {
-        state,
-        since,
-        pending,
+
+    /// Whether the turn is over, whichever way.
+    fn is_rest(&self) -> bool {
+        matches!(self.state, State::WaitingForInput | State::Idle) && !self.sticks
+    }
+
+    /// What no sign for a while, and the process, make of it.
+    fn age(
+        &mut self,
+        session: &Session,
+        signals: &Signals,
+        alive: Option<bool>,
+        last: Option<Time>,
+        now: Time,
+    ) {
+        let quiet = last
+            .or(self.since)
+            .is_none_or(|last| now.since(last) >= IDLE_MS);
+        if self.state == State::Ended {
+            return;
+        }
+        if alive == Some(false) && self.state != State::Idle {
+            return self.end(Source::Process, true, last);
+        }
+        let unfinished = self.sticks
+            || !matches!(
+                self.state,
+                State::Idle | State::WaitingForInput | State::Error
+            );
+        let silent = last.is_none_or(|last| now.since(last) >= JUST_NOW);
+        let missing = signals.registry == Registry::Missing && is_registered(session);
+        if missing && unfinished && silent {
+            return self.end(Source::Registry, false, last);
+        }
+        let limited = self.resets.is_some_and(|resets| resets > now);
+        if !quiet || self.sticks || limited || self.state == State::Idle {
+            return;
+        }
+        let busy =
+            matches!(&signals.registry, Registry::Entry(entry) if entry.says == Some(Says::Busy));
+        let works = matches!(self.state, State::Working | State::Compacting);
+        if works && alive == Some(true) {
+            // A build may be quiet for an hour; who interrupts it leaves a line.
+            if !busy {
+                (self.from, self.sure) = (Source::Process, false);
+            }
+            return;
+        }
+        self.sure &= !works;
+        self.state = State::Idle;
+        self.since = last.map(|last| Time(last.0.saturating_add(IDLE_MS as i64)));
+    }
+
+    fn end(&mut self, from: Source, sure: bool, last: Option<Time>) {
+        self.state = State::Ended;
+        (self.from, self.sure) = (from, sure);
+        self.since = last.or(self.since);
+        self.sticks = false;
+        (self.pending, self.waits) = (None, None);
+    }
+
+    fn status(self, session: &Session) -> Status {
+        let mut waits = self.waits;
+        if let Some(waits) = &mut waits
+            && waits.question.is_none()
+            && waits.tool.as_deref() == Some(QUESTION)
+        {
+            waits.question.clone_from(&waits.subject);
+        }
+        let waiting = matches!(
+            self.state,
+            State::WaitingForApproval | State::WaitingForInput
+        );
+        let failed = self.state == State::Error;
+        let named = waits.as_ref().and_then(|waits| waits.call.as_deref());
+        Status {
+            state: self.state,
+            since: self.since,
+            from: self.from,
+            sure: self.sure,
+            pending: named
+                .and_then(|call| session.find_call(call))
+                .or(self.pending),
+            waits: waits.filter(|_| waiting),
+            error: self.error.filter(|_| failed),
+            resets: self.resets.filter(|_| failed),
+            agents: 0,
+            tasks: 0,
+        }
     }
 }
 
-/// The last line that says something about the state.
-fn last_event(session: &Session) -> Option<&Record> {
-    let last = last_in_file(session)?;
-    if !last.input.opens_turn() || last.uuid.is_none() {
-        return Some(last);
-    }
-    // 2.1.45 may write the answer before the prompt.
-    let answers = |record: &&Record| {
-        record.kind == Kind::Assistant && session.parent_of(record) == last.uuid.as_ref()
-    };
-    Some(
-        session
-            .records
-            .iter()
-            .rev()
-            .take(64)
-            .find(answers)
-            .unwrap_or(last),
-    )
-}
+/// The tool that asks a person something.
+const QUESTION: &str = "AskUserQuestion";
+/// The tool that asks a person to accept a plan.
+const PLAN: &str = "ExitPlanMode";
 
-fn last_in_file(session: &Session) -> Option<&Record> {
-    session.records.iter().rev().find(|record| {
-        record.thread == 0
-            && !record.duplicate
-            && matches!(
-                record.kind,
-                Kind::User
-                    | Kind::Assistant
-                    | Kind::TurnDuration(_)
-                    | Kind::StopHookSummary
-                    | Kind::ApiError
-                    | Kind::CompactBoundary(_)
-                    | Kind::LocalCommand
-            )
-    })
-}
-
-/// The last call without a result, if nothing came after it that settles it.
-fn pending(session: &Session) -> Option<Index> {
-    let own = |call: &Call| session.records[call.record as usize].thread == 0;
-    let mut calls = session
-        .calls
-        .iter()
-        .enumerate()
-        .rev()
-        .filter(|(_, call)| own(call));
-    let last_message = session
-        .messages
-        .iter()
-        .rposition(|message| message.thread == 0)? as Index;
-    let open = calls.find(|(_, call)| {
-        let record = &session.records[call.record as usize];
-        call.result.is_none() && record.message() == Some(last_message)
-    });
-    let (index, call) = open?;
-    let settled = session.records[call.record as usize + 1..]
-        .iter()
-        .any(|record| {
-            let ends = matches!(record.input, Input::Interrupt) || record.input.opens_turn();
-            record.thread == 0 && record.kind == Kind::User && ends
-        });
-    (!settled).then_some(index as Index)
-}
-
-/// Calls that wait for a person by themselves.
-fn asks(session: &Session, call: &Call) -> Option<State> {
-    match session.text(call.tool) {
-        "AskUserQuestion" => Some(State::WaitingForInput),
-        "ExitPlanMode" => Some(State::WaitingForApproval),
+/// What a call of the tool waits for by itself, whatever is allowed.
+fn asks(tool: &str) -> Option<State> {
+    match tool {
+        QUESTION => Some(State::WaitingForInput),
+        PLAN => Some(State::WaitingForApproval),
         _ => None,
     }
 }
 
-/// The state behind the last line, when no call is open.
-fn after(session: &Session, last: &Record) -> State {
-    match &last.kind {
-        Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => {
+/// What hooks, transcript and registry say together.
+fn merge(session: &Session, heard: &Heard, signals: &Signals) -> Found {
+    let read = transcript::found(session, signals);
+    let mut found = newer(session, heard, read);
+    if let Registry::Entry(entry) = &signals.registry
+        && entry.alive != Some(false)
+        && let Some(says) = entry.says
+    {
+        registered(session, entry, says, &mut found);
+    }
+    found
+}
+
+/// Whether the client that wrote last is one that enters the registry.
+fn is_registered(session: &Session) -> bool {
+    let last = session.versions.iter().next_back();
+    last.is_some_and(|(version, _)| {
+        let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+        let version = [(); 3].map(|()| parts.next().unwrap_or(0));
+        version >= REGISTRY
+    })
+}
+
+/// What hooks told or what the lines say, whichever is newer.
+fn newer(session: &Session, heard: &Heard, read: Found) -> Found {
+    let Some(mut told) = heard.found.clone() else {
+        return read;
+    };
+    let id = |at: Index| session.call_id(&session.calls[at as usize]);
+    let answered = read
+        .pending
+        .is_some_and(|at| heard.answered.contains(id(at)));
+    if told.sticks {
+        told.pending = told.pending.or(read.pending);
+        return told;
+    }
+    if read.sticks {
+        let left = heard.turn > read.since;
+        if !answered && !left {
+            return read;
+        }
+    }
+    let slack = if told.state == State::Ended {
+        LAST_WORDS
+    } else {
+        0
+    };
+    // Bookkeeping behind a stop says the same as the stop.
+    let same = read.state == told.state;
+    let slack = if same { LAST_WORDS } else { slack };
+    let later = match (read.since, told.since) {
+        (Some(read), Some(told)) => read.0 > told.0.saturating_add(slack),
+        (read, told) => read > told,
+    };
+    if later || told.state == State::Compacting && transcript::compacted_since(session, told.since)
+    {
+        return read;
+    }
+    if read.state == told.state {
+        told.pending = read.pending.filter(|_| !answered);
+        told.error = told.error.or(read.error);
+        told.resets = told.resets.or(read.resets);
+    }
+    told
+}
+
+/// What the registry adds: it holds now, but a line or an event may be a moment ahead of it.
+fn registered(session: &Session, entry: &Entry, says: Says, found: &mut Found) {
+    let sure = entry.alive == Some(true);
+    let ahead = found.since > entry.since;
+    let by_registry = |found: &mut Found| {
+        if found.from != Source::Hook {
+            (found.from, found.sure) = (Source::Registry, sure || found.sure);
+        }
+    };
+    if found.state == State::Ended {
+        if ahead {
+            return;
+        }
+        // Somebody opened it again.
+        let state = if says == Says::Busy {
+            State::Working
+        } else {
             State::WaitingForInput
-        }
-        Kind::CompactBoundary(_) => State::Working,
-        Kind::ApiError => State::Error,
-        Kind::Assistant if last.api_error => State::Error,
-        Kind::Assistant => {
-            let message = last.message().map(|at| &session.messages[at as usize]);
-            let stop = message
-                .and_then(|message| message.stop)
-                .map(|stop| session.text(stop));
-            let synthetic = message.is_some_and(|message| message.synthetic);
-            // From 2.1.105 on every line of a message says why it stopped: its call follows.
-            let speaks = synthetic || (has_text(session, last) && stop != Some("tool_use"));
-            if speaks {
-                State::WaitingForInput
-            } else {
-                State::Working
+        };
+        *found = Found {
+            sure,
+            ..Found::new(state, entry.since, Source::Registry)
+        };
+        return;
+    }
+    match says {
+        Says::Busy if found.sticks || found.state == State::Error => {
+            if !ahead {
+                *found = Found {
+                    sure,
+                    pending: found.pending,
+                    ..Found::new(State::Working, entry.since, Source::Registry)
+                };
             }
         }
-        Kind::User => match last.input {
-            Input::Machine if last.notifies => State::Working,
-            Input::Summary if compacted_by_itself(session) => State::Working,
-            Input::Interrupt | Input::Machine | Input::Summary => State::WaitingForInput,
-            Input::Shell | Input::Memory => State::WaitingForInput,
-            Input::Prompt | Input::Command | Input::Plan | Input::Results | Input::Meta => {
-                State::Working
+        Says::Busy if found.is_rest() => {
+            // A text alone may be followed by a call; that a turn is over is said otherwise.
+            if !(ahead && found.sure) {
+                let since = found.since.max(entry.since);
+                *found = Found {
+                    sure,
+                    ..Found::new(State::Working, since, Source::Registry)
+                };
             }
-        },
-        _ => State::Idle,
+        }
+        Says::Busy => by_registry(found),
+        Says::Idle if found.is_rest() => by_registry(found),
+        Says::Idle if found.state == State::Error => {}
+        Says::Idle => {
+            if !ahead {
+                *found = Found {
+                    sure,
+                    ..Found::new(State::WaitingForInput, entry.since, Source::Registry)
+                };
+            }
+        }
+        Says::Waiting if found.sticks => by_registry(found),
+        Says::Waiting => {
+            let call = found.pending.map(|at| &session.calls[at as usize]);
+            if ahead && call.is_none() {
+                return;
+            }
+            let waits = call.map(|call| Waits {
+                tool: Some(session.text(call.tool).to_owned()),
+                subject: session.subject(call).map(str::to_owned),
+                call: Some(session.call_id(call).to_owned()),
+                ..Waits::default()
+            });
+            *found = Found {
+                sure,
+                sticks: true,
+                pending: found.pending,
+                waits,
+                ..Found::new(State::WaitingForApproval, entry.since, Source::Registry)
+            };
+        }
     }
 }
 
-/// Whether the last compaction came in the middle of a turn, which then goes on.
-fn compacted_by_itself(session: &Session) -> bool {
-    let last = session
-        .records
-        .iter()
-        .rev()
-        .find_map(|record| match &record.kind {
-            Kind::CompactBoundary(boundary) => boundary.trigger.as_deref(),
-            _ => None,
-        });
-    last == Some("auto")
-}
-
-fn has_text(session: &Session, record: &Record) -> bool {
-    use crate::block::BlockKind;
-    session
-        .blocks_of(record)
-        .iter()
-        .any(|block| block.kind == BlockKind::Text && !block.blank)
+/// When the limit of a failure at this time is over.
+fn resets(reset: Option<&Reset>, at: Option<Time>, signals: &Signals) -> Option<Time> {
+    reset?.after(at?, signals.zones.0)
 }

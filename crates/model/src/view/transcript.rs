@@ -6,6 +6,7 @@
 
 mod items;
 mod nested;
+pub mod outline;
 mod progress;
 pub(crate) mod says;
 mod walk;
@@ -15,9 +16,10 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::block::BlockKind;
 use crate::input::{Input, InputKinds};
 use crate::log::Source;
-use crate::session::Session;
+use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::view::outcome::{Change, Outcome};
 use crate::view::pick::Pick;
@@ -187,7 +189,7 @@ pub struct Prompt {
 }
 
 /// A tool call with its result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Call {
     /// Its id.
     pub id: String,
@@ -207,6 +209,8 @@ pub struct Call {
     pub text: String,
     /// How many images the result holds.
     pub images: usize,
+    /// Where they stand: the line, and how many of its images come before; see [`pictures`].
+    pub pictures: Option<(u32, usize)>,
     /// These images; empty unless [`whole`] was asked for.
     pub media: Vec<Media>,
     /// The structured result, or null; without copies of files where [`whole`] was asked for.
@@ -281,6 +285,85 @@ pub fn parts<'a>(
     picked.into_iter().map(move |turn| walk.turn(turn))
 }
 
+/// A conversation to look into at any place, again and again: for screens.
+///
+/// What holds for all of it is found out once; after that a look costs what it shows.
+pub struct Reading<'a> {
+    walk: walk::Walk<'a>,
+    parts: Vec<walk::Part>,
+}
+
+/// A turn of a [`Reading`], or what stands before the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its number among the turns, from 1; 0 for what stands before them.
+    pub turn: usize,
+    /// How many lines of the file it has.
+    pub lines: usize,
+}
+
+impl<'a> Reading<'a> {
+    /// The file's own conversation.
+    pub fn new(session: &'a Session, source: &'a dyn Source, agents: &'a Agents<'a>) -> Self {
+        Reading::of(walk::Walk::new(session, source, agents, false))
+    }
+
+    /// The conversation of a sub-agent inside the same file.
+    pub fn thread(&self, thread: Index) -> Reading<'a> {
+        Reading::of(self.walk.in_thread(thread))
+    }
+
+    fn of(walk: walk::Walk<'a>) -> Reading<'a> {
+        let mut parts = walk.picked(&Pick::default());
+        // What stands before the first turn is mostly bookkeeping.
+        parts.retain(|part| matches!(part, walk::Part::Turn(_)) || walk.says_something(*part));
+        Reading { walk, parts }
+    }
+
+    /// Its turns in file order.
+    pub fn stretches(&self) -> impl Iterator<Item = Stretch> + '_ {
+        self.parts.iter().map(|part| Stretch {
+            turn: match part {
+                walk::Part::Before => 0,
+                walk::Part::Turn(at) => at + 1,
+            },
+            lines: self.walk.lines_of(*part).len(),
+        })
+    }
+
+    /// The records of a turn, in the order in which they are shown.
+    pub fn records(&self, stretch: usize) -> &[Index] {
+        let part = self.parts.get(stretch);
+        part.map_or(&[], |part| self.walk.lines_of(*part))
+    }
+
+    /// What some of its lines say, counted from the start of the turn.
+    pub fn items(&self, stretch: usize, lines: std::ops::Range<usize>) -> Vec<Item> {
+        let part = self.parts.get(stretch);
+        part.map_or_else(Vec::new, |part| self.walk.slice(*part, lines, |_, _, _| ()))
+    }
+
+    /// What a call started, if it is a conversation of this file or beside it.
+    pub fn started(&self, call: &Agent) -> Option<Started> {
+        if let Some(id) = &call.id
+            && self.walk.agents.contains_key(id)
+        {
+            return Some(Started::File(id.clone()));
+        }
+        let (thread, _) = call.key.split_once(':')?;
+        thread.parse().ok().map(Started::Thread)
+    }
+}
+
+/// Where the conversation of a sub-agent stands.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Started {
+    /// In the file of the agent with this id.
+    File(String),
+    /// In the same file, as this thread.
+    Thread(Index),
+}
+
 /// Everything, one turn at a time: sub-agents are open, images have their data, and notes
 /// their texts.
 pub fn whole<'a>(
@@ -320,6 +403,29 @@ pub fn loose<'a>(
         (name, walk.in_thread(thread).below(1).all())
     });
     files.chain(threads)
+}
+
+/// The images and documents that stand on a line, in their order: those of a prompt, or those
+/// of results.
+pub fn pictures(session: &Session, source: &dyn Source, line: u32) -> Vec<Media> {
+    let from = session.records.partition_point(|record| record.line < line);
+    let records = session.records[from..].iter();
+    let mut all = Vec::new();
+    for record in records.take_while(|record| record.line == line) {
+        let bytes = session.bytes_of(source, record);
+        for block in session.blocks_of(record) {
+            match block.kind {
+                BlockKind::Image | BlockKind::Document => {
+                    all.push(says::media(&crate::json::value(block.span().of(&bytes))));
+                }
+                BlockKind::ToolResult => {
+                    all.extend(says::content_with(block.body().of(&bytes), says::media).1);
+                }
+                _ => {}
+            }
+        }
+    }
+    all
 }
 
 /// The text of a result: a string, or a list of blocks.

@@ -156,7 +156,7 @@ fn above(session: &Session, links: &Links, nodes: &HashMap<Index, usize>, at: In
     let mut here = at;
     while left > 0 {
         left -= 1;
-        let logical = || session.find(session.records[here as usize].logical_parent()?);
+        let logical = || session.find(session.logical_parent(here)?);
         let Some(parent) = links.parent[here as usize].or_else(logical) else {
             return 1;
         };

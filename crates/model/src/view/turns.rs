@@ -36,9 +36,10 @@ impl Round {
 }
 
 /// What became of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallStatus {
     /// It has a result.
+    #[default]
     Ok,
     /// Its result reports a failure.
     Error,
@@ -122,10 +123,15 @@ impl Default for Options {
 pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<TurnRow> {
     let mut rows = outline(session, options);
     for row in &mut rows {
-        row.prompt = prompt(session, source, &session.records[row.record as usize]);
-        row.reply = reply(session, source, &row.messages);
+        tell(session, source, row);
     }
     rows
+}
+
+/// Reads the texts of a turn of [`outline`].
+pub fn tell(session: &Session, source: &dyn Source, row: &mut TurnRow) {
+    row.prompt = prompt(session, source, &session.records[row.record as usize]);
+    row.reply = reply(session, source, &row.messages);
 }
 
 /// The turns without their texts, which need no look into the file.
@@ -297,7 +303,7 @@ fn gather_lines(
 }
 
 fn round(record: &Record, last_said: Option<Time>, first: bool, options: Options) -> Round {
-    if first || record.parent == Link::Null {
+    if first || record.parent() == Link::Null {
         return Round::NewSession;
     }
     match (record.at(), last_said) {

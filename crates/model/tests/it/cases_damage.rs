@@ -12,6 +12,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::pick::Pick;
 use unspool_model::view::profile::Profile;
+use unspool_model::view::status::Signals;
 use unspool_model::view::{
     agents, check, context, files, info, messages, row, status, transcript, tree, turns,
 };
@@ -70,8 +71,15 @@ fn variants(line: &Value, at: &[&str]) -> Vec<Value> {
 fn ask_everything(session: &Session, log: &Log) {
     let now = Time::parse("2026-06-01T00:00:00.000Z").unwrap();
     let rows = turns::turns(session, log, turns::Options::default());
-    status::status(session, now);
-    row::row(session, &[], &HashMap::new(), Prices::bundled(), now);
+    status::status(session, &Signals::default(), now);
+    row::row(
+        session,
+        &[],
+        &HashMap::new(),
+        Prices::bundled(),
+        &Signals::default(),
+        now,
+    );
     agents::agents(session, &unspool_model::log::Log::default(), &[]);
     files::files(session, log);
     context::context(session, log, 5);

@@ -8,6 +8,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::agents::{self, AgentFile};
 use unspool_model::view::row::{self, SessionRow};
+use unspool_model::view::status::Signals;
 use unspool_model::view::turns::{self, CallStatus, Course, Options, TurnRow};
 use unspool_model::view::{check, info};
 
@@ -19,7 +20,14 @@ fn rows(read: &Read) -> Vec<TurnRow> {
 
 fn summed(read: &Read) -> SessionRow {
     let now = Time::parse(&time("23:00:00")).unwrap();
-    row::row(&read.session, &[], &HashMap::new(), Prices::bundled(), now)
+    row::row(
+        &read.session,
+        &[],
+        &HashMap::new(),
+        Prices::bundled(),
+        &Signals::default(),
+        now,
+    )
 }
 
 fn says(uuid: &str, parent: &str, clock: &str, words: &str) -> String {

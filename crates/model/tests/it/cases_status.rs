@@ -1,20 +1,24 @@
 //! What a session is doing, as far as its lines tell.
 
 use unspool_model::time::Time;
-use unspool_model::view::status::{self, State, Status};
+use unspool_model::view::status::{self, Signals, State, Status};
 
 use crate::make::{Read, call, read, reply, result, system, text, time, user};
 
 /// The status at this time of the day on which all this happens.
 fn at(read: &Read, clock: &str) -> Status {
-    status::status(&read.session, Time::parse(&time(clock)).unwrap())
+    status::status(
+        &read.session,
+        &Signals::default(),
+        Time::parse(&time(clock)).unwrap(),
+    )
 }
 
 /// The state just after the last line.
 fn now(lines: &[String]) -> State {
     let read = read(lines);
     let last = read.session.last.unwrap();
-    status::status(&read.session, Time(last.0 + 1)).state
+    status::status(&read.session, &Signals::default(), Time(last.0 + 1)).state
 }
 
 fn prompt() -> String {
@@ -304,6 +308,126 @@ fn progress_keeps_a_working_session_from_becoming_idle() {
     assert_eq!(at(&read, "10:21:00").state, State::Working);
 }
 
+/// A command in the background, what a later call says about it, and whether it is over then.
+#[test]
+fn a_command_in_the_background_is_over_when_a_result_or_a_notification_says_so() {
+    let with = |line: String, more: &str| line.replacen('{', &format!("{{{more},"), 1);
+    let begun = [
+        prompt(),
+        calls("Bash"),
+        with(
+            user("c", "b", "10:00:02", &result("t1", r#""running""#)),
+            r#""toolUseResult":{"backgroundTaskId":"b1"}"#,
+        ),
+    ];
+    let over = |lines: &[String]| {
+        let read = read(&[&begun[..], lines].concat());
+        read.session.find_task("b1").unwrap().over
+    };
+    let asked = |tool: &str, input: &str, answer: &str| {
+        let asks = reply(
+            "d",
+            "c",
+            "10:00:03",
+            "m2",
+            &format!("[{}]", call("t2", tool, input)),
+        );
+        let said = user("e", "d", "10:00:04", &result("t2", r#""ok""#));
+        over(&[asks, with(said, &format!(r#""toolUseResult":{answer}"#))])
+    };
+    assert!(!over(&[]));
+    for (tool, input, answer, is_over) in [
+        (
+            "BashOutput",
+            r#"{"bash_id":"b1"}"#,
+            r#"{"shellId":"b1","status":"running"}"#,
+            false,
+        ),
+        (
+            "BashOutput",
+            r#"{"bash_id":"b1"}"#,
+            r#"{"shellId":"b1","status":"completed"}"#,
+            true,
+        ),
+        (
+            "BashOutput",
+            r#"{"bash_id":"b1"}"#,
+            r#"{"shellId":"b1"}"#,
+            false,
+        ),
+        (
+            "BashOutput",
+            r#"{"bash_id":"b2"}"#,
+            r#"{"shellId":"b2","status":"completed"}"#,
+            false,
+        ),
+        (
+            "TaskOutput",
+            r#"{"task_id":"b1"}"#,
+            r#"{"task":{"task_id":"b1","status":"running"}}"#,
+            false,
+        ),
+        (
+            "TaskOutput",
+            r#"{"task_id":"b1"}"#,
+            r#"{"task":{"task_id":"b1","status":"failed"}}"#,
+            true,
+        ),
+        (
+            "KillShell",
+            r#"{"shell_id":"b1"}"#,
+            r#"{"message":"killed"}"#,
+            true,
+        ),
+        (
+            "TaskStop",
+            r#"{"task_id":"b1"}"#,
+            r#"{"message":"stopped"}"#,
+            true,
+        ),
+        (
+            "TaskStop",
+            r#"{"task_id":"b2"}"#,
+            r#"{"message":"stopped"}"#,
+            false,
+        ),
+    ] {
+        assert_eq!(
+            asked(tool, input, answer),
+            is_over,
+            "{tool} {input} {answer}"
+        );
+    }
+    let notice = |tag: &str, status: &str| {
+        let text = format!("<{tag}-notification><task-id>b1</task-id><status>{status}</status>");
+        over(&[user("d", "c", "10:00:03", &format!("{text:?}"))])
+    };
+    assert!(notice("task", "completed") && notice("bash", "killed"));
+    assert!(!notice("task", "running") && !notice("other", "completed"));
+}
+
+#[test]
+fn the_last_prompt_is_the_one_that_was_typed_last() {
+    let queued = r#"{"type":"attachment","uuid":"c","parentUuid":"b","timestamp":"2026-01-03T10:00:02.000Z","attachment":{"type":"queued_command","prompt":"and this","commandMode":"prompt"}}"#;
+    let mut lines = vec![prompt(), says("b", "a", "10:00:01")];
+    assert_eq!(read(&lines).session.recent_prompt.as_deref(), Some("go"));
+    lines.push(queued.to_owned());
+    assert_eq!(
+        read(&lines).session.recent_prompt.as_deref(),
+        Some("and this")
+    );
+    lines.push(user(
+        "d",
+        "c",
+        "10:00:03",
+        r#""<local-command-stdout>x</local-command-stdout>""#,
+    ));
+    assert_eq!(
+        read(&lines).session.recent_prompt.as_deref(),
+        Some("and this")
+    );
+}
+
 #[test]
 fn states_have_the_names_of_the_fifth_document() {
     for name in [
@@ -311,6 +435,9 @@ fn states_have_the_names_of_the_fifth_document() {
         "waiting_for_approval",
         "waiting_for_input",
         "idle",
+        "compacting",
+        "error",
+        "ended",
     ] {
         assert_eq!(State::named(name).map(State::name), Some(name));
     }

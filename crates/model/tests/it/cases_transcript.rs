@@ -1,13 +1,15 @@
 //! The conversation as items: everything stands once, with what belongs to it.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use unspool_model::log::{Log, Source};
 use unspool_model::session::{Role, Session};
 use unspool_model::view::outcome::{Outcome, Question};
 use unspool_model::view::pick::Pick;
-use unspool_model::view::transcript::{self, AgentFile, Agents, Body, Call, Item};
+use unspool_model::view::transcript::{
+    self, AgentFile, Agents, Body, Call, Item, Reading, Stretch,
+};
 
 use crate::make::{Read, call, read, reply, result, system, text, user};
 
@@ -162,12 +164,12 @@ fn a_result_counts_before_the_progress_of_its_call() {
 /// Counts how often it is asked.
 struct Counted<'a> {
     log: &'a Log,
-    reads: Cell<usize>,
+    reads: AtomicUsize,
 }
 
 impl Source for Counted<'_> {
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
-        self.reads.set(self.reads.get() + 1);
+        self.reads.fetch_add(1, Ordering::Relaxed);
         self.log.bytes(offset, len)
     }
 }
@@ -190,7 +192,7 @@ fn many_running_calls_do_not_read_each_line_of_progress_again_for_each() {
     let read = read(&lines);
     let source = Counted {
         log: &read.log,
-        reads: Cell::new(0),
+        reads: AtomicUsize::new(0),
     };
     let items = transcript::transcript(&read.session, &source, &Agents::new(), &Pick::default());
     let texts: Vec<_> = items
@@ -202,7 +204,7 @@ fn many_running_calls_do_not_read_each_line_of_progress_again_for_each() {
         .collect();
     let last: Vec<_> = (0..count).map(|n| format!("1 of {n}")).collect();
     assert_eq!(texts, last);
-    let reads = source.reads.get();
+    let reads = source.reads.into_inner();
     assert!(
         reads < 5 * lines.len(),
         "{reads} reads of {} lines",
@@ -357,4 +359,89 @@ fn a_sub_agents_conversation_opens_under_its_call() {
     });
     let inner: Vec<_> = inner.unwrap().items.iter().map(word).collect();
     assert!(inner.contains(&"reply=found".to_owned()), "{inner:?}");
+}
+
+/// Every item of the recordings, by itself and in ranges, is the one that the whole walk makes.
+#[test]
+fn any_range_of_items_is_that_of_the_whole_conversation() {
+    use unspool_model::view::transcript::outline::{Base, Class, Outline};
+    let mut ranges = 0;
+    for file in unspool_testkit::corpus::files() {
+        let log = Log::new(file.bytes());
+        let session = Session::from_log(&log, Role::Main);
+        let base = Base::of(&session);
+        let outline = Outline::of(&session, &log, &base, 0);
+        let whole = transcript::transcript(&session, &log, &Agents::new(), &Pick::default());
+        let shape: Vec<_> = whole
+            .iter()
+            .map(|item| (item.line, Class::of(&item.body)))
+            .collect();
+        let entries = outline.entries().iter();
+        let entries: Vec<_> = entries.map(|entry| (entry.line, entry.class)).collect();
+        assert_eq!(entries, shape, "{}", file.name());
+        for part in 0..outline.parts() {
+            let all = outline.range(part);
+            for from in all.clone() {
+                for to in [from + 1, from + 3, all.end] {
+                    let to = to.min(all.end);
+                    let items = outline.items(&session, &log, &Agents::new(), from..to);
+                    let told = format!("{items:?}");
+                    assert_eq!(told, format!("{:?}", &whole[from..to]), "{}", file.name());
+                    ranges += 1;
+                }
+            }
+        }
+    }
+    assert!(ranges > 1000, "{ranges}");
+}
+
+#[test]
+fn a_reading_in_pieces_says_what_the_whole_says() {
+    let mut lines = vec![user("a", "", "10:00:00", r#""go""#)];
+    for n in 0..20 {
+        let (id, up) = (
+            format!("b{n}"),
+            if n == 0 {
+                "a".to_owned()
+            } else {
+                format!("r{}", n - 1)
+            },
+        );
+        let made = call(&format!("t{n}"), "Bash", r#"{"command":"x"}"#);
+        lines.push(reply(
+            &id,
+            &up,
+            "10:00:01",
+            &format!("m{n}"),
+            &format!("[{made}]"),
+        ));
+        lines.push("{torn".to_owned());
+        lines.push(user(
+            &format!("r{n}"),
+            &id,
+            "10:00:02",
+            &result(&format!("t{n}"), r#""ok""#),
+        ));
+    }
+    lines.push(user("z", "r19", "10:00:03", r#""again""#));
+    let read = read(&lines);
+    let agents = Agents::new();
+    let reading = Reading::new(&read.session, &read.log, &agents);
+    let stretches: Vec<Stretch> = reading.stretches().collect();
+    assert_eq!(
+        stretches.iter().map(|one| one.turn).collect::<Vec<_>>(),
+        [1, 2]
+    );
+    let whole: Vec<String> = items(&read).iter().map(word).collect();
+    for size in [1, 2, 3, 7, 100] {
+        let mut pieces = Vec::new();
+        for (at, stretch) in stretches.iter().enumerate() {
+            assert_eq!(reading.records(at).len(), stretch.lines);
+            for start in (0..stretch.lines).step_by(size) {
+                pieces.extend(reading.items(at, start..start + size).iter().map(word));
+            }
+        }
+        assert_eq!(pieces, whole, "{size} lines at a time");
+    }
+    assert!(reading.items(9, 0..9).is_empty() && reading.items(0, 500..900).is_empty());
 }

@@ -34,6 +34,8 @@ mod resume_rules;
 mod rules_graph;
 mod rules_send;
 mod seeds;
+mod status_corpus;
+mod status_table;
 mod summary;
 mod usage;
 mod validity;

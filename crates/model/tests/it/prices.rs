@@ -9,6 +9,7 @@ use unspool_model::time::Time;
 use unspool_model::usage::{self, Terms, Usage};
 use unspool_model::view::agents::{self, AgentFile};
 use unspool_model::view::row;
+use unspool_model::view::status::Signals;
 use unspool_testkit::corpus;
 
 use crate::make;
@@ -579,7 +580,16 @@ fn the_limit_of_a_row_is_that_of_the_prices_in_use() {
     let own = r#"{"models": {"glm-4.6": {"input": 1, "output": 2, "limit": 128000}}}"#;
     let own = Prices::bundled().merged(Prices::parse(own).unwrap());
     let read = session(&[("glm-4.6", r#"{"input_tokens":64000,"output_tokens":0}"#)]);
-    let row = |prices| row::row(&read.session, &[], &HashMap::new(), prices, Time(0));
+    let row = |prices| {
+        row::row(
+            &read.session,
+            &[],
+            &HashMap::new(),
+            prices,
+            &Signals::default(),
+            Time(0),
+        )
+    };
     assert_eq!(row(&own).context_limit, Some(128_000));
     assert_eq!(row(&own).context_tokens, Some(64_000));
     assert_eq!(row(&own).cost, Some(Cost(64_000_000_000)));

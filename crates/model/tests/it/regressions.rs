@@ -8,7 +8,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::usage;
 use unspool_model::view::agents::{self, AgentFile};
-use unspool_model::view::status::{self, State};
+use unspool_model::view::status::{self, Signals, State};
 use unspool_model::view::turns::{self, Options};
 
 const PROMPT: &str = r#"{"type":"user","uuid":"a","parentUuid":null,"timestamp":"2026-01-03T10:00:00.000Z","message":{"role":"user","content":"go"}}"#;
@@ -28,7 +28,7 @@ fn session(lines: &[&str]) -> Session {
 
 fn state(lines: &[&str]) -> State {
     let now = Time::parse("2026-01-03T10:00:30.000Z").unwrap();
-    status::status(&session(lines), now).state
+    status::status(&session(lines), &Signals::default(), now).state
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Repair: each kind of damage by hand.
 
-use unspool_model::edit::repair::Repair;
+use unspool_model::edit::repair::{Repair, Said};
 use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::messages::{self, Resume};
@@ -19,7 +19,7 @@ pub fn tried(log: &Log) -> (Log, Repair, Vec<String>) {
     });
     let after = Log::new(out);
     let session = Session::from_log(&after, Role::Main);
-    let problems = repair.compare(&before, &session).into_iter();
+    let problems = repair.compare(&Said::of(&before), &session).into_iter();
     let mut problems: Vec<String> = problems.map(|problem| problem.what).collect();
     let sizes = (repair.written.before, repair.written.after);
     if sizes != (log.as_bytes().len() as u64, after.as_bytes().len() as u64) {

@@ -18,10 +18,28 @@ use crate::id::{Digest, SpanId, TraceId};
 /// Sub-agents of sub-agents are nested so deep; beyond that they stand side by side.
 const DEPTH: usize = 64;
 
+/// What a turn is named by.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    /// Its first reply, if there is one.
+    Reply,
+    /// Its prompt, as long as nobody answered.
+    Prompt,
+}
+
+/// Ids of calls that begin so are given once. Services that speak in its place may count theirs
+/// anew in every session (`Read:0`), and receivers that keep one span per id would keep only the
+/// last: such an id holds only within its message.
+const OF_THE_API: &str = "toolu_";
+
 /// The trace of a turn.
-pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
+pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow, name: Name) -> Trace {
     let file = &traces.files[0];
-    let seed = seed(file, row);
+    let reply = reply_seed(file, row).filter(|_| name == Name::Reply);
+    let unanswered = reply
+        .is_some()
+        .then(|| TraceId::of(&prompt_seed(file, row)));
+    let seed = reply.unwrap_or_else(|| prompt_seed(file, row));
     let mut build = Build {
         traces,
         seed: &seed,
@@ -38,6 +56,7 @@ pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
     let prompt = &file.session.records[row.record as usize];
     Trace {
         id: TraceId::of(&seed),
+        unanswered,
         n: row.n,
         state: if row.over {
             State::Complete
@@ -55,15 +74,20 @@ pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow) -> Trace {
     }
 }
 
-/// What the ids of a turn are made of: the id of its first reply, else the uuid of its prompt.
-fn seed(file: &File<'_>, row: &TurnRow) -> String {
+/// What the ids of a turn are made of: the id of its first reply.
+fn reply_seed(file: &File<'_>, row: &TurnRow) -> Option<String> {
     let session = file.session;
-    let reply = row.messages.first();
-    let reply = reply.and_then(|&at| session.message_id(&session.messages[at as usize]));
+    let reply = &session.messages[*row.messages.first()? as usize];
+    session.message_id(reply).map(str::to_owned)
+}
+
+/// What they are made of while nobody answered: the uuid of its prompt.
+fn prompt_seed(file: &File<'_>, row: &TurnRow) -> String {
+    let session = file.session;
     let prompt = &session.records[row.record as usize];
-    let uuid = || prompt.uuid.as_ref().map(ToString::to_string);
-    reply.map(str::to_owned).or_else(uuid).unwrap_or_else(|| {
-        // Neither: what was asked, and when.
+    let uuid = prompt.uuid.as_ref().map(ToString::to_string);
+    uuid.unwrap_or_else(|| {
+        // Not even that: what was asked, and when.
         let blocks = session.blocks_of(prompt).iter();
         let prints: Vec<String> = blocks.map(|block| block.print.to_string()).collect();
         let at = prompt.at().map_or(0, |at| at.0);
@@ -256,17 +280,19 @@ impl<'t, 'a> Build<'t, 'a> {
             return;
         }
         self.mark_reply(session, said);
+        let message = session.message_id(said);
         for call in calls {
-            self.call(id, talk, call);
+            self.call(id, talk, message, call);
         }
     }
 
-    fn call(&mut self, parent: SpanId, talk: &Talk<'_>, at: Index) {
+    fn call(&mut self, parent: SpanId, talk: &Talk<'_>, message: Option<&str>, at: Index) {
         let session = self.file(talk.file).session;
         let call = &session.calls[at as usize];
         let id = match session.call_id(call) {
             "" => self.own_id("call", None),
-            id => SpanId::of(id),
+            id if id.starts_with(OF_THE_API) => SpanId::of(id),
+            id => SpanId::of(&format!("{id} in {}", message.unwrap_or(self.seed))),
         };
         let id = self.unused(id);
         let made = &session.records[call.record as usize];

@@ -25,6 +25,34 @@ fn ids_are_hashes_of_what_the_transcript_names() {
 }
 
 #[test]
+fn calls_that_a_service_counts_anew_in_every_session_differ_and_copies_of_them_do_not() {
+    let counted = |message: &str| {
+        let text = script::lines(TALK)
+            .join("\n")
+            .replace("toolu_0001", "Read:0");
+        let trace = Told::bytes(text.replace("msg_0001", message)).only();
+        assert_eq!(span(&trace, "Read").origin.as_deref(), Some("Read:0"));
+        span(&trace, "Read").id
+    };
+    assert_ne!(counted("msg_a"), counted("msg_b"));
+    assert_eq!(counted("msg_a"), counted("msg_a"));
+}
+
+#[test]
+fn a_turn_keeps_its_first_id_for_whoever_asks_for_it() {
+    let answered = Told::script(TALK);
+    let asked = Told::script("you: fix it\nyou: two\nclaude: 2");
+    let first = &asked.all()[0];
+    let trace = answered.only();
+    assert_eq!(trace.unanswered, Some(first.id));
+    let kept = answered.traces().turn_unanswered(1).unwrap();
+    assert_eq!((kept.id, kept.unanswered), (first.id, None));
+    assert_eq!(kept.spans[0].id, first.spans[0].id, "the root too");
+    assert_eq!(ids(&kept)[1..], ids(&trace)[1..]);
+    assert_eq!(first.unanswered, None);
+}
+
+#[test]
 fn a_turn_without_a_reply_goes_by_the_uuid_of_its_prompt() {
     let trace = &Told::script("you: one\nyou: two\nclaude: 2").all()[0];
     assert_eq!(trace.id, TraceId::of(&script::uuid(1)));

@@ -6,6 +6,7 @@
 
 mod ansi;
 mod call;
+mod code;
 mod csp;
 mod escape;
 mod page;
@@ -27,6 +28,29 @@ use crate::wire::session::SessionRow;
 pub fn write(out: &mut dyn io::Write, whole: &Whole<'_>, options: &Options) -> io::Result<()> {
     let mut page = Page::new(out, options);
     super::write_pages(whole, &mut page, options.detail)
+}
+
+/// Markdown as safe HTML, to stand in a page of ours.
+pub fn prose(text: &str) -> String {
+    fragment(|html| prose::markdown(html, text))
+}
+
+/// Text as it was typed as safe HTML, its addresses as links.
+pub fn typed(text: &str) -> String {
+    fragment(|html| prose::typed(html, text))
+}
+
+/// What a program printed as safe HTML, its colours as classes.
+pub fn printed(text: &str) -> String {
+    fragment(|html| ansi::write(html, text))
+}
+
+fn fragment(write: impl FnOnce(&mut Html<'_>) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    let mut html = Html::new(&mut out);
+    // Writing to memory cannot fail.
+    let _ = write(&mut html).and_then(|()| html.flush());
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Writes the index of a folder of pages.

@@ -80,7 +80,7 @@ fn inline(text: &str) -> String {
 /// Code within a line.
 fn code(text: &str) -> String {
     let text = clean::line(text);
-    let ticks = "`".repeat(longest(&text, '`') + 1);
+    let ticks = "`".repeat(longest(&text, b'`') + 1);
     // A space keeps a tick at the edge apart.
     let pad = if text.starts_with('`') || text.ends_with('`') {
         " "
@@ -91,11 +91,13 @@ fn code(text: &str) -> String {
 }
 
 /// The longest run of a character.
-fn longest(text: &str, wanted: char) -> usize {
-    let (mut most, mut run) = (0, 0);
-    for byte in text.bytes() {
-        run = if byte == wanted as u8 { run + 1 } else { 0 };
+fn longest(text: &str, wanted: u8) -> usize {
+    let (mut most, mut rest) = (0, text.as_bytes());
+    while let Some(at) = memchr::memchr(wanted, rest) {
+        rest = &rest[at..];
+        let run = rest.iter().take_while(|byte| **byte == wanted).count();
         most = most.max(run);
+        rest = &rest[run..];
     }
     most
 }
@@ -219,7 +221,7 @@ impl Sheet<'_> {
         if text.is_empty() && left == 0 {
             return Ok(());
         }
-        let fence = "`".repeat(longest(text, '`').max(2) + 1);
+        let fence = "`".repeat(longest(text, b'`').max(2) + 1);
         self.line("")?;
         self.line(&format!("{fence}{language}"))?;
         self.line(text)?;

@@ -55,9 +55,11 @@ impl Pages for Sheet<'_> {
     fn part(&mut self, items: &[Item]) -> io::Result<()> {
         let detail = self.options.detail;
         let shown = items.iter().filter(|item| shows(detail, item));
-        let shown: Vec<Item> = shown
-            .map(|item| shortened(item.clone(), self.options.max_chars))
-            .collect();
+        let limit = self.options.max_chars;
+        if limit.is_none() {
+            return self.conversation.write(self.out, shown);
+        }
+        let shown: Vec<Item> = shown.map(|item| shortened(item.clone(), limit)).collect();
         self.conversation.write(self.out, &shown)
     }
 
@@ -75,9 +77,6 @@ impl Pages for Sheet<'_> {
 
 /// An item whose long texts are cut.
 fn shortened(mut item: Item, limit: Option<usize>) -> Item {
-    if limit.is_none() {
-        return item;
-    }
     match &mut item.body {
         Body::Prompt(prompt) => shorten(&mut prompt.text, limit),
         Body::Reply { text, .. }

@@ -7,6 +7,7 @@
 pub mod block;
 pub mod call;
 pub mod check;
+pub mod detail;
 pub mod edit;
 pub mod export;
 pub mod file;
@@ -14,6 +15,8 @@ pub mod graph;
 pub mod hit;
 pub mod hook;
 pub mod index;
+pub mod item;
+pub mod live;
 pub mod log;
 pub mod price;
 pub mod secret;
@@ -51,6 +54,11 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("edit", || schemars::schema_for!(edit::EditResult)),
     ("hook", || schemars::schema_for!(hook::HookRow)),
     ("hook_edit", || schemars::schema_for!(hook::HookEditRow)),
+    ("item", || schemars::schema_for!(item::ItemRow)),
+    ("found", || schemars::schema_for!(item::FoundRow)),
+    ("moment", || schemars::schema_for!(item::MomentRow)),
+    ("detail", || schemars::schema_for!(detail::DetailRow)),
+    ("health", || schemars::schema_for!(detail::HealthRow)),
     ("index", || schemars::schema_for!(index::IndexRow)),
     ("edit", || schemars::schema_for!(edit::EditResult)),
     ("log", || schemars::schema_for!(log::LogRow)),
@@ -61,6 +69,10 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("move", || schemars::schema_for!(edit::MoveRow)),
     ("sent", || schemars::schema_for!(send::SentRow)),
     ("span", || schemars::schema_for!(send::SpanRow)),
+    ("status", || schemars::schema_for!(live::StatusRow)),
+    ("change", || schemars::schema_for!(live::ChangeRow<'_>)),
+    ("removed", || schemars::schema_for!(live::RemovedRow)),
+    ("daemon", || schemars::schema_for!(live::DaemonRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
 ];
 

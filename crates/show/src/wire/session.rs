@@ -1,14 +1,15 @@
 //! A session on one line.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::usage::Usage;
 use unspool_model::view::row::SessionRow as Row;
+use unspool_model::view::status::Status;
 
 /// Tokens, each message counted once.
-#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageRow {
     /// Input that was neither read from nor written to the cache.
     pub input: u64,
@@ -35,7 +36,7 @@ impl From<Usage> for UsageRow {
 }
 
 /// The call a session waits for.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PendingTool {
     /// The tool.
     pub name: String,
@@ -61,7 +62,7 @@ pub struct Place {
 }
 
 /// A session, as `ls` lists it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
     /// The id: the name of its file.
     pub id: String,
@@ -77,12 +78,27 @@ pub struct SessionRow {
     pub goal: Option<String>,
     /// The last thing the model said, up to 500 characters.
     pub recent_output: Option<String>,
-    /// `working`, `waiting_for_approval`, `waiting_for_input`, `idle` or `error`.
+    /// What a person typed last, up to 200 characters.
+    pub last_prompt: Option<String>,
+    /// `working`, `waiting_for_approval`, `waiting_for_input`, `idle`, `compacting`, `error` or
+    /// `ended`.
     pub status: String,
-    /// How that is known.
+    /// How that is known: `hook`, `registry`, `transcript` or `process`.
     pub status_from: String,
+    /// Whether that is certain; if not, it is the likeliest.
+    pub status_sure: bool,
     /// Since when.
     pub status_since: Option<String>,
+    /// What a person is asked.
+    pub question: Option<String>,
+    /// What the API said when it failed.
+    pub error: Option<String>,
+    /// When the limit is over that it ran into.
+    pub resets: Option<String>,
+    /// How many of its sub-agents are at work.
+    pub agents_working: usize,
+    /// How many commands of it run in the background.
+    pub tasks_running: usize,
     /// The call it waits for.
     pub pending_tool: Option<PendingTool>,
     /// Turns.
@@ -136,13 +152,32 @@ pub struct SessionRow {
     /// Why it is not a session, for files that `--all` lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_a_session: Option<String>,
+    /// Only the start and the end were read so far: numbers and totals are of these.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
 }
 
 impl SessionRow {
+    /// What was said in it, and may hold secrets.
+    pub fn said(&mut self) -> impl Iterator<Item = &mut Option<String>> {
+        let pending = self.pending_tool.iter_mut().map(|tool| &mut tool.subject);
+        [
+            &mut self.title,
+            &mut self.goal,
+            &mut self.recent_output,
+            &mut self.last_prompt,
+            &mut self.question,
+            &mut self.error,
+        ]
+        .into_iter()
+        .chain(pending)
+    }
+
     /// The row of a session.
     pub fn new(session: &Session, row: Row, place: Place) -> SessionRow {
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
-        let pending = row.status.pending.map(|at| &session.calls[at as usize]);
+        let pending_tool = pending_tool(session, &row.status);
+        let status = row.status;
         SessionRow {
             id: place.id,
             path: place.path,
@@ -151,14 +186,17 @@ impl SessionRow {
             title: row.title,
             goal: row.goal,
             recent_output: row.recent_output,
-            status: row.status.state.name().to_owned(),
-            status_from: "transcript".to_owned(),
-            status_since: time(row.status.since),
-            pending_tool: pending.map(|call| PendingTool {
-                name: session.text(call.tool).to_owned(),
-                subject: session.subject(call).map(str::to_owned),
-                since: time(session.records[call.record as usize].at()),
-            }),
+            last_prompt: row.last_prompt,
+            status: status.state.name().to_owned(),
+            status_from: status.from.name().to_owned(),
+            status_sure: status.sure,
+            status_since: time(status.since),
+            question: status.waits.and_then(|waits| waits.question),
+            error: status.error,
+            resets: time(status.resets),
+            agents_working: status.agents,
+            tasks_running: status.tasks,
+            pending_tool,
             turns: row.turns,
             messages: row.messages,
             calls: row.calls,
@@ -188,6 +226,30 @@ impl SessionRow {
             parent: place.parent,
             forked_from: session.forked_from.as_ref().map(ToString::to_string),
             not_a_session: None,
+            partial: false,
         }
     }
+}
+
+/// The call that runs or must be allowed; hooks may tell of it before it stands in the file.
+fn pending_tool(session: &Session, status: &Status) -> Option<PendingTool> {
+    let in_file = status.pending.map(|at| &session.calls[at as usize]);
+    let asked = status.waits.as_ref();
+    let asked = asked.and_then(|waits| Some((waits, waits.tool.clone()?)));
+    if let Some((waits, name)) = asked {
+        let call = in_file.filter(|call| waits.call.as_deref() == Some(session.call_id(call)));
+        let since = call.and_then(|call| session.records[call.record as usize].at());
+        return Some(PendingTool {
+            name,
+            subject: waits.subject.clone(),
+            since: since.or(status.since).map(|since| since.to_string()),
+        });
+    }
+    in_file.map(|call| PendingTool {
+        name: session.text(call.tool).to_owned(),
+        subject: session.subject(call).map(str::to_owned),
+        since: session.records[call.record as usize]
+            .at()
+            .map(|at| at.to_string()),
+    })
 }

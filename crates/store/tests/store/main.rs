@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cutting;
+mod follower;
 mod kit;
 mod meaning;
 mod tail;

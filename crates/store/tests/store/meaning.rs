@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use unspool_store::Error;
-use unspool_store::resolve::{Resolved, Target, resolve};
+use unspool_store::resolve::{Resolved, Target, of_here, resolve};
 
 use crate::kit::{Home, reply, user};
 
@@ -134,6 +134,17 @@ fn an_at_sign_means_the_latest_of_this_directory() {
     assert!(elsewhere.note.is_some());
     assert_eq!(id(Ok(elsewhere)), "e");
     assert!(say("@0", "/p").is_err() && say("@x", "/p").is_err());
+}
+
+#[test]
+fn only_the_very_directory_counts_where_nothing_else_is_wanted() {
+    let home = home();
+    let found = home.find();
+    let here = |dir: &str| of_here(&found, Path::new(dir)).map(|file| file.id.as_str());
+    assert_eq!(here("/p"), Some("abcd2222"));
+    assert_eq!(here("/q"), Some("e"));
+    assert_eq!(here("/p/src/deep"), None);
+    assert_eq!(here("/elsewhere"), None);
 }
 
 #[test]

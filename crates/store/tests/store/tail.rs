@@ -157,3 +157,52 @@ fn reading_and_then_following_gives_the_session_of_the_whole_file() {
     assert_eq!(places(session), places(&whole));
     assert_eq!((session.turns.len(), session.faults.len()), (2, 0));
 }
+
+#[test]
+fn lines_that_are_added_are_masked_like_those_that_were_read() {
+    use unspool_model::edit::redact::Redactor;
+    use unspool_model::log::Source;
+    use unspool_model::secrets::Secrets;
+    let home = Home::new();
+    let secret = "sk-ant-api03-Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4-AAAAAA";
+    // Ids are never masked, so the secret stands in the text alone.
+    let line = |text: &str| {
+        let said = format!(r#""content":"{secret} "#);
+        user("s", "/p", text).replace(r#""content":""#, &said)
+    };
+    let path = home.write("-p/s.jsonl", line("first"));
+    let mask: &'static Redactor =
+        Box::leak(Box::new(Redactor::masking(Secrets::standard().clone())));
+    let reader = Reader {
+        ending: Ending::Growing,
+        mask: Some(mask),
+        ..Reader::default()
+    };
+    let mut loaded = reader.read(&path, Role::Main).unwrap();
+    let mut tail = Tail::after(&loaded).unwrap();
+    append(&path, &line("second"));
+    let mut lines = Vec::new();
+    tail.poll(|line| lines.push((line.number, line.offset, line.bytes.to_vec())))
+        .unwrap();
+    for (number, offset, bytes) in &lines {
+        let line = unspool_model::log::Line {
+            number: *number,
+            offset: *offset,
+            bytes,
+            ended: true,
+        };
+        loaded.push(&line, &reader);
+    }
+    let whole = reader.read(&path, Role::Main).unwrap();
+    let texts = |loaded: &unspool_store::read::Loaded| -> Vec<String> {
+        let records = loaded.session.records.iter();
+        let bytes = records.map(|record| loaded.source.bytes(record.offset, record.len()).unwrap());
+        bytes
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .collect()
+    };
+    assert_eq!(texts(&loaded), texts(&whole));
+    assert_eq!(texts(&loaded).len(), 2);
+    assert!(!texts(&loaded).concat().contains(secret));
+    assert_eq!((loaded.bytes, loaded.lines), (whole.bytes, whole.lines));
+}

@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use unspool_model::hook::Event;
+use unspool_store::before::Memory;
 use unspool_store::events::{self, Events};
 use unspool_store::trail;
 
 use super::log::Log;
-use crate::own::Own;
+use crate::own::{self, Own};
 
 /// The folders of the hook.
 pub struct Desk {
@@ -64,6 +65,10 @@ impl Job {
 
 /// A job that nobody has done after so long was left by somebody who died.
 const LEFT: Duration = Duration::from_secs(15 * 60);
+/// What was read for a session is remembered for so long.
+const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
+/// Not more than so many are looked at each time.
+const PRUNED_AT_ONCE: usize = 5_000;
 /// Not more than so many are taken over at once.
 const TAKEN: usize = 200;
 
@@ -72,7 +77,7 @@ impl Desk {
     pub fn new(own: Own) -> Desk {
         Desk {
             log: Log::new(&own),
-            events: Events::open(&own.data.join("events")),
+            events: Events::open(&own.events()),
             own,
         }
     }
@@ -80,6 +85,33 @@ impl Desk {
     /// Where something of the hook is.
     pub fn place(&self, name: &str) -> PathBuf {
         self.own.data.join("hook").join(name)
+    }
+
+    /// What was read of a session's transcript to find those before it.
+    pub fn before(&self, session: &str) -> Memory {
+        let bytes = fs::read(self.before_path(session)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Remembers it for the next event.
+    pub fn keep_before(&self, session: &str, memory: &Memory) -> io::Result<()> {
+        own::write(&self.before_path(session), &serde_json::to_vec(memory)?)
+    }
+
+    /// Forgets what was read for sessions that told nothing for a month.
+    pub fn prune(&self) {
+        let entries = fs::read_dir(self.place("before")).into_iter().flatten();
+        for entry in entries.flatten().take(PRUNED_AT_ONCE) {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT_FOR)) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
+    fn before_path(&self, session: &str) -> PathBuf {
+        self.place("before")
+            .join(format!("{}.json", events::key(session)))
     }
 
     /// Writes down a job and says where.

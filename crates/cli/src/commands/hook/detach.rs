@@ -1,8 +1,9 @@
 //! Starts this program once more, so that it outlives whoever started it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// Starts this program with these arguments, in no session and no group of anybody else, with
 /// nothing to read from and nothing to print to.
@@ -15,6 +16,18 @@ pub fn start(arguments: &[&OsStr]) -> io::Result<()> {
         .stderr(Stdio::null());
     leave(&mut command);
     command.spawn().map(drop)
+}
+
+/// The same, with a place for what it says when it cannot go on.
+pub fn start_with(arguments: &[OsString], errors: Option<File>) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(errors.map_or_else(Stdio::null, Stdio::from));
+    leave(&mut command);
+    command.spawn()
 }
 
 /// We leave first and take it along, which leaves no moment in which it could be caught with

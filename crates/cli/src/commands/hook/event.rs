@@ -40,8 +40,17 @@ pub fn take(desk: &Desk, source: impl Read + Send + 'static) -> Result<(), Strin
     if event.name.is_empty() && event.session.is_empty() {
         return Err("what came on standard input is no event".to_owned());
     }
-    note(desk, &event)?;
-    hand_over(desk, &event)
+    desk.log.debug(&format!("{} came", named(&event)));
+    if event.session.is_empty() {
+        return Err(format!("{} has no session_id", event.name));
+    }
+    // Who cannot be remembered is sent all the same.
+    let noted = note(desk, &event);
+    let handed_over = hand_over(desk, &event);
+    match (noted, handed_over) {
+        (Err(why), Err(also)) => Err(format!("{why}; {also}")),
+        (noted, handed_over) => noted.and(handed_over),
+    }
 }
 
 fn named(event: &Event) -> String {
@@ -53,10 +62,6 @@ fn named(event: &Event) -> String {
 }
 
 fn note(desk: &Desk, event: &Event) -> Result<(), String> {
-    desk.log.debug(&format!("{} came", named(event)));
-    if event.session.is_empty() {
-        return Err(format!("{} has no session_id", event.name));
-    }
     let now = world::now().0;
     let noted = Noted::new(event, now);
     let written = desk.events.note(&noted);

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use unspool_model::hook::Event;
+use unspool_send::ledger::Key;
 use unspool_send::post;
 use unspool_send::target::Target;
 use unspool_show::amount;
@@ -24,7 +25,7 @@ use unspool_show::wire::hook::HookSendingRow;
 use unspool_store::find::{self, SessionFile};
 use unspool_store::resolve;
 use unspool_store::settle::{self, Patience, Settled};
-use unspool_store::{before, open, trail};
+use unspool_store::{open, trail};
 
 use super::desk::{Desk, Job};
 use super::detach;
@@ -43,6 +44,9 @@ pub trait Sender {
 
     /// Sessions of earlier times that still have something to send.
     fn due(&self) -> Vec<SessionFile>;
+
+    /// Stands for whoever gets them.
+    fn receiver(&self) -> String;
 }
 
 /// Whether sessions are to be sent, and can be. What is missing is said in the log.
@@ -101,6 +105,11 @@ impl Sender for Langfuse<'_> {
             self.log.warn(why);
         }
         Ok((words(&summary), summary.waiting))
+    }
+
+    fn receiver(&self) -> String {
+        let Key(key) = self.target.key();
+        format!("{:016x}", u64::from_be_bytes(key))
     }
 
     fn due(&self) -> Vec<SessionFile> {
@@ -218,18 +227,45 @@ fn attend(
         wait(desk, jobs, patience);
         send(desk, &name, &own, last.is_end(), sender)?;
     }
-    let before: Vec<SessionFile> = before::chain(&last.transcript)
-        .iter()
-        .filter_map(|path| session(path))
-        .collect();
-    let name = format!("{} before {}", sessions(&before), last.session);
-    send(desk, &name, &before, true, sender)?;
+    earlier(desk, last, sender)?;
     if last.is_begin() {
+        desk.prune();
         let left = left_without_a_word(desk, last);
         let name = format!("{} left without a word", sessions(&left));
         send(desk, &name, &left, false, sender)?;
     }
     Ok(())
+}
+
+/// Sends the sessions that this one went on from, unless that was done and they are as they
+/// were then. They ended without a word.
+fn earlier(desk: &Desk, job: &Job, sender: &dyn Sender) -> Result<(), String> {
+    let kept = desk.before(&job.session);
+    let mut memory = kept.clone();
+    let receiver = sender.receiver();
+    let mut chain = memory.chain(&job.transcript);
+    chain.retain(|path| !memory.is_dealt_with(path, &receiver));
+    // What is written while they are sent is not sent.
+    let then: Vec<_> = chain.iter().map(|path| open::look(path)).collect();
+    let before: Vec<SessionFile> = chain.iter().filter_map(|path| session(path)).collect();
+    let name = format!("{} before {}", sessions(&before), job.session);
+    let sent = send(desk, &name, &before, true, sender);
+    if sent.is_ok() {
+        for (path, then) in chain.iter().zip(&then) {
+            if let Ok(then) = then {
+                memory.deal_with(path, then, &receiver);
+            }
+        }
+    }
+    if memory != kept
+        && memory.is_worth_keeping()
+        && let Err(why) = desk.keep_before(&job.session, &memory)
+    {
+        // It is only slower without.
+        desk.log
+            .warn(&format!("what was read cannot be remembered: {why}"));
+    }
+    sent.map(drop)
 }
 
 fn sessions(all: &[SessionFile]) -> String {

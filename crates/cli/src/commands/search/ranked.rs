@@ -32,9 +32,37 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Finds words.
 pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
+    let style = world.ui.style();
+    let width = if world.ui.json {
+        WIDTH
+    } else {
+        style.columns().saturating_sub(22).clamp(40, WIDTH)
+    };
+    let (hits, status) = seek(world, args, width)?;
+    show(world, world.now(), &hits)?;
+    tell(world, &status, args.no_background);
+    if hits.is_empty() {
+        let hint = if status.behind[Stage::Rest as usize] > 0 {
+            "not everything is indexed yet: search without `--ranked`, or try again later"
+        } else {
+            "words match as a whole: try fewer or other ones, or search without `--ranked`"
+        };
+        return Err(Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint));
+    }
+    Ok(())
+}
+
+/// The hits as rows, and whether something is not indexed yet.
+pub fn rows(world: &World, args: &SearchArgs) -> Result<(Vec<HitRow>, bool), Failure> {
+    let (hits, status) = seek(world, args, WIDTH)?;
+    tell(world, &status, args.no_background);
+    let behind = status.behind[Stage::Rest as usize] > 0;
+    Ok((hits.iter().map(row).collect(), behind))
+}
+
+fn seek(world: &World, args: &SearchArgs, width: usize) -> Result<(Vec<Hit>, Status), Failure> {
     let query = query(args)?;
     let span = super::span(world, query.since.as_deref(), args.until.as_deref())?;
-    let style = world.ui.style();
     let ask = Ask {
         query: &query,
         since: span.since,
@@ -47,11 +75,7 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
             None => FEW,
         },
         per_session: PER_SESSION,
-        width: if world.ui.json {
-            WIDTH
-        } else {
-            style.columns().saturating_sub(22).clamp(40, WIDTH)
-        },
+        width,
     };
     // What is shown is masked; getting ready for that takes as long as finding it.
     std::thread::spawn(line::warm_up);
@@ -68,18 +92,8 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
         hits = text.query(&ask);
     }
     let hits = hits.map_err(Failure::failed)?;
-    show(world, ask.now, &hits)?;
     let status = text.status(&found).map_err(Failure::failed)?;
-    tell(world, &status, args.no_background);
-    if hits.is_empty() {
-        let hint = if status.behind[Stage::Rest as usize] > 0 {
-            "not everything is indexed yet: search without `--ranked`, or try again later"
-        } else {
-            "words match as a whole: try fewer or other ones, or search without `--ranked`"
-        };
-        return Err(Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint));
-    }
-    Ok(())
+    Ok((hits, status))
 }
 
 /// The query with what the options add to it.

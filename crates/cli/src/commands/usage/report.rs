@@ -32,12 +32,11 @@ pub fn write(
     let books = account.books(prices, world);
     let per = keys(args);
     let wanted = |one: &Counted| filter.lets(one, &account.places);
-    let mut rows = books.group(&per, wanted);
+    let rows = rows(args, account, &books, filter);
     if rows.is_empty() {
         return Err(Failure::nothing("no message fits")
             .hint("widen `--since`, `--until` or `--project`; `unspool ls` lists all sessions"));
     }
-    sort(args.per, &mut rows);
     if world.ui.json {
         for row in &rows {
             let row = wire(world, account, &per, row);
@@ -48,6 +47,20 @@ pub fn write(
     let total = books.total(&rows);
     table(world, account, &per, &rows, &total).write(out, &world.ui.style())?;
     Ok(remarks(account, &books, &total, wanted))
+}
+
+/// The rows, in their order.
+pub fn rows(
+    args: &UsageArgs,
+    account: &Account<'_>,
+    books: &Books<'_>,
+    filter: &Filter,
+) -> Vec<Row> {
+    let mut rows = books.group(&keys(args), |one: &Counted| {
+        filter.lets(one, &account.places)
+    });
+    sort(args.per, &mut rows);
+    rows
 }
 
 /// What the rows are told apart by, in the order of the columns.
@@ -75,7 +88,8 @@ fn sort(per: Grouping, rows: &mut [Row]) {
     }
 }
 
-fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row) -> UsageSum {
+/// A row for machines.
+pub fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row) -> UsageSum {
     let usage = sum.usage;
     let one = (sum.models.len() == 1).then(|| sum.models.first().cloned());
     let time = |time: Option<Time>| time.map(|time| time.to_string());

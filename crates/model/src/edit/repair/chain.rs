@@ -364,7 +364,7 @@ impl Chain {
             match next {
                 Some(at) if at == to => return true,
                 Some(at) => {
-                    let logical = mender.record(at).logical_parent();
+                    let logical = mender.session.logical_parent(at);
                     next = match mender.parent(at) {
                         Some(id) => find(id).or_else(|| self.before_new(id)),
                         None => logical.and_then(find).filter(known),
@@ -437,8 +437,11 @@ pub(in crate::edit) fn preserved(
     let mut next = graph::live_leaf(session, links);
     while let Some(at) = next.filter(|&at| walk.insert(at) && Some(&at) != live.first()) {
         // A compaction without a summary is passed.
-        let record = &session.records[at as usize];
-        let before = || session.find(record.logical_parent()?).filter(|&it| it < at);
+        let before = || {
+            session
+                .find(session.logical_parent(at)?)
+                .filter(|&it| it < at)
+        };
         let above = || {
             links.order[..links.order.partition_point(|&it| it < at)]
                 .last()

@@ -3,12 +3,15 @@
 //! Found by giving the real clients edited files and reading what they sent
 //! (`docs/conformance.md`); oddities are theirs.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::OnceCell;
+
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::fault::NULL_LINE;
 use crate::id::Id;
+use crate::marks::{Lists, Marks};
 use crate::session::{Index, Record, Role, Session};
 use crate::time::Time;
 use crate::view::messages::Outcome;
@@ -46,8 +49,7 @@ pub(super) struct Lines<'a> {
     pub(super) session: &'a Session,
     pub(super) rules: &'a Rules,
     pub(super) order: Vec<Index>,
-    /// By time, then by place; for healing.
-    pub(super) by_time: Vec<(Time, Index)>,
+    by_time: OnceCell<Vec<(Time, Index)>>,
     taken: Vec<bool>,
     /// Lines that are passed through, and where they lead.
     bridged: HashMap<&'a Id, Option<&'a Id>>,
@@ -61,7 +63,7 @@ impl<'a> Lines<'a> {
             session,
             rules,
             order: Vec::new(),
-            by_time: Vec::new(),
+            by_time: OnceCell::new(),
             taken: vec![false; session.records.len()],
             bridged: HashMap::new(),
             nameless: None,
@@ -75,14 +77,19 @@ impl<'a> Lines<'a> {
         }
         if rules.heals {
             lines.bridged = ends_of(&bridges);
-            let timed = lines
-                .order
-                .iter()
-                .filter_map(|&at| Some((lines.record(at).at()?, at)));
-            lines.by_time = timed.collect();
-            lines.by_time.sort_unstable();
         }
         lines
+    }
+
+    /// The lines by time, then by place: for healing, which few sessions need.
+    pub(super) fn by_time(&self) -> &[(Time, Index)] {
+        self.by_time.get_or_init(|| {
+            let lines = self.order.iter();
+            let timed = lines.filter_map(|&at| Some((self.record(at).at()?, at)));
+            let mut by_time: Vec<_> = timed.collect();
+            by_time.sort_unstable();
+            by_time
+        })
     }
 
     fn add(
@@ -95,8 +102,8 @@ impl<'a> Lines<'a> {
             Kind::Progress => self.rules.progress,
             _ => record.kind.is_link(),
         };
-        let glued = record.glued && !self.rules.reads_glued;
-        if record.refused || record.duplicate || record.untyped || glued {
+        let glued = record.is_glued() && !self.rules.reads_glued;
+        if record.is_refused() || record.duplicate || record.is_untyped() || glued {
             return;
         }
         match (&record.uuid, &mut self.nameless) {
@@ -132,6 +139,20 @@ impl<'a> Lines<'a> {
     pub(super) fn named(&self, at: Index) -> Option<&'a Id> {
         let id = self.session.parent_of(self.record(at))?;
         self.bridged.get(id).copied().unwrap_or(Some(id))
+    }
+
+    /// The line above in the chain, if the one that the line names is in it.
+    pub(super) fn parent(&self, at: Index) -> Option<Index> {
+        match self.bridged.is_empty() {
+            true => self.followed(self.record(at)),
+            false => self.find(self.named(at)?),
+        }
+    }
+
+    /// The line of the chain that a record names as its parent itself.
+    pub(super) fn followed(&self, record: &Record) -> Option<Index> {
+        let above = self.session.parent_at(record);
+        above.filter(|&above| self.taken[above as usize])
     }
 
     pub(super) fn find(&self, id: &Id) -> Option<Index> {
@@ -221,23 +242,21 @@ impl<'a> Lines<'a> {
         if self.rules.leaf == Leaf::LastLine {
             return last;
         }
-        let mut children: HashMap<Index, Vec<Index>> = HashMap::new();
-        for &at in &self.order {
-            if let Some(parent) = self.named(at).and_then(|id| self.find(id)) {
-                children.entry(parent).or_default().push(at);
-            }
-        }
-        let mut below: HashSet<Index> = HashSet::new();
-        let mut stack: Vec<Index> = children.get(&last).cloned().unwrap_or_default();
+        let lines = self.order.iter().copied();
+        let children: Lists = lines
+            .filter_map(|at| Some((self.parent(at)?, at)))
+            .collect();
+        let mut below = Marks::default();
+        let mut stack: Vec<Index> = children.get(last).collect();
         while let Some(at) = stack.pop() {
             if at == last {
                 return last; // A circle.
             }
             if below.insert(at) {
-                stack.extend(children.get(&at).into_iter().flatten());
+                stack.extend(children.get(at));
             }
         }
-        let own = below.into_iter().filter(|&at| self.is_own(at));
+        let own = below.iter().filter(|&at| self.is_own(at));
         own.chain([last])
             .max_by_key(|&at| (self.record(at).at(), at))
             .unwrap_or(last)
@@ -253,7 +272,7 @@ impl<'a> Lines<'a> {
             if at == named {
                 return None;
             }
-            let logical = self.record(at).logical_parent();
+            let logical = self.session.logical_parent(self.content(at));
             next = walk
                 .parent(at)
                 .or_else(|| logical.and_then(|id| self.find(id)));
@@ -279,8 +298,8 @@ impl<'a> Lines<'a> {
         }
         let anchor = boundary.anchor.as_ref().and_then(|id| self.find(id));
         if let Some(place) = chain.iter().position(|&at| Some(at) == anchor) {
-            let present: HashSet<Index> = chain.iter().copied().collect();
-            kept.retain(|at| !present.contains(at));
+            let present: Marks = chain.iter().copied().collect();
+            kept.retain(|&at| !present.contains(at));
             chain.splice(place + 1..place + 1, kept);
         }
     }

@@ -1,10 +1,9 @@
 //! Which lines are live by our own rules: nothing that belongs to the conversation is lost.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::graph::{self, Links};
+use crate::marks::{Lists, Marks};
 use crate::session::{Index, Session};
 use crate::view::messages::Outcome;
 
@@ -32,7 +31,7 @@ pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
         // A compaction that left no summary has nothing to say instead of what it dropped.
         let before = || {
             session
-                .find(record.logical_parent()?)
+                .find(session.logical_parent(at)?)
                 .filter(|&parent| parent < at)
         };
         let above = || {
@@ -57,7 +56,7 @@ fn preserve(session: &Session, links: &Links, lines: &mut Vec<Index>) {
     let Some(Kind::CompactBoundary(boundary)) = first else {
         return;
     };
-    let present: HashSet<Index> = lines.iter().copied().collect();
+    let present: Marks = lines.iter().copied().collect();
     let mut kept: Vec<Index> = boundary
         .preserved
         .iter()
@@ -66,7 +65,7 @@ fn preserve(session: &Session, links: &Links, lines: &mut Vec<Index>) {
     if let (true, Some((head, tail))) = (kept.is_empty(), &boundary.segment) {
         kept = segment(links, session.find(head), session.find(tail));
     }
-    kept.retain(|at| !present.contains(at));
+    kept.retain(|&at| !present.contains(at));
     let anchor = boundary.anchor.as_ref().and_then(|id| session.find(id));
     if let Some(place) = lines.iter().position(|&at| Some(at) == anchor) {
         lines.splice(place + 1..place + 1, kept);
@@ -90,17 +89,16 @@ fn segment(links: &Links, head: Option<Index>, tail: Option<Index>) -> Vec<Index
 /// Brings back what parallel calls left beside the walk: all lines of each message on it, and
 /// the results of their calls.
 fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Index> {
-    let mut results = results_by_call(session, links);
-    let on_walk: HashSet<Index> = lines.iter().copied().collect();
-    let mut placed: HashSet<Index> = HashSet::new();
-    let mut done: HashSet<Index> = HashSet::new();
+    let mut results = Results::of(session, links);
+    let on_walk: Marks = lines.iter().copied().collect();
+    let (mut placed, mut done) = (Marks::default(), Marks::default());
     let mut out = Vec::with_capacity(lines.len());
     for at in lines {
         if let Some(message) = session.records[at as usize].message()
             && done.insert(message)
         {
             let family = family(session, message, &mut results);
-            if family.iter().any(|line| !on_walk.contains(line)) {
+            if family.iter().any(|&line| !on_walk.contains(line)) {
                 out.extend(family.into_iter().filter(|&line| placed.insert(line)));
             }
         }
@@ -112,18 +110,14 @@ fn with_siblings(session: &Session, links: &Links, lines: Vec<Index>) -> Vec<Ind
 }
 
 /// The lines of a message and the results of its calls, in file order each.
-fn family(
-    session: &Session,
-    message: Index,
-    results: &mut HashMap<Index, Vec<Index>>,
-) -> Vec<Index> {
-    let mut lines = session.messages[message as usize].records.clone();
+fn family(session: &Session, message: Index, results: &mut Results) -> Vec<Index> {
+    let mut lines = session.messages[message as usize].records.to_vec();
     let mut answers = Vec::new();
     for &at in &lines {
         for block in session.blocks_of(&session.records[at as usize]) {
             if let (BlockKind::ToolUse, Some(id)) = (block.kind, block.key()) {
                 // The first call with an id takes its results.
-                answers.extend(results.remove(&id).into_iter().flatten());
+                answers.extend(results.take(id));
             }
         }
     }
@@ -133,14 +127,29 @@ fn family(
     lines
 }
 
-fn results_by_call(session: &Session, links: &Links) -> HashMap<Index, Vec<Index>> {
-    let mut results: HashMap<Index, Vec<Index>> = HashMap::new();
-    for &at in &links.order {
-        for block in session.blocks_of(&session.records[at as usize]) {
-            if let (BlockKind::ToolResult, Some(id)) = (block.kind, block.key()) {
-                results.entry(id).or_default().push(at);
-            }
+/// Lines with results, by the ids of their calls.
+struct Results {
+    lines: Lists,
+    taken: Marks,
+}
+
+impl Results {
+    fn of(session: &Session, links: &Links) -> Results {
+        let lines = links.order.iter().flat_map(|&at| {
+            let blocks = session.blocks_of(&session.records[at as usize]).iter();
+            let results = blocks.filter(|block| block.kind == BlockKind::ToolResult);
+            results.filter_map(move |block| Some((block.key()?, at)))
+        });
+        Results {
+            lines: lines.collect(),
+            taken: Marks::default(),
         }
     }
-    results
+
+    /// The results of a call, for the first who asks.
+    fn take(&mut self, call: Index) -> impl Iterator<Item = Index> + '_ {
+        let first = self.taken.insert(call);
+        let lines = first.then(|| self.lines.get(call));
+        lines.into_iter().flatten()
+    }
 }

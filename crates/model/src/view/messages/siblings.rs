@@ -1,7 +1,8 @@
 //! What parallel calls left beside the chain: it is a line, they were a tree.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt};
 
+use crate::marks::{Lists, Marks, Slots};
 use crate::session::Index;
 use crate::view::messages::client::Lines;
 use crate::view::profile::Siblings;
@@ -9,9 +10,9 @@ use crate::view::profile::Siblings;
 /// The chain with the lines beside it: lines of the same messages, and results of their calls.
 pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
     let families = Families::of(lines);
-    let places: HashMap<Index, usize> = chain.iter().copied().zip(0..).collect();
-    let mut present: HashSet<Index> = chain.iter().copied().collect();
-    let mut done: HashSet<Index> = HashSet::new();
+    let places: Slots = chain.iter().copied().zip(0..).collect();
+    let mut present: Marks = chain.iter().copied().collect();
+    let mut done = Marks::default();
     let mut before: HashMap<usize, Vec<Index>> = HashMap::new();
     let mut peaks = None;
     for (place, &at) in chain.iter().enumerate() {
@@ -24,8 +25,8 @@ pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
         };
         let (members, results) = families.get(message);
         let behind_last = |family: &[Index]| {
-            let on_chain = family.iter().filter_map(|line| places.get(line));
-            on_chain.max().map_or(place + 1, |last| last + 1)
+            let on_chain = family.iter().filter_map(|&line| places.get(line));
+            on_chain.max().map_or(place + 1, |last| last as usize + 1)
         };
         let end = behind_last(&members);
         let mut missing = |family: &[Index]| -> Vec<Index> {
@@ -55,7 +56,7 @@ pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
     if lines.rules.siblings == Siblings::InFileOrder {
         before.values_mut().for_each(|group| group.sort_unstable());
     }
-    let mut out = Vec::with_capacity(present.len());
+    let mut out = Vec::with_capacity(chain.len());
     for place in 0..=chain.len() {
         out.extend(before.remove(&place).unwrap_or_default());
         out.extend(chain.get(place));
@@ -65,16 +66,13 @@ pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
 
 /// Which lines make a message, and which results follow a line.
 struct Families {
-    members: HashMap<Index, Vec<Index>>,
-    results: HashMap<Index, Vec<Index>>,
+    members: Lists,
+    results: Lists,
 }
 
 impl Families {
     fn of(lines: &Lines<'_>) -> Families {
-        let mut families = Families {
-            members: HashMap::new(),
-            results: HashMap::new(),
-        };
+        let (mut members, mut results) = (Vec::new(), Vec::new());
         for &at in &lines.order {
             let record = lines.record(at);
             let named = |message: &Index| {
@@ -82,24 +80,24 @@ impl Families {
                 lines.session.message_id(message).is_some()
             };
             if let Some(message) = record.message().filter(named) {
-                families.members.entry(message).or_default().push(at);
-            } else if let Some(call) = lines
-                .session
-                .parent_of(record)
-                .and_then(|id| lines.find(id))
-                && lines.is_result(at)
+                members.push((message, at));
+            } else if lines.is_result(at)
+                && let Some(call) = lines.followed(record)
             {
-                families.results.entry(call).or_default().push(at);
+                results.push((call, at));
             }
         }
-        families
+        Families {
+            members: members.into_iter().collect(),
+            results: results.into_iter().collect(),
+        }
     }
 
     /// The lines of a message, and the results that follow any of them.
     fn get(&self, message: Index) -> (Vec<Index>, Vec<Index>) {
-        let members = self.members.get(&message).cloned().unwrap_or_default();
-        let results = members.iter().filter_map(|line| self.results.get(line));
-        let results = results.flatten().copied().collect();
+        let members: Vec<Index> = self.members.get(message).collect();
+        let results = members.iter().flat_map(|&line| self.results.get(line));
+        let results = results.collect();
         (members, results)
     }
 }

@@ -105,7 +105,7 @@ fn prompt(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> V
         if rules.marks_empty && piece.empty && !piece.bare {
             *piece = text_piece(NO_CONTENT, at);
         }
-        if rules.wraps_notifications && session.records[at as usize].notifies {
+        if rules.wraps_notifications && session.records[at as usize].notifies() {
             wrap(piece);
         }
         if rules.images_as_text && is_image(piece) {

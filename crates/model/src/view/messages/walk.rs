@@ -1,7 +1,6 @@
 //! The way from a line to its ancestors, as a client goes it.
 
-use std::collections::HashSet;
-
+use crate::marks::Marks;
 use crate::session::Index;
 use crate::view::messages::client::Lines;
 use crate::view::profile::Circle;
@@ -13,7 +12,7 @@ const HEAL_MS: u64 = 5_000;
 /// A walk up the parents: no line is met twice.
 pub(super) struct Walk<'l, 'a> {
     lines: &'l Lines<'a>,
-    seen: HashSet<Index>,
+    seen: Marks,
     /// Which lines are left, by time; made when the first parent is lost.
     free: Option<Free>,
 }
@@ -22,7 +21,7 @@ impl<'l, 'a> Walk<'l, 'a> {
     pub(super) fn new(lines: &'l Lines<'a>) -> Walk<'l, 'a> {
         Walk {
             lines,
-            seen: HashSet::new(),
+            seen: Marks::default(),
             free: None,
         }
     }
@@ -37,15 +36,16 @@ impl<'l, 'a> Walk<'l, 'a> {
 
     /// Whether the parent was met already.
     pub(super) fn closes_circle(&self, at: Index) -> bool {
-        let parent = self.lines.named(at).and_then(|id| self.lines.find(id));
-        parent.is_some_and(|parent| self.seen.contains(&parent))
+        let parent = self.lines.parent(at);
+        parent.is_some_and(|parent| self.seen.contains(parent))
     }
 
     /// Where to go on from a line that was entered.
     pub(super) fn parent(&mut self, at: Index) -> Option<Index> {
         let rules = self.lines.rules;
-        match self.lines.find(self.lines.named(at)?) {
-            Some(parent) if !self.seen.contains(&parent) => Some(parent),
+        self.lines.named(at)?;
+        match self.lines.parent(at) {
+            Some(parent) if !self.seen.contains(parent) => Some(parent),
             Some(_) if rules.circle != Circle::Heals => None,
             _ if rules.heals => self.heal(at),
             _ => None,
@@ -54,12 +54,12 @@ impl<'l, 'a> Walk<'l, 'a> {
 
     /// The newest line that is not newer, the first in the file of equal ones.
     fn heal(&mut self, at: Index) -> Option<Index> {
-        let by_time = &self.lines.by_time;
+        let by_time = self.lines.by_time();
         let own = self.lines.record(at).at()?;
         let free = self.free.get_or_insert_with(|| {
             let mut free = Free::new(by_time.len());
-            for at in &self.seen {
-                place(self.lines, *at)
+            for at in self.seen.iter() {
+                place(self.lines, at)
                     .into_iter()
                     .for_each(|place| free.take(place));
             }
@@ -76,7 +76,7 @@ impl<'l, 'a> Walk<'l, 'a> {
 /// Where the line stands among all lines by time.
 fn place(lines: &Lines<'_>, at: Index) -> Option<usize> {
     let time = lines.record(at).at()?;
-    lines.by_time.binary_search(&(time, at)).ok()
+    lines.by_time().binary_search(&(time, at)).ok()
 }
 
 /// Places of which some are taken; finds the nearest free one without a search.

@@ -7,6 +7,10 @@ use crate::session::Record;
 #[derive(Default)]
 pub(super) struct Items {
     pub(super) all: Vec<Item>,
+    /// Whether something became part of an item that was there, since somebody asked.
+    pub(super) joined: bool,
+    /// Lines of hooks that said nothing new.
+    pub(super) repeats: Vec<u32>,
 }
 
 impl Items {
@@ -36,6 +40,7 @@ impl Items {
             && slot.is_empty()
         {
             (*slot, *flag) = (output.clone(), *is_error);
+            self.joined = true;
             return;
         }
         self.all.push(Item {
@@ -59,6 +64,7 @@ impl Items {
         else {
             return self.push(record, Body::Notes(vec![note]));
         };
+        self.joined = true;
         match notes.iter_mut().find(|other| other.label == note.label) {
             Some(other) => {
                 other.count += 1;
@@ -87,6 +93,7 @@ impl Items {
             }
             before.push_str(&text);
             *sum += chars;
+            self.joined = true;
             return;
         }
         self.push(record, Body::Thinking { text, chars });

@@ -1,8 +1,8 @@
 //! What calls without a result printed last.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use crate::entry::Kind;
 use crate::json;
@@ -14,7 +14,7 @@ use crate::session::{Call, Index, Record, Session};
 /// Read when first asked for, in one pass: a session can have as many running calls as lines.
 #[derive(Default)]
 pub(super) struct Progress {
-    last: OnceCell<HashMap<String, Index>>,
+    last: OnceLock<HashMap<String, Index>>,
 }
 
 impl Progress {

@@ -66,12 +66,22 @@ pub(super) fn media(block: &Value) -> Media {
     }
 }
 
+/// Around what the client tells the model beside a result.
+const OPEN: &str = "<system-reminder>";
+const CLOSE: &str = "</system-reminder>";
+
+/// What stands before and behind a mark. Results are long and nearly none has one.
+fn parted<'t>(text: &'t str, mark: &str) -> Option<(&'t str, &'t str)> {
+    let at = memchr::memmem::find(text.as_bytes(), mark.as_bytes())?;
+    Some((&text[..at], &text[at + mark.len()..]))
+}
+
 /// What [`without_reminders`] leaves out.
 pub(super) fn reminders(text: &str) -> String {
     let mut out: Vec<&str> = Vec::new();
     let mut rest = text;
-    while let Some((_, behind)) = rest.split_once("<system-reminder>") {
-        let Some((said, after)) = behind.split_once("</system-reminder>") else {
+    while let Some((_, behind)) = parted(rest, OPEN) {
+        let Some((said, after)) = parted(behind, CLOSE) else {
             break;
         };
         out.push(said.trim());
@@ -82,13 +92,13 @@ pub(super) fn reminders(text: &str) -> String {
 
 /// What the client tells the model beside a result is not part of the result.
 pub(super) fn without_reminders(text: &str) -> String {
-    if !text.contains("<system-reminder>") {
+    if parted(text, OPEN).is_none() {
         return text.trim_end().to_owned();
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("<system-reminder>") {
-        let Some((_, after)) = behind.split_once("</system-reminder>") else {
+    while let Some((before, behind)) = parted(rest, OPEN) {
+        let Some((_, after)) = parted(behind, CLOSE) else {
             break;
         };
         out.push_str(before);

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -42,15 +43,19 @@ pub(super) struct Walk<'a> {
     pub(super) depth: usize,
     /// With data of images and texts of notes.
     pub(super) whole: bool,
+    /// Only which items there are: no text is read that does not decide that.
+    pub(super) lean: bool,
+    /// Lines of hooks that say what was said before in their turn, where that is known.
+    pub(super) repeats: Option<&'a HashSet<u32>>,
     thread: Index,
-    known: Rc<Known>,
+    known: Arc<Known>,
 }
 
 /// What is known of a session once, for all its threads.
-struct Known {
-    course: Course,
+pub(super) struct Known {
+    pub(super) course: Course,
     typed: HashMap<Index, String>,
-    rows: Vec<TurnRow>,
+    pub(super) rows: Vec<TurnRow>,
     calls: HashMap<Index, Index>,
     orphans: HashSet<Index>,
     /// Blocks of replies that were said, not only written again.
@@ -67,7 +72,7 @@ struct Lines {
 }
 
 impl Known {
-    fn of(session: &Session) -> Known {
+    pub(super) fn of(session: &Session) -> Known {
         let calls = session.calls.iter().enumerate();
         Known {
             course: Course::of(session),
@@ -143,8 +148,32 @@ impl<'a> Walk<'a> {
             open_agents,
             depth: 0,
             whole: false,
+            lean: false,
+            repeats: None,
             thread: 0,
-            known: Rc::new(Known::of(session)),
+            known: Arc::new(Known::of(session)),
+        }
+    }
+
+    /// A thread of a session of which everything is known already.
+    pub(super) fn again(
+        session: &'a Session,
+        source: &'a dyn Source,
+        agents: &'a Agents<'a>,
+        thread: Index,
+        known: &Arc<Known>,
+    ) -> Walk<'a> {
+        Walk {
+            session,
+            source,
+            agents,
+            open_agents: false,
+            depth: 0,
+            whole: false,
+            lean: false,
+            repeats: None,
+            thread,
+            known: Arc::clone(known),
         }
     }
 
@@ -181,8 +210,10 @@ impl<'a> Walk<'a> {
             open_agents: self.open_agents,
             depth: self.depth,
             whole: self.whole,
+            lean: self.lean,
+            repeats: None,
             thread,
-            known: Rc::clone(&self.known),
+            known: Arc::clone(&self.known),
         }
     }
 
@@ -205,25 +236,60 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn turn(&self, part: Part) -> Vec<Item> {
-        let mut items = Items::default();
-        let lines = match part {
+        self.slice(part, 0..usize::MAX, |_, _, _| ())
+    }
+
+    /// Whether anybody said something in a part, or lines of it are lost.
+    pub(super) fn says_something(&self, part: Part) -> bool {
+        let mut lines = self.lines_of(part).iter();
+        lines.any(|&at| self.record(at).is_conversation()) || !self.faults(part).is_empty()
+    }
+
+    /// The lines of a part, in the order in which they are shown.
+    pub(super) fn lines_of(&self, part: Part) -> &[Index] {
+        match part {
             Part::Before => &self.lines().before,
-            Part::Turn(at) => {
-                let (opening, lines) = &self.lines().turns[at];
-                let record = self.record(*opening);
-                items.push(record, Body::Turn(self.head(at)));
-                lines
-            }
-        };
-        let mut faults = self.faults(part).into_iter().peekable();
-        for &at in lines {
+            Part::Turn(at) => &self.lines().turns[at].1,
+        }
+    }
+
+    /// The items that some lines of a turn make, given by their places in it; the head of the
+    /// turn belongs to the first. `each` is told about every line: its place, how many items
+    /// there were before it, and the items since.
+    pub(super) fn slice(
+        &self,
+        part: Part,
+        places: Range<usize>,
+        mut each: impl FnMut(usize, usize, &Items),
+    ) -> Vec<Item> {
+        let mut items = Items::default();
+        if let (Part::Turn(at), 0) = (part, places.start) {
+            let opening = self.lines().turns[at].0;
+            items.push(self.record(opening), Body::Turn(self.head(at)));
+        }
+        let lines = self.lines_of(part);
+        let end = places.end.min(lines.len());
+        let start = places.start.min(end);
+        let passed = lines[..start].iter().map(|&at| self.record(at).line).max();
+        let mut faults = self.faults(part);
+        faults.retain(|fault| passed.is_none_or(|passed| fault.line >= passed));
+        let mut faults = faults.into_iter().peekable();
+        for (place, &at) in (start..).zip(&lines[start..end]) {
+            let before = items.all.len();
+            items.joined = false;
             let line = self.record(at).line;
             while let Some(fault) = faults.next_if(|fault| fault.line < line) {
                 items.all.push(fault);
             }
             self.line(at, &mut items);
+            each(place, before, &items);
         }
-        items.all.extend(faults);
+        if end == lines.len() {
+            let before = items.all.len();
+            items.joined = false;
+            items.all.extend(faults);
+            each(end, before, &items);
+        }
         items.all
     }
 
@@ -243,6 +309,14 @@ impl<'a> Walk<'a> {
 
     fn bytes(&self, record: &Record) -> Cow<'a, [u8]> {
         self.session.bytes_of(self.source, record)
+    }
+
+    /// The bytes of a line whose text does not decide which items there are.
+    fn read(&self, record: &Record) -> Cow<'a, [u8]> {
+        if self.lean {
+            return Cow::Borrowed(&[]);
+        }
+        self.bytes(record)
     }
 
     /// Lines that could not be read, for the turn whose lines stand around them.
@@ -285,9 +359,9 @@ impl<'a> Walk<'a> {
             Kind::Assistant => self.reply(record, items),
             Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
             Kind::LocalCommand => self.local_command(record, items),
-            Kind::ApiError => items.push(record, api_error(&self.bytes(record))),
+            Kind::ApiError => items.push(record, api_error(&self.read(record))),
             Kind::QueuedCommand { text, .. } => self.machine(record, text, items),
-            Kind::StopHookSummary | Kind::Attachment | Kind::System if record.trouble => {
+            Kind::StopHookSummary | Kind::Attachment | Kind::System if record.is_trouble() => {
                 self.hook(record, items);
             }
             Kind::System => self.system(record, items),
@@ -351,9 +425,12 @@ impl<'a> Walk<'a> {
         if record.input == Input::Results {
             return self.results(record, items);
         }
-        let bytes = self.bytes(record);
         let blocks = self.session.blocks_of(record);
-        let text = crate::entry::text_of(blocks, &bytes);
+        let (bytes, text) = match record.input {
+            Input::Machine => self.text(record, blocks),
+            _ if self.lean => (Cow::Borrowed(&[][..]), String::new()),
+            _ => self.text(record, blocks),
+        };
         match record.input {
             Input::Prompt | Input::Command | Input::Shell | Input::Memory | Input::Plan => {
                 items.push(record, self.prompt(record, blocks, &text, &bytes));
@@ -373,6 +450,12 @@ impl<'a> Walk<'a> {
             }
             Input::Machine | Input::Results => self.machine(record, &text, items),
         }
+    }
+
+    fn text(&self, record: &Record, blocks: &[session::Part]) -> (Cow<'a, [u8]>, String) {
+        let bytes = self.bytes(record);
+        let text = crate::entry::text_of(blocks, &bytes);
+        (bytes, text)
     }
 
     fn prompt(&self, record: &Record, blocks: &[session::Part], text: &str, bytes: &[u8]) -> Body {
@@ -396,10 +479,18 @@ impl<'a> Walk<'a> {
 
     /// Results stand at their calls; what stands beside them or has no call is shown here.
     fn results(&self, record: &Record, items: &mut Items) {
+        let is_text = |block: &session::Part| block.kind == BlockKind::Text && !block.blank;
+        let shown = |at: Index| {
+            self.known.orphans.contains(&at) || is_text(&self.session.blocks[at as usize])
+        };
+        // Nearly all results stand at their calls, and are not read here.
+        if !record.blocks.clone().any(shown) {
+            return;
+        }
         let bytes = self.bytes(record);
         for at in record.blocks.clone() {
             let block = &self.session.blocks[at as usize];
-            if block.kind == BlockKind::Text && !block.blank {
+            if is_text(block) {
                 let text = json::string(block.body().of(&bytes));
                 let interrupt = text.starts_with("[Request interrupted by user");
                 let tool = text.contains("for tool use");
@@ -432,9 +523,12 @@ impl<'a> Walk<'a> {
         else {
             return;
         };
-        let bytes = self.bytes(record);
+        let bytes = self.read(record);
         if record.api_error || message.synthetic {
-            let text = crate::entry::text_of(self.session.blocks_of(record), &bytes);
+            let text = match self.lean {
+                true => String::new(),
+                false => crate::entry::text_of(self.session.blocks_of(record), &bytes),
+            };
             if record.api_error {
                 items.push(
                     record,
@@ -477,13 +571,18 @@ impl<'a> Walk<'a> {
         match block.kind {
             BlockKind::Text if block.blank => {}
             BlockKind::Text => {
-                let text = json::string(block.body().of(bytes)).trim().to_owned();
+                let text = self.said(block, bytes);
                 let model = model.map(str::to_owned);
                 items.push(record, Body::Reply { text, model });
             }
             BlockKind::Thinking | BlockKind::RedactedThinking => {
-                let text = json::string(block.body().of(bytes)).trim().to_owned();
+                let text = self.said(block, bytes);
                 items.think(record, text);
+            }
+            BlockKind::ToolUse | BlockKind::ServerToolUse if self.lean => {
+                if self.known.calls.contains_key(&at) {
+                    items.push(record, Body::Call(Box::default()));
+                }
             }
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
                 if let Some(&call) = self.known.calls.get(&at) {
@@ -505,6 +604,14 @@ impl<'a> Walk<'a> {
                 );
             }
         }
+    }
+
+    /// What a block of a reply says.
+    fn said(&self, block: &session::Part, bytes: &[u8]) -> String {
+        if self.lean {
+            return String::new();
+        }
+        json::string(block.body().of(bytes)).trim().to_owned()
     }
 
     /// A call with its result, and what the client told the model beside that.
@@ -538,6 +645,7 @@ impl<'a> Walk<'a> {
             status,
             duration_ms: result.duration_ms,
             images: result.images,
+            pictures: result.pictures,
             media: result.media,
             outcome: outcome::outcome(&facts),
             change: outcome::change(&facts),
@@ -593,8 +701,13 @@ impl<'a> Walk<'a> {
             let (text, images) = content(body);
             (text, images, Vec::new())
         };
+        let pictures = (images > 0).then(|| {
+            let first = self.pictures_before(record, result.block, &bytes);
+            (record.line, first)
+        });
         let meta = json::find(&bytes, &["toolUseResult"]);
         ResultText {
+            pictures,
             text: Some(text),
             images,
             media,
@@ -605,6 +718,13 @@ impl<'a> Walk<'a> {
             },
             duration_ms: turns::call_duration(self.session, call),
         }
+    }
+
+    /// How many images other results on the line hold, before those of this one.
+    fn pictures_before(&self, record: &Record, block: Index, bytes: &[u8]) -> usize {
+        let before = record.blocks.clone().take_while(|&at| at < block);
+        let bodies = before.map(|at| self.session.blocks[at as usize].body().of(bytes));
+        bodies.map(|body| content(body).1).sum()
     }
 
     fn local_command(&self, record: &Record, items: &mut Items) {
@@ -655,7 +775,12 @@ impl<'a> Walk<'a> {
             Body::Hook(other) => other.output == hook.output,
             _ => false,
         };
-        if items.all.iter().any(said) {
+        let repeats = match self.repeats {
+            Some(lines) => lines.contains(&record.line),
+            None => items.all.iter().any(said),
+        };
+        if repeats {
+            items.repeats.push(record.line);
             items.note(record, self.label(record), true, String::new());
         } else {
             items.push(record, Body::Hook(hook));
@@ -667,6 +792,7 @@ impl<'a> Walk<'a> {
 struct ResultText {
     text: Option<String>,
     images: usize,
+    pictures: Option<(u32, usize)>,
     media: Vec<Media>,
     meta: Value,
     duration_ms: Option<u64>,

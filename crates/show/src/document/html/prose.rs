@@ -11,6 +11,7 @@ use pulldown_cmark::{
     TextMergeStream,
 };
 
+use super::code;
 use super::escape::Html;
 
 /// Writes Markdown.
@@ -146,7 +147,10 @@ impl<'e> Prose<'_, '_, 'e> {
             Some(language) if &**language == "diff" || &**language == "patch" => {
                 diff(self.html, text)
             }
-            Some(_) => self.html.text(text),
+            Some(language) => {
+                let name = language.split([' ', ',', '{']).next().unwrap_or_default();
+                code::write(self.html, name, text)
+            }
             None if !self.links.is_empty() => self.html.text(text),
             None => typed(self.html, text),
         }
@@ -319,7 +323,7 @@ mod tests {
         );
         assert_eq!(
             html("```rust\nfn <T>\n```"),
-            "<pre data-lang=\"rust\"><code>fn &lt;T&gt;\n</code></pre>\n"
+            "<pre data-lang=\"rust\"><code><span class=\"hk\">fn</span> &lt;T&gt;\n</code></pre>\n"
         );
         assert_eq!(
             html("- [x] a\n- b"),

@@ -37,7 +37,7 @@ pub(super) fn tame(text: &str) -> Cow<'_, str> {
         }
     }
     // A riddle: shown as it is.
-    let fence = "`".repeat(super::longest(text, '`').max(2) + 1);
+    let fence = "`".repeat(super::longest(text, b'`').max(2) + 1);
     Cow::Owned(format!("{fence}text\n{text}\n{fence}"))
 }
 

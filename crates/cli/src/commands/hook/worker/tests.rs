@@ -24,17 +24,23 @@ struct Fake {
     calls: RefCell<Vec<(Vec<String>, bool)>>,
     due: Vec<PathBuf>,
     down: bool,
+    refuses: Option<&'static str>,
     open: u64,
 }
 
 impl Sender for Fake {
     fn send(&self, sessions: &[SessionFile], ended: bool) -> Result<(String, u64), String> {
-        let ids = sessions.iter().map(|file| file.id.clone()).collect();
+        let ids: Vec<String> = sessions.iter().map(|file| file.id.clone()).collect();
+        let refused = self.refuses.is_some_and(|id| ids.contains(&id.to_owned()));
         self.calls.borrow_mut().push((ids, ended));
-        if self.down {
+        if self.down || refused {
             return Err("nobody answers".to_owned());
         }
         Ok(("sent".to_owned(), self.open))
+    }
+
+    fn receiver(&self) -> String {
+        "somewhere".to_owned()
     }
 
     fn due(&self) -> Vec<SessionFile> {
@@ -149,6 +155,32 @@ fn sessions_before_are_sent_too_wherever_they_are_named() {
     let job = bench.job("Stop", "s", Some("done"));
     bench.work(&job, &fake).unwrap();
     assert_eq!(fake.sent(), owned(&[("s", false), ("old", true)]));
+}
+
+#[test]
+fn a_session_before_is_sent_again_only_if_it_changed_or_was_not_taken() {
+    let bench = bench();
+    bench.session("old", &line("old"));
+    bench.session("s", &(line("s") + &line("old")));
+    let once = |fake: &Fake| {
+        let job = bench.job("Stop", "s", Some("done"));
+        let _ = bench.work(&job, fake);
+        let sent = fake.sent().into_iter().map(|(ids, _)| ids);
+        sent.filter(|ids| ids == "old").count()
+    };
+    let refused = Fake {
+        refuses: Some("old"),
+        ..Fake::default()
+    };
+    assert_eq!(once(&refused), 1);
+    assert_eq!(once(&Fake::default()), 1, "it was not taken");
+    assert_eq!(once(&Fake::default()), 0, "it is as it was");
+    bench.session("old", &(line("old") + &line("old")));
+    assert_eq!(once(&Fake::default()), 1, "it grew");
+    // Without what was remembered it is only slower.
+    fs::write(bench.desk.place("before").join("s.json"), "{torn").unwrap();
+    assert_eq!(once(&Fake::default()), 1);
+    assert_eq!(once(&Fake::default()), 0);
 }
 
 #[test]

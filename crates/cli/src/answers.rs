@@ -1,0 +1,891 @@
+//! What the dashboard asks, answered by the functions behind the commands.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use unspool_index::spending::Spendings;
+use unspool_live::{Event, Live};
+use unspool_model::find::{Case, Query, Scope};
+use unspool_model::hook;
+use unspool_model::price::Prices;
+use unspool_model::session::Role;
+use unspool_model::view::transcript::outline::{Class, Outline};
+use unspool_model::view::transcript::{self, Body};
+use unspool_model::view::turns::{self, CallStatus, TurnRow as Turn};
+use unspool_model::view::{commits, context, files, row};
+use unspool_serve::{
+    Answer, Answers, ContextAsk, ExportAsk, FindAsk, ItemsAsk, Kind, Refused, SearchAsk,
+    SessionsAsk, Thread, TimelineAsk, TrimAsk, TurnsAsk, UsageAsk,
+};
+use unspool_show::wire::detail::{BranchRow, CommitRow, DetailRow, TurnAt};
+use unspool_show::wire::file::FileRow;
+use unspool_show::wire::graph::{AgentRow, TreeRow};
+use unspool_show::wire::item::{self, CUT, FoundRow, Frame, ItemRow, MomentRow};
+use unspool_show::wire::session::SessionRow;
+use unspool_show::wire::turn::TurnRow;
+use unspool_store::events::Noted;
+use unspool_store::resolve::Target;
+use unspool_store::search::{self, Holds, Search, Span};
+
+use crate::commands::{
+    agents, clone, export, ls, search as searching, tree, turns as listing, usage,
+};
+use crate::failure::Failure;
+use crate::opened::{Desk, Opened, View};
+use crate::secrets;
+use crate::world::World;
+
+/// The most items of one answer.
+const ITEMS: usize = 200;
+/// The most turns of one answer, where somebody counts.
+const TURNS: usize = 1_000;
+/// The most hits of one answer.
+const HITS: usize = 500;
+/// How many hits unless somebody says.
+const FEW: usize = 50;
+/// The most pieces of a context that are named.
+const PIECES: usize = 100;
+/// The most parts of a strip.
+const BUCKETS: usize = 2_000;
+/// A session larger than this is first answered from its end, if that is enough.
+const LARGE: u64 = 16 << 20;
+
+/// The world, and what is kept of it between questions.
+pub struct Desktop {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    world: World,
+    live: Live,
+    desk: Desk,
+    prices: Prices,
+    spendings: Mutex<Spendings>,
+    words: Words,
+}
+
+/// How far the index of words is.
+#[derive(Default)]
+struct Words {
+    state: Mutex<State>,
+    ready: Condvar,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Untouched,
+    Building,
+    Ready,
+}
+
+/// How long a search waits for the index to be there the first time.
+const SOON: Duration = Duration::from_millis(800);
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        let (status, told) = match failure {
+            Failure::Nothing(told) => (404, told),
+            Failure::Failed(told) => (500, told),
+            Failure::Found | Failure::Closed => return Refused::failed("nobody reads any more"),
+        };
+        let refused = Refused::new(status, secrets::known().mask(&told.message));
+        match told.hint {
+            Some(hint) => refused.hint(hint),
+            None => refused,
+        }
+    }
+}
+
+/// A question that makes no sense is the asker's fault.
+fn bad(failure: Failure) -> Refused {
+    let mut refused = Refused::from(failure);
+    if refused.status == 500 {
+        refused.status = 400;
+    }
+    refused
+}
+
+impl Desktop {
+    /// A desktop on this world.
+    pub fn new(mut world: World, live: Live) -> Desktop {
+        // What is wrong is answered, not printed.
+        world.ui.quiet = true;
+        let cache = world.demo.is_none().then_some(world.own.cache.as_path());
+        let spendings = Mutex::new(Spendings::open(cache, true));
+        let prices = world.prices().into_owned();
+        Desktop {
+            inner: Arc::new(Inner {
+                world,
+                live,
+                desk: Desk::default(),
+                prices,
+                spendings,
+                words: Words::default(),
+            }),
+        }
+    }
+
+    fn world(&self) -> &World {
+        &self.inner.world
+    }
+
+    fn with<T>(
+        &self,
+        id: &str,
+        job: impl FnOnce(&Opened) -> Result<T, Failure>,
+    ) -> Result<T, Refused> {
+        Ok(self.inner.desk.with(&self.inner.world, id, job)?)
+    }
+
+    /// The rows of turns, with their texts.
+    fn turn_rows(&self, opened: &Opened, view: &View, wanted: &[Turn]) -> Vec<TurnAt> {
+        let (session, source) = opened.lines(view);
+        let course = view.outline.base().course();
+        let first = first_items(&view.outline);
+        let row = |turn: &Turn| {
+            let mut turn = turn.clone();
+            turns::tell(session, source, &mut turn);
+            let cost = listing::price(session, &turn, &self.inner.prices);
+            TurnAt {
+                row: TurnRow::new(session, course, &turn, cost),
+                first_item: first.get(&turn.n).copied().unwrap_or(0),
+                items: None,
+            }
+        };
+        wanted.iter().map(row).collect()
+    }
+
+    /// Items of a list, given by their places in it.
+    fn rows(
+        &self,
+        opened: &Opened,
+        view: &View,
+        id: &str,
+        ask: &ItemsAsk,
+        places: std::ops::Range<usize>,
+        cut: Option<usize>,
+    ) -> Result<Vec<ItemRow>, Failure> {
+        let (session, _) = opened.lines(view);
+        let base = format!("/api/sessions/{id}");
+        let frame = Frame {
+            session,
+            base: &base,
+            agent: ask.agent.as_deref(),
+            cut,
+        };
+        let level = Level::named(ask.level.as_deref())?;
+        let entries: &[u32] = match level {
+            Level::Turns => return Ok(self.heads(opened, view, &frame, places)),
+            Level::Replies => &view.replies,
+            Level::All => &view.all,
+        };
+        let wanted = &entries[places.clone()];
+        let mut rows = Vec::with_capacity(wanted.len());
+        for (entry, item) in self.told(opened, view, wanted) {
+            let part = view.outline.part_at(entry);
+            let turn = view.outline.turn(part);
+            let i = places.start + rows.len();
+            let mut row = frame.row(&item, i as i64, turn as i64);
+            if let Body::Turn(_) = item.body {
+                self.head(opened, view, &frame, part, &mut row);
+            }
+            rows.push(row);
+        }
+        Ok(rows)
+    }
+
+    /// Items with their texts: those that stand close to each other are read together.
+    fn told(&self, opened: &Opened, view: &View, wanted: &[u32]) -> Vec<(usize, transcript::Item)> {
+        let (session, source) = opened.lines(view);
+        let agents = opened.agents();
+        let mut all = Vec::new();
+        let mut rest = wanted;
+        while let Some(&first) = rest.first() {
+            let first = first as usize;
+            let end = view.outline.range(view.outline.part_at(first)).end;
+            let near = |pair: &(usize, &u32)| *pair.1 as usize == first + pair.0;
+            let run = rest.iter().enumerate().take_while(near).count();
+            let run = run.min(end - first).max(1);
+            let items = view
+                .outline
+                .items(session, source, &agents, first..first + run);
+            all.extend((first..).zip(items));
+            rest = &rest[run..];
+        }
+        all
+    }
+
+    /// One row for each turn.
+    fn heads(
+        &self,
+        opened: &Opened,
+        view: &View,
+        frame: &Frame<'_>,
+        places: std::ops::Range<usize>,
+    ) -> Vec<ItemRow> {
+        let parts = view.turns().enumerate();
+        let wanted = parts.skip(places.start).take(places.len());
+        let row = |(i, part): (usize, usize)| {
+            let first = view.outline.range(part).start;
+            let entry = view.outline.entries().get(first);
+            let mut row = ItemRow {
+                i: i as i64,
+                kind: "turn",
+                turn: view.outline.turn(part) as i64,
+                line: entry.map_or(0, |entry| entry.line),
+                ..ItemRow::default()
+            };
+            self.head(opened, view, frame, part, &mut row);
+            row
+        };
+        wanted.map(row).collect()
+    }
+
+    /// What the head of a turn tells.
+    fn head(
+        &self,
+        opened: &Opened,
+        view: &View,
+        frame: &Frame<'_>,
+        part: usize,
+        row: &mut ItemRow,
+    ) {
+        let (session, source) = opened.lines(view);
+        let outline = &view.outline;
+        let range = outline.range(part);
+        row.first_item = view.all.binary_search(&(range.start as u32)).ok();
+        row.items = Some(range.len());
+        let own = outline.thread() == 0;
+        let turn = match outline.turn(part) {
+            0 => turns::prelude(session),
+            n => outline.base().turns().get(n - 1).cloned(),
+        };
+        let Some(mut turn) = turn.filter(|_| own) else {
+            return;
+        };
+        turns::tell(session, source, &mut turn);
+        if turn.n == 0 {
+            turn.prompt.clear();
+        }
+        let opener = &session.records[turn.record as usize];
+        row.uuid = opener.uuid.as_ref().map(ToString::to_string);
+        row.at = turn.at.map(|at| at.to_string());
+        row.line = opener.line;
+        let cost = listing::price(session, &turn, &self.inner.prices);
+        frame.head(row, &turn, outline.base().course(), cost);
+    }
+
+    /// The end of a large session at once, while all of it is read behind.
+    fn quickly(&self, id: &str, ask: &ItemsAsk) -> Result<Option<Answer>, Refused> {
+        let (Some(_), Some(last)) = (ask.quick.filter(|quick| *quick != 0), ask.last) else {
+            return Ok(None);
+        };
+        let own = ask.agent.is_none() && ask.branch.is_none();
+        let target = self.inner.desk.file(self.world(), id)?;
+        let bytes = std::fs::metadata(target.path()).map_or(0, |metadata| metadata.len());
+        if !own || bytes <= LARGE || self.inner.desk.is_open(&target) {
+            return Ok(None);
+        }
+        self.open_behind(id);
+        let level = Level::named(ask.level.as_deref()).map_err(bad)?;
+        let count = last.clamp(1, ITEMS);
+        let turns = match level {
+            Level::Turns => count,
+            Level::Replies | Level::All => 1,
+        };
+        let world = self.world();
+        let reader = world.reader();
+        // More than this is not at once any more.
+        let main = reader
+            .read_end(target.path(), Role::Main, turns, 4 << 20)
+            .map_err(Failure::from)?;
+        let opened = Opened::end(target, main);
+        let view = opened.view(None, None)?;
+        let total = level.count(&view);
+        let from = total.saturating_sub(count);
+        let mut rows = self.rows(&opened, &view, id, ask, from..total, Some(CUT))?;
+        let known = view.outline.base().turns().len() as i64;
+        for row in &mut rows {
+            row.i -= total as i64;
+            row.turn -= known + 1;
+            row.first_item = None;
+            // Lines are counted from where reading began.
+            row.line = 0;
+            row.images.clear();
+        }
+        Ok(Some(Answer::json(&rows)?.with("unspool-partial", 1)))
+    }
+
+    /// Whether words can be asked for. The first time, they are gathered behind.
+    fn has_words(&self) -> bool {
+        let words = &self.inner.words;
+        let mut state = words.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if *state == State::Untouched {
+            *state = State::Building;
+            let inner = Arc::clone(&self.inner);
+            std::thread::spawn(move || {
+                let args = searching::SearchArgs {
+                    query: "a".to_owned(),
+                    ranked: true,
+                    limit: Some(1),
+                    ..searching::SearchArgs::default()
+                };
+                // Whatever goes wrong is told to whoever asks next. It also goes on with the
+                // rest in a process of its own.
+                let _ = searching::ranked::rows(&inner.world, &args);
+                let state = inner.words.state.lock();
+                *state.unwrap_or_else(PoisonError::into_inner) = State::Ready;
+                inner.words.ready.notify_all();
+            });
+        }
+        let building = |state: &mut State| *state == State::Building;
+        let waited = words.ready.wait_timeout_while(state, SOON, building);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 == State::Ready
+    }
+
+    fn open_behind(&self, id: &str) {
+        let (inner, id) = (Arc::clone(&self.inner), id.to_owned());
+        // Whoever asks again waits for the same.
+        std::thread::spawn(move || {
+            let _ = inner.desk.with(&inner.world, &id, |opened| {
+                opened.view(None, None).map(|_| ())
+            });
+        });
+    }
+}
+
+/// How much of a conversation is listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Turns,
+    Replies,
+    All,
+}
+
+impl Level {
+    fn named(name: Option<&str>) -> Result<Level, Failure> {
+        match name {
+            None | Some("all") => Ok(Level::All),
+            Some("replies") => Ok(Level::Replies),
+            Some("turns") => Ok(Level::Turns),
+            Some(other) => Err(Failure::failed(format!("`{other}` is no level"))
+                .hint("write turns, replies or all")),
+        }
+    }
+
+    fn count(self, view: &View) -> usize {
+        match self {
+            Level::Turns => view.turns().count(),
+            Level::Replies => view.replies.len(),
+            Level::All => view.all.len(),
+        }
+    }
+
+    /// The place in this list of an item of the list of all, or of the last one before it.
+    fn place(self, view: &View, at: usize) -> usize {
+        let Some(&entry) = view.all.get(at) else {
+            return 0;
+        };
+        match self {
+            Level::All => at,
+            Level::Replies => view
+                .replies
+                .partition_point(|&reply| reply <= entry)
+                .saturating_sub(1),
+            Level::Turns => {
+                let part = view.outline.part_at(entry as usize);
+                view.turns()
+                    .take_while(|&one| one <= part)
+                    .count()
+                    .saturating_sub(1)
+            }
+        }
+    }
+}
+
+/// Where the items of each turn begin.
+fn first_items(outline: &Outline) -> HashMap<usize, usize> {
+    let parts = 0..outline.parts();
+    parts
+        .map(|part| (outline.turn(part), outline.range(part).start))
+        .collect()
+}
+
+/// The part of a list that is asked for.
+fn range(
+    total: usize,
+    from: Option<usize>,
+    limit: Option<usize>,
+    last: Option<usize>,
+    most: usize,
+) -> std::ops::Range<usize> {
+    let limit = limit.unwrap_or(most).min(most);
+    match (from, last) {
+        (None, Some(last)) => total.saturating_sub(last.min(most))..total,
+        (from, _) => {
+            let from = from.unwrap_or(0).min(total);
+            from..from.saturating_add(limit).min(total)
+        }
+    }
+}
+
+impl Answers for Desktop {
+    fn sessions(
+        &self,
+        ask: &SessionsAsk,
+        rows: Vec<Arc<SessionRow>>,
+        _scanned: bool,
+    ) -> Result<Answer, Refused> {
+        let (project, since) = (ask.project.as_deref(), ask.since.as_deref());
+        let wanted = ls::Wanted::new(self.world(), project, since, ask.status.as_deref());
+        let wanted = wanted.map_err(bad)?;
+        let limit = ask.limit.unwrap_or(usize::MAX);
+        let rows = rows
+            .iter()
+            .map(|row| &**row)
+            .filter(|row| wanted.takes(row));
+        Answer::json(&rows.take(limit).collect::<Vec<_>>())
+    }
+
+    fn session(&self, id: &str, row: Option<Arc<SessionRow>>) -> Result<Answer, Refused> {
+        let world = self.world();
+        let detail = self.with(id, |opened| {
+            let chosen = &opened.chosen;
+            let main = &chosen.family.main;
+            if !main.session.is_conversation() {
+                return Err(Failure::nothing("no such session"));
+            }
+            let view = opened.view(None, None)?;
+            let course = view.outline.base().course();
+            let own = |at: &u32| {
+                let call = &main.session.calls[*at as usize];
+                main.session.records[call.record as usize].thread == 0
+            };
+            let calls: Vec<u32> = (0..main.session.calls.len() as u32).filter(own).collect();
+            let agents = agents::rows(world, chosen);
+            let commits = commits::commits(&main.session, &main.source);
+            Ok(DetailRow {
+                row: match row {
+                    Some(row) if !row.partial => (*row).clone(),
+                    _ => export::row(world, chosen),
+                },
+                resume: format!("claude --resume {id}"),
+                items: view.all.len(),
+                agents_list: agents
+                    .iter()
+                    .map(|(row, cost)| AgentRow::new(row, *cost))
+                    .collect(),
+                files: files::files(&main.session, &main.source)
+                    .iter()
+                    .map(FileRow::from)
+                    .collect(),
+                branches: branches(opened),
+                commits: commits.iter().map(CommitRow::from).collect(),
+                tools: item::tools(&main.session, course, &calls),
+            })
+        })?;
+        Answer::json(&detail)
+    }
+
+    fn turns(&self, id: &str, ask: &TurnsAsk) -> Result<Answer, Refused> {
+        let counted = ask.from.is_some() || ask.limit.is_some() || ask.last.is_some();
+        let most = if counted { TURNS } else { usize::MAX };
+        let (rows, total, from) = self.with(id, |opened| {
+            let view = opened.view(ask.agent.as_deref(), None)?;
+            let turns = match view.outline.thread() {
+                0 => view.outline.base().turns(),
+                _ => &[],
+            };
+            let range = range(turns.len(), ask.from, ask.limit, ask.last, most);
+            let rows = self.turn_rows(opened, &view, &turns[range.clone()]);
+            Ok((rows, turns.len(), range.start))
+        })?;
+        let answer = Answer::json(&rows)?;
+        Ok(answer
+            .with("unspool-total", total)
+            .with("unspool-from", from))
+    }
+
+    fn turn(&self, id: &str, n: usize, ask: &TurnsAsk) -> Result<Answer, Refused> {
+        let (row, total) = self.with(id, |opened| {
+            let view = opened.view(ask.agent.as_deref(), None)?;
+            let part = view.outline.part(n);
+            let part = part.ok_or_else(|| Failure::nothing("no such turn"))?;
+            let own = view.outline.range(part);
+            let wanted = range(own.len(), ask.from, ask.limit, ask.last, ITEMS);
+            let places = own.start + wanted.start..own.start + wanted.end;
+            let items = ItemsAsk {
+                agent: ask.agent.clone(),
+                ..ItemsAsk::default()
+            };
+            let rows = self.rows(opened, &view, id, &items, places, Some(CUT))?;
+            let (session, _) = opened.lines(&view);
+            let turn = match n {
+                0 => turns::prelude(session),
+                n => view.outline.base().turns().get(n - 1).cloned(),
+            };
+            let turn = turn.filter(|_| view.outline.thread() == 0);
+            let mut told = self.turn_rows(opened, &view, turn.as_slice());
+            let row = told.pop().map(|mut row| {
+                row.items = Some(rows.clone());
+                row
+            });
+            Ok((row.ok_or(rows), own.len()))
+        })?;
+        let answer = match row {
+            Ok(row) => Answer::json(&row)?,
+            Err(items) => Answer::json(&serde_json::json!({ "n": n, "items": items }))?,
+        };
+        Ok(answer.with("unspool-total", total))
+    }
+
+    fn items(&self, id: &str, ask: &ItemsAsk) -> Result<Answer, Refused> {
+        let level = Level::named(ask.level.as_deref()).map_err(bad)?;
+        if let Some(answer) = self.quickly(id, ask)? {
+            return Ok(answer);
+        }
+        let (rows, total, from) = self.with(id, |opened| {
+            let view = opened.view(ask.agent.as_deref(), ask.branch.as_deref())?;
+            let total = level.count(&view);
+            let from = match (ask.turn, ask.line) {
+                (Some(turn), _) => {
+                    let part = view.outline.part(turn);
+                    let part = part.ok_or_else(|| Failure::nothing("no such turn"))?;
+                    let first = view.outline.range(part).start as u32;
+                    let at = view.all.binary_search(&first);
+                    let at = at.map_err(|_| Failure::nothing("no such turn on this branch"))?;
+                    Some(level.place(&view, at))
+                }
+                (None, Some(line)) => {
+                    let (session, _) = opened.lines(&view);
+                    Some(level.place(&view, view.at_line(session, line)))
+                }
+                (None, None) => ask.from,
+            };
+            let range = range(total, from, ask.limit, ask.last, ITEMS);
+            let rows = self.rows(opened, &view, id, ask, range.clone(), Some(CUT))?;
+            Ok((rows, total, range.start))
+        })?;
+        let answer = Answer::json(&rows)?;
+        Ok(answer
+            .with("unspool-total", total)
+            .with("unspool-from", from))
+    }
+
+    fn item(&self, id: &str, i: usize, ask: &ItemsAsk) -> Result<Answer, Refused> {
+        let level = Level::named(ask.level.as_deref()).map_err(bad)?;
+        let row = self.with(id, |opened| {
+            let view = opened.view(ask.agent.as_deref(), ask.branch.as_deref())?;
+            if i >= level.count(&view) {
+                return Err(Failure::nothing("no such item"));
+            }
+            let mut rows = self.rows(opened, &view, id, ask, i..i + 1, None)?;
+            rows.pop().ok_or_else(|| Failure::nothing("no such item"))
+        })?;
+        Answer::json(&row)
+    }
+
+    fn raw(&self, id: &str, line: u32, thread: &Thread) -> Result<Answer, Refused> {
+        let bytes = self.with(id, |opened| {
+            let (session, source) = opened.lines_of(thread.agent.as_deref())?;
+            let from = session.records.partition_point(|record| record.line < line);
+            let record = session.records.get(from).filter(|one| one.line == line);
+            let record = record.ok_or_else(|| Failure::nothing("no such line"))?;
+            let bytes = source.bytes(record.offset, record.len());
+            let bytes = bytes.ok_or_else(|| Failure::nothing("the line is gone"))?;
+            Ok(bytes.into_owned())
+        })?;
+        Ok(Answer {
+            kind: Kind::Json,
+            bytes,
+            remarks: Vec::new(),
+        })
+    }
+
+    fn image(&self, id: &str, line: u32, k: usize, thread: &Thread) -> Result<Answer, Refused> {
+        let data = self.with(id, |opened| {
+            let (session, source) = opened.lines_of(thread.agent.as_deref())?;
+            let pictures = transcript::pictures(session, source, line);
+            let picture = pictures.into_iter().nth(k);
+            let picture = picture.ok_or_else(|| Failure::nothing("no such image"))?;
+            Ok(picture.data)
+        })?;
+        let image = unspool_show::picture::decode(&data);
+        let (kind, bytes) = image.ok_or_else(|| Refused::absent("not an image that is shown"))?;
+        Ok(Answer {
+            kind: Kind::Image(kind),
+            bytes,
+            remarks: Vec::new(),
+        })
+    }
+
+    fn find(&self, id: &str, ask: &FindAsk) -> Result<Answer, Refused> {
+        let world = self.world();
+        let query = Query::literal(&ask.q, Case::Smart);
+        let query = query.map_err(|_| Refused::bad("there is nothing to find"))?;
+        let scope = Scope {
+            places: Vec::new(),
+            paths: false,
+            around: 0,
+            reveal: world.reveal,
+            secrets: (!world.reveal).then(|| secrets::known().clone()),
+        };
+        let most = ask.limit.unwrap_or(HITS).min(HITS);
+        let (rows, total) = self.with(id, |opened| {
+            let view = opened.view(ask.agent.as_deref(), None)?;
+            let path = opened.path(ask.agent.as_deref())?;
+            let sources = match &opened.chosen.target {
+                Target::Session(file) => {
+                    search::files(&unspool_store::find::around(&file.path), file)
+                }
+                Target::Agent(file) => vec![search::alone(file)],
+            };
+            let is_own =
+                |source: &search::Source| source.path == path && source.holds != Holds::Output;
+            let sources: Vec<_> = sources.into_iter().filter(is_own).collect();
+            let what = Search {
+                query: &query,
+                scope: &scope,
+                span: Span::default(),
+            };
+            let mut hits = Vec::new();
+            let mut total = 0;
+            let threads = unspool_store::each::threads();
+            search::search(&sources, &what, threads, |_, hit| {
+                total += 1;
+                if hits.len() < most {
+                    hits.push(hit);
+                }
+                std::ops::ControlFlow::Continue(())
+            });
+            let (session, _) = opened.lines(&view);
+            let row = |hit: &search::Hit| {
+                let at = view.at_line(session, u32::try_from(hit.line).unwrap_or(u32::MAX));
+                let at = of_kind(&view, at, hit.found.place.name());
+                let entry = view.all.get(at).copied().unwrap_or(0) as usize;
+                FoundRow {
+                    i: at,
+                    turn: view.outline.turn(view.outline.part_at(entry)),
+                    line: hit.line,
+                    r#where: hit.found.place.name().to_owned(),
+                    snippet: hit.found.snippet.whole(),
+                }
+            };
+            Ok((hits.iter().map(row).collect::<Vec<_>>(), total))
+        })?;
+        Ok(Answer::json(&rows)?.with("unspool-total", total))
+    }
+
+    fn timeline(&self, id: &str, ask: &TimelineAsk) -> Result<Answer, Refused> {
+        let buckets = ask.buckets.unwrap_or(240).clamp(1, BUCKETS);
+        let rows = self.with(id, |opened| {
+            let view = opened.view(ask.agent.as_deref(), None)?;
+            let (session, _) = opened.lines(&view);
+            let turns = match view.outline.thread() {
+                0 => view.outline.base().turns(),
+                _ => &[],
+            };
+            let before = view.turns().filter(|&part| view.outline.turn(part) == 0);
+            let before = before.count();
+            let each = turns.len().div_ceil(buckets).max(1);
+            let course = view.outline.base().course();
+            let moment = |turns: &[Turn]| {
+                let mut one = MomentRow {
+                    cost_usd: Some(0.0),
+                    ..MomentRow::default()
+                };
+                for turn in turns {
+                    if one.turns == 0 {
+                        one.turn = turn.n;
+                        one.i = turn.n - 1 + before;
+                        one.at = turn.at.map(|at| at.to_string());
+                    }
+                    one.turns += 1;
+                    one.ms += turn.duration_ms.unwrap_or(0);
+                    one.calls += turn.calls.len();
+                    let failed = turn.calls.iter().filter(|&&call| {
+                        let call = &session.calls[call as usize];
+                        course.status(session, call) == CallStatus::Error
+                    });
+                    one.failed += failed.count();
+                    one.output += turn.usage.output;
+                    let cost = listing::price(session, turn, &self.inner.prices);
+                    one.cost_usd = one.cost_usd.zip(cost).map(|(sum, cost)| sum + cost.usd());
+                    let context = turn.messages.iter().rev();
+                    let mut context =
+                        context.map(|&at| session.messages[at as usize].usage.context());
+                    one.context_tokens = context.find(|&tokens| tokens > 0).or(one.context_tokens);
+                    one.compacted |= turn.compacted;
+                    one.live |= turn.live;
+                }
+                one
+            };
+            Ok(turns.chunks(each).map(moment).collect::<Vec<_>>())
+        })?;
+        Answer::json(&rows)
+    }
+
+    fn context(&self, id: &str, ask: &ContextAsk) -> Result<Answer, Refused> {
+        let most = ask.most.unwrap_or(10).min(PIECES);
+        let (context, limit) = self.with(id, |opened| {
+            let main = &opened.chosen.family.main;
+            let context = context::context(&main.session, &main.source, most);
+            let model = row::model(&main.session);
+            let tokens = context.tokens;
+            let limit = model.and_then(|model| self.inner.prices.limit(&model, tokens));
+            Ok((context, limit))
+        })?;
+        let rows = crate::commands::context::rows(&context);
+        let answer = Answer::json(&rows)?
+            .with("unspool-tokens", context.tokens)
+            .with("unspool-measured", context.measured);
+        Ok(match limit {
+            Some(limit) => answer.with("unspool-limit", limit),
+            None => answer,
+        })
+    }
+
+    fn tree(&self, id: &str) -> Result<Answer, Refused> {
+        let rows = self.with(id, |opened| {
+            let nodes = tree::nodes(self.world(), &opened.chosen);
+            Ok(nodes.iter().map(TreeRow::from).collect::<Vec<_>>())
+        })?;
+        Answer::json(&rows)
+    }
+
+    fn trim(&self, id: &str, ask: &TrimAsk) -> Result<Answer, Refused> {
+        let world = self.world();
+        let target = self.inner.desk.file(world, id)?;
+        let chosen = world.load(target)?;
+        let preset = ask.preset.as_deref().unwrap_or("default");
+        let result = clone::preview(world, chosen, preset).map_err(bad)?;
+        Answer::json(&result)
+    }
+
+    fn export(&self, id: &str, ask: &ExportAsk, out: &mut dyn Write) -> Result<(), Refused> {
+        let to = ask.to.as_deref().unwrap_or("html");
+        let to = export::FormatArg::from_str(to, true).map_err(Refused::bad)?;
+        let detail = ask.detail.as_deref().unwrap_or("full");
+        let detail = export::DetailArg::from_str(detail, true).map_err(Refused::bad)?;
+        let args = export::ExportArgs {
+            to: Some(to),
+            detail,
+            ..export::ExportArgs::default()
+        };
+        let world = self.world();
+        let target = self.inner.desk.file(world, id)?;
+        // Read for itself: whoever takes long to read it must not keep others waiting.
+        let chosen = world.look(target)?;
+        Ok(export::document(world, &args, &chosen, out)?)
+    }
+
+    fn search(&self, ask: &SearchAsk) -> Result<Answer, Refused> {
+        let places = ask.r#in.as_deref().unwrap_or_default().split(',');
+        let places = places.filter(|place| !place.is_empty());
+        let places = places.map(searching::place).collect::<Result<Vec<_>, _>>();
+        let limit = ask.limit.unwrap_or(FEW).clamp(1, HITS);
+        let ranked = ask.ranked.is_some_and(|ranked| ranked != 0);
+        let args = searching::SearchArgs {
+            query: ask.q.clone(),
+            regex: ask.regex.is_some_and(|regex| regex != 0),
+            places: places.map_err(Refused::bad)?,
+            project: ask.project.clone(),
+            since: ask.since.clone(),
+            until: ask.until.clone(),
+            limit: Some(limit),
+            ranked,
+            no_background: true,
+            ..searching::SearchArgs::default()
+        };
+        if ask.q.trim().is_empty() {
+            return Answer::json(&Vec::<()>::new());
+        }
+        let world = self.world();
+        if ranked && !self.has_words() {
+            let none = Answer::json(&Vec::<()>::new())?;
+            return Ok(none.with("unspool-index", "building"));
+        }
+        if ranked {
+            let (rows, behind) = searching::ranked::rows(world, &args).map_err(bad)?;
+            let state = if behind { "building" } else { "ready" };
+            return Ok(Answer::json(&rows)?.with("unspool-index", state));
+        }
+        Answer::json(&searching::rows(world, &args, limit).map_err(bad)?)
+    }
+
+    fn usage(&self, ask: &UsageAsk) -> Result<Answer, Refused> {
+        let named = |name: &str| usage::Grouping::from_str(name, true).map_err(Refused::bad);
+        let split = ask.split.as_deref().unwrap_or_default().split(',');
+        let split = split.filter(|name| !name.is_empty()).map(named);
+        let args = usage::UsageArgs {
+            per: named(ask.by.as_deref().unwrap_or("day"))?,
+            by: split.collect::<Result<_, _>>()?,
+            since: ask.since.clone(),
+            until: ask.until.clone(),
+            project: ask.project.clone(),
+            own: false,
+            explain: None,
+            live: false,
+            no_cache: false,
+        };
+        let spendings = &self.inner.spendings;
+        let mut spendings = spendings.lock().unwrap_or_else(PoisonError::into_inner);
+        let rows = usage::rows(self.world(), &args, &mut spendings).map_err(bad)?;
+        Answer::json(&rows)
+    }
+
+    fn hook(&self, event: &[u8]) -> Result<(), Refused> {
+        let told = hook::Event::read(event);
+        if told.event.session.is_empty() || told.event.name.is_empty() {
+            return Err(Refused::bad("this is no event of a hook"));
+        }
+        let noted = Noted::new(&told.event, self.world().now().0);
+        // What is told twice is true once: the loop is told even where nothing can be noted.
+        let _ = self.world().events().note(&noted);
+        self.inner.live.tell(Event::Hook(Box::new(noted)));
+        Ok(())
+    }
+}
+
+/// The item on the same line that holds what was found.
+fn of_kind(view: &View, at: usize, place: &str) -> usize {
+    let wanted = match place {
+        "tool" | "result" => Class::Call,
+        "thinking" => Class::Thinking,
+        _ => return at,
+    };
+    let entry = |at: usize| {
+        let entry = view.all.get(at)?;
+        Some(view.outline.entries()[*entry as usize])
+    };
+    let Some(first) = entry(at) else { return at };
+    let same = (at..).take_while(|&next| entry(next).is_some_and(|one| one.line == first.line));
+    let mut fits = same.filter(|&next| entry(next).is_some_and(|one| one.class == wanted));
+    fits.next().unwrap_or(at)
+}
+
+/// The ends of the branches of a session, the live one first.
+fn branches(opened: &Opened) -> Vec<BranchRow> {
+    let main = &opened.chosen.family.main;
+    let id = opened.chosen.id();
+    let nodes = unspool_model::view::tree::tree(&main.session, &main.source, id, &[]);
+    let inner: std::collections::HashSet<usize> =
+        nodes.iter().filter_map(|node| node.parent).collect();
+    let ends = nodes
+        .iter()
+        .filter(|node| !inner.contains(&node.id) && node.kind != "session" && node.kind != "fork");
+    let mut rows: Vec<BranchRow> = ends
+        .map(|node| BranchRow {
+            uuid: node.uuid.clone(),
+            label: node.label.clone(),
+            at: node.at.map(|at| at.to_string()),
+            live: node.live,
+        })
+        .collect();
+    rows.sort_by_key(|row| !row.live);
+    rows
+}

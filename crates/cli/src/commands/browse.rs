@@ -1,0 +1,123 @@
+//! Without a command: the browser on a terminal, the list elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use unspool_live::{Joined, Live};
+use unspool_show::wire::edit::EditResult;
+use unspool_show::wire::hit::HitRow;
+use unspool_store::{find, resolve};
+use unspool_tui::{Desk, Library, Setting};
+
+use crate::commands::{clone, export, ls, search};
+use crate::failure::Failure;
+use crate::live;
+use crate::world::{self, World};
+
+/// Opens the browser where a person looks, else lists.
+pub fn run(mut world: World) -> Result<(), Failure> {
+    if world.ui.json || !is_screen() {
+        return ls::plain(world);
+    }
+    let found = find::find(&world.dirs);
+    let mut banner = world
+        .demo
+        .is_some()
+        .then_some("demo: these are recordings that come with the program");
+    if found.sessions.is_empty() && world.demo.is_none() {
+        if world.named {
+            // Says which folder is wrong, if one is.
+            world.walked()?;
+            return Err(world.no_sessions());
+        }
+        world.use_demo()?;
+        banner = Some("no Claude Code sessions on this machine: this is a demo with recordings");
+    }
+    let here = world.here.as_deref();
+    let first = here.and_then(|here| resolve::of_here(&found, here));
+    let first = first.map(|file| (file.path.clone(), file.id.clone()));
+    // What commands remark would stand in the middle of the screen.
+    world.ui.quiet = true;
+    let live = live::start(&world)?;
+    let style = world.ui.style();
+    let library = Library {
+        reader: world.reader(),
+        zone: style.zone,
+        prices: Arc::new(world.prices().into_owned()),
+    };
+    let setting = Setting {
+        join: joiner(&live),
+        library,
+        desk: Arc::new(Hands { world }),
+        first,
+        banner: banner.map(str::to_owned),
+        color: style.color,
+        clock: world::now,
+        client: "claude".to_owned(),
+        fails_at: fails_at(),
+    };
+    let done = unspool_tui::run(setting);
+    live.stop();
+    Ok(done?)
+}
+
+/// Whether somebody sits at both ends, and the terminal can do more than print.
+fn is_screen() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
+}
+
+/// For tests of what a mistake of ours leaves of the terminal; not in what people run.
+fn fails_at() -> Option<u64> {
+    let asked = std::env::var("UNSPOOL_FAIL_AT_FRAME").ok();
+    asked
+        .filter(|_| cfg!(debug_assertions))
+        .and_then(|frame| frame.parse().ok())
+}
+
+fn joiner(live: &Live) -> Box<dyn Fn() -> Joined + Send> {
+    let live = live.clone();
+    Box::new(move || live.join())
+}
+
+/// What commands do, for the browser.
+struct Hands {
+    world: World,
+}
+
+impl Hands {
+    fn told(&self, failure: &Failure) -> String {
+        let told = match failure {
+            Failure::Nothing(told) | Failure::Failed(told) => told,
+            Failure::Found | Failure::Closed => return "it ended early".to_owned(),
+        };
+        let text = match &told.hint {
+            Some(hint) => format!("{}; {hint}", told.message),
+            None => told.message.clone(),
+        };
+        self.world.masked(&text).into_owned()
+    }
+}
+
+impl Desk for Hands {
+    fn search(
+        &self,
+        query: &str,
+        each: &mut dyn FnMut(HitRow) -> ControlFlow<()>,
+    ) -> Result<(), String> {
+        search::stream(&self.world, query, each).map_err(|failure| self.told(&failure))
+    }
+
+    fn trim(&self, path: &Path, preset: Option<&str>, dry_run: bool) -> Result<EditResult, String> {
+        let made = clone::by_preset(&self.world, path.as_os_str(), preset, dry_run);
+        let mut made = made.map_err(|failure| self.told(&failure))?;
+        self.world.mask_in(&mut made.title);
+        Ok(made)
+    }
+
+    fn export(&self, path: &Path, format: &str) -> Result<PathBuf, String> {
+        export::beside(&self.world, path.as_os_str(), format).map_err(|failure| self.told(&failure))
+    }
+}

@@ -1,0 +1,148 @@
+//! `serve`: the dashboard, on this machine.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use clap::Args;
+use unspool_live::Live;
+use unspool_serve::{Running, Setting};
+
+use crate::answers::Desktop;
+use crate::failure::Failure;
+use crate::live;
+use crate::notify;
+use crate::world::World;
+
+/// Arguments of `serve`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "Examples:
+  unspool serve --open                  the dashboard, in the browser
+  unspool serve --port 0                on any port that is free
+  unspool serve --listen 192.168.1.5 --allow-remote --tls-cert c.pem --tls-key k.pem
+
+Prints one line: the link that opens the dashboard. Who has it may read all sessions of this
+machine while the program runs, so it is good for this run only, and only on this machine
+unless --allow-remote. Programs send the token as `Authorization: Bearer TOKEN`.")]
+pub struct ServeArgs {
+    /// The port; if the usual one is taken, the next that is free
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+
+    /// Open the dashboard in the browser
+    #[arg(long)]
+    pub open: bool,
+
+    /// Listen on this address [default: this machine alone]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<IpAddr>,
+
+    /// Let other machines connect, if --listen says so
+    #[arg(long, requires = "listen")]
+    pub allow_remote: bool,
+
+    /// A name by which other machines know this one (can be repeated)
+    #[arg(long, value_name = "NAME", requires = "allow_remote")]
+    pub host: Vec<String>,
+
+    /// The certificate for TLS, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+}
+
+/// The usual port.
+const PORT: u16 = 7717;
+
+/// Serves the dashboard until somebody stops it.
+pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
+    let setting = setting(args)?;
+    let live = live::start(&world)?;
+    let _notifier = notify::start(&world, &live)?;
+    let remote = args.listen.filter(|address| !address.is_loopback());
+    if let (Some(address), None) = (remote, &setting.tls) {
+        world.ui.warn(&format!(
+            "everybody on the way to {address} can read along: use --tls-cert and --tls-key"
+        ));
+    }
+    let mut out = world.ui.out();
+    let answers = Arc::new(Desktop::new(world, live.clone()));
+    let running = unspool_serve::start(&setting, answers, live);
+    let running = running.map_err(|why| failed(args, &why))?;
+    writeln!(out, "{}", running.link)?;
+    out.flush()?;
+    drop(out);
+    if args.open {
+        open(&running);
+    }
+    Ok(running.wait()?)
+}
+
+/// Serves the dashboard beside something else, at the usual place.
+pub fn beside(world: World, live: Live) -> std::io::Result<Running> {
+    let setting = Setting {
+        address: None,
+        port: PORT,
+        any_port: true,
+        names: Vec::new(),
+        tls: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    unspool_serve::start(&setting, Arc::new(Desktop::new(world, live.clone())), live)
+}
+
+fn setting(args: &ServeArgs) -> Result<Setting, Failure> {
+    let remote = args.listen.filter(|address| !address.is_loopback());
+    if let Some(address) = remote.filter(|_| !args.allow_remote) {
+        return Err(Failure::failed(format!(
+            "{address} can be reached from other machines, and sessions hold secrets"
+        ))
+        .hint("if that is what you want, add `--allow-remote`"));
+    }
+    Ok(Setting {
+        address: args.listen,
+        port: args.port.unwrap_or(PORT),
+        any_port: args.port.is_none(),
+        names: args.host.clone(),
+        tls: args.tls_cert.clone().zip(args.tls_key.clone()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+fn failed(args: &ServeArgs, why: &std::io::Error) -> Failure {
+    let port = args.port.unwrap_or(PORT);
+    match why.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            Failure::failed(format!("port {port} is taken")).hint("name another one with `--port`")
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            Failure::failed(format!("port {port} may not be used: {why}"))
+                .hint("name one above 1024 with `--port`")
+        }
+        _ => Failure::failed(format!("the dashboard cannot be served: {why}")),
+    }
+}
+
+/// Opens the browser. Others may see what programs are started with, so the link is good once.
+fn open(running: &Running) {
+    let program = match std::env::consts::OS {
+        "macos" => "open",
+        "windows" => "explorer",
+        _ => "xdg-open",
+    };
+    let mut command = Command::new(program);
+    command
+        .arg(running.ticket())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    if let Ok(mut child) = command.spawn() {
+        // It must not stay as a zombie.
+        std::thread::spawn(move || child.wait());
+    }
+}

@@ -1,0 +1,108 @@
+//! `status`: what is going on, on one line for prompts and status bars.
+
+use std::io::Write;
+
+use clap::Args;
+use unspool_live::Need;
+use unspool_show::clean;
+use unspool_show::wire::live::{NeedRow, StatusRow};
+use unspool_show::wire::session::SessionRow;
+
+use crate::failure::Failure;
+use crate::live;
+use crate::world::World;
+
+/// Arguments of `status`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "Examples:
+  unspool status                 2 need you · 3 working
+  set -g status-right '#(unspool status)'     in tmux
+  PS1='$(unspool status) \\$ '                  in a shell
+
+Asks the daemon if one runs; without it, looks at the ends of the files that were written to
+within a day.")]
+pub struct StatusArgs {}
+
+/// Says what is going on.
+pub fn run(world: &World, _: &StatusArgs) -> Result<(), Failure> {
+    let row = sum(&live::active(world));
+    let mut out = world.ui.out();
+    match world.ui.json {
+        true => world.ui.row(&mut out, &row)?,
+        false => writeln!(out, "{}", clean::line(&row.line))?,
+    }
+    Ok(out.flush()?)
+}
+
+/// What is going on in these sessions.
+pub fn sum<'a>(rows: impl IntoIterator<Item = &'a SessionRow> + Clone) -> StatusRow {
+    let of = |need: Need| {
+        rows.clone()
+            .into_iter()
+            .filter(move |row| Need::of(row) == need)
+    };
+    let (need_you, your_turn) = (of(Need::You).count(), of(Need::Turn).count());
+    let working = of(Need::Working).count();
+    let longest = |need| of(need).min_by(|a, b| a.status_since.cmp(&b.status_since));
+    let first = longest(Need::You).or_else(|| longest(Need::Turn));
+    StatusRow {
+        line: line(need_you, your_turn, working),
+        need_you,
+        your_turn,
+        working,
+        agents_working: rows.into_iter().map(|row| row.agents_working).sum(),
+        first: first.map(need),
+    }
+}
+
+fn need(row: &SessionRow) -> NeedRow {
+    NeedRow {
+        id: row.id.clone(),
+        title: row.title.clone(),
+        project: row.project.clone(),
+        status: row.status.clone(),
+        since: row.status_since.clone(),
+        what: what(row),
+    }
+}
+
+/// What a session waits for, in words.
+pub fn what(row: &SessionRow) -> Option<String> {
+    let tool = row.pending_tool.as_ref().map(|tool| match &tool.subject {
+        Some(subject) => format!("{} {subject}", tool.name),
+        None => tool.name.clone(),
+    });
+    row.question.clone().or(tool).or_else(|| row.error.clone())
+}
+
+fn line(need_you: usize, your_turn: usize, working: usize) -> String {
+    let mut parts = Vec::new();
+    match need_you {
+        0 => {}
+        1 => parts.push("1 needs you".to_owned()),
+        many => parts.push(format!("{many} need you")),
+    }
+    if your_turn > 0 {
+        parts.push(format!("{your_turn} your turn"));
+    }
+    if working > 0 {
+        parts.push(format!("{working} working"));
+    }
+    match parts.is_empty() {
+        true => "idle".to_owned(),
+        false => parts.join(" · "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_only_what_there_is() {
+        assert_eq!(line(0, 0, 0), "idle");
+        assert_eq!(line(1, 0, 0), "1 needs you");
+        assert_eq!(line(2, 0, 3), "2 need you · 3 working");
+        assert_eq!(line(0, 4, 1), "4 your turn · 1 working");
+    }
+}

@@ -1,0 +1,359 @@
+//! `watch`: what all sessions are doing, as it changes.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use clap::Args;
+use unspool_live::{Joined, Live, Need, News, What};
+use unspool_model::time::Time;
+use unspool_show::amount;
+use unspool_show::clean;
+use unspool_show::layout;
+use unspool_show::style::{Line, Paint, Style};
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::live::{ChangeRow, RemovedRow};
+use unspool_show::wire::session::SessionRow;
+use unspool_store::project;
+
+use crate::commands::{ls, status};
+use crate::failure::Failure;
+use crate::live;
+use crate::world::World;
+
+/// Arguments of `watch`.
+#[derive(Debug, Default, Args)]
+#[command(after_help = "Examples:
+  unspool watch                  a board that follows every session; q leaves it
+  unspool watch --json | jq -r 'select(.event) | [.id, .status] | @tsv'
+
+With --json: all sessions as `ls --json` gives them, then a line for each change, with `event`
+(`session` or `removed`), `previous_status` and `grown`.")]
+pub struct WatchArgs {}
+
+/// Follows all sessions until somebody has seen enough.
+pub fn run(world: &World, _: &WatchArgs) -> Result<(), Failure> {
+    let (joined, live) = live::join(world)?;
+    let follow = Follow { joined, live };
+    if world.ui.json {
+        return rows(world, follow);
+    }
+    #[cfg(unix)]
+    if world.ui.is_terminal() && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        return board(world, follow);
+    }
+    lines(world, follow)
+}
+
+/// Where changes come from, and the loop behind them if it is ours.
+struct Follow {
+    joined: Joined,
+    live: Option<Live>,
+}
+
+impl Follow {
+    /// The next change; `Err` when there will be none.
+    fn next(&self, wait: Duration) -> Result<Option<News>, ()> {
+        match self.joined.news.recv_timeout(wait) {
+            Ok(news) => Ok(Some(news)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(()),
+        }
+    }
+
+    /// Joins again: the daemon was stopped, or we were too slow.
+    fn again(&mut self, world: &World) -> Result<(), Failure> {
+        match self.live.as_ref().filter(|live| !live.is_over()) {
+            Some(live) => self.joined = live.join(),
+            None => (self.joined, self.live) = live::join(world)?,
+        }
+        Ok(())
+    }
+}
+
+/// How long to wait for a change at most.
+const LONG: Duration = Duration::from_secs(3600);
+
+fn rows(world: &World, mut follow: Follow) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    let mut known: HashMap<String, Arc<SessionRow>> = HashMap::new();
+    for row in std::mem::take(&mut follow.joined.rows) {
+        world.ui.row(&mut out, &*row)?;
+        known.insert(row.path.clone(), row);
+    }
+    out.flush()?;
+    loop {
+        match follow.next(LONG) {
+            Ok(None) => {}
+            Ok(Some(news)) => {
+                tell(world, &mut out, &mut known, news)?;
+                out.flush()?;
+            }
+            Err(()) => {
+                follow.again(world)?;
+                // Only what is another one than before.
+                for row in std::mem::take(&mut follow.joined.rows) {
+                    let old = known.get(&row.path);
+                    if old.is_none_or(|old| *old != row) {
+                        let before = old.map(|old| old.status.clone());
+                        let before = before.filter(|before| *before != row.status);
+                        let grown = old.is_none_or(|old| old.bytes != row.bytes);
+                        change(world, &mut out, &row, before, grown)?;
+                        known.insert(row.path.clone(), row);
+                    }
+                }
+                out.flush()?;
+            }
+        }
+    }
+}
+
+fn tell(
+    world: &World,
+    out: &mut dyn Write,
+    known: &mut HashMap<String, Arc<SessionRow>>,
+    news: News,
+) -> Result<(), Failure> {
+    match news.what {
+        What::Session { row, before, grown } => {
+            change(world, out, &row, before, grown)?;
+            known.insert(row.path.clone(), row);
+            Ok(())
+        }
+        What::Removed { id } => {
+            known.retain(|_, row| row.id != id);
+            let event = "removed";
+            world.ui.row(out, &RemovedRow { event, id })
+        }
+        What::Scanned => Ok(()),
+    }
+}
+
+fn change(
+    world: &World,
+    out: &mut dyn Write,
+    row: &SessionRow,
+    previous_status: Option<String>,
+    grown: bool,
+) -> Result<(), Failure> {
+    let row = ChangeRow {
+        event: "session",
+        session: row,
+        previous_status,
+        grown,
+    };
+    world.ui.row(out, &row)
+}
+
+/// One line for each change of a state: for logs and pipes.
+fn lines(world: &World, mut follow: Follow) -> Result<(), Failure> {
+    let mut states: HashMap<String, String> = HashMap::new();
+    loop {
+        let mut out = world.ui.out();
+        for row in std::mem::take(&mut follow.joined.rows) {
+            if Need::of(&row) != Need::Rest && states.get(&row.path) != Some(&row.status) {
+                writeln!(out, "{}", spoken(world, &row))?;
+            }
+            states.insert(row.path.clone(), row.status.clone());
+        }
+        out.flush()?;
+        while let Ok(news) = follow.next(LONG) {
+            let Some(What::Session { row, .. }) = news.map(|news| news.what) else {
+                continue;
+            };
+            let old = states.insert(row.path.clone(), row.status.clone());
+            if old.as_ref() != Some(&row.status) {
+                writeln!(out, "{}", spoken(world, &row))?;
+                out.flush()?;
+            }
+        }
+        drop(out);
+        follow.again(world)?;
+    }
+}
+
+fn spoken(world: &World, row: &SessionRow) -> String {
+    let mut text = format!(
+        "{}  {}  {}  {}",
+        amount::clock(world.now(), world.ui.zone()),
+        ls::short(&row.id),
+        ls::told(row),
+        project::project_name(&row.project),
+    );
+    let about = status::what(row).filter(|_| Need::of(row) == Need::You);
+    if let Some(about) = about.or_else(|| row.title.clone()) {
+        text += "  ";
+        text += &about;
+    }
+    clean::line(&text).into_owned()
+}
+
+/// The board: drawn again at each change, and each second for what time changes.
+#[cfg(unix)]
+fn board(world: &World, mut follow: Follow) -> Result<(), Failure> {
+    use crate::screen::Screen;
+
+    let bell = crate::config::Config::read(&world.own.config)?.notify.bell;
+    let screen = Screen::enter()?;
+    let mut known: HashMap<String, Arc<SessionRow>> = HashMap::new();
+    let put = |known: &mut HashMap<_, _>, rows: Vec<Arc<SessionRow>>| {
+        known.clear();
+        known.extend(rows.into_iter().map(|row| (row.path.clone(), row)));
+    };
+    put(&mut known, std::mem::take(&mut follow.joined.rows));
+    loop {
+        let rows: Vec<&SessionRow> = known.values().map(|row| &**row).collect();
+        screen.draw(&drawn(world, rows, follow.live.is_none()))?;
+        let (mut ring, mut wait) = (false, Duration::from_secs(1));
+        // All that is there goes into one frame; frames are not faster than anybody sees.
+        loop {
+            match follow.next(wait) {
+                Ok(Some(news)) => ring |= apply(&mut known, news),
+                Ok(None) => break,
+                Err(()) => {
+                    follow.again(world)?;
+                    put(&mut known, std::mem::take(&mut follow.joined.rows));
+                    break;
+                }
+            }
+            wait = Duration::from_millis(30);
+            if let Some(end) = keys(&screen)? {
+                return end;
+            }
+        }
+        if bell && ring {
+            print!("\x07");
+        }
+        if let Some(end) = keys(&screen)? {
+            return end;
+        }
+    }
+}
+
+/// What a person pressed; how it ends if that was to leave.
+#[cfg(unix)]
+fn keys(screen: &crate::screen::Screen) -> Result<Option<Result<(), Failure>>, Failure> {
+    const CTRL_C: u8 = 3;
+    const CTRL_D: u8 = 4;
+    const CTRL_Z: u8 = 26;
+    const ESCAPE: u8 = 27;
+    while let Ok(key) = screen.keys.try_recv() {
+        match key {
+            b'q' | CTRL_C | CTRL_D | ESCAPE => return Ok(Some(Ok(()))),
+            CTRL_Z => screen.pause()?,
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Takes in a change; whether a session needs somebody that did not before.
+#[cfg(unix)]
+fn apply(known: &mut HashMap<String, Arc<SessionRow>>, news: News) -> bool {
+    match news.what {
+        What::Session { row, .. } => {
+            let needs = Need::of(&row) == Need::You;
+            let old = known.insert(row.path.clone(), row);
+            needs && old.is_some_and(|old| Need::of(&old) != Need::You)
+        }
+        What::Removed { id } => {
+            known.retain(|_, row| row.id != id);
+            false
+        }
+        What::Scanned => false,
+    }
+}
+
+#[cfg(unix)]
+fn drawn(world: &World, rows: Vec<&SessionRow>, daemon: bool) -> String {
+    let style = world.ui.style();
+    let height = terminal_size::terminal_size().map_or(24, |(_, height)| usize::from(height.0));
+    let from = if daemon { "daemon" } else { "no daemon" };
+    page(rows, world.now(), height, from, &style)
+}
+
+/// The board as text, at most `height` lines of it.
+fn page(mut rows: Vec<&SessionRow>, now: Time, height: usize, from: &str, style: &Style) -> String {
+    let sum = status::sum(rows.iter().copied());
+    let all = rows.len();
+    let order = |row: &SessionRow| {
+        let need = Need::of(row);
+        // Who has waited longest first; of what rests, the latest.
+        let since = row.status_since.as_deref().and_then(Time::parse);
+        let last = row
+            .last
+            .as_deref()
+            .and_then(Time::parse)
+            .map(|time| -time.0);
+        match need {
+            Need::Rest => (need, last),
+            _ => (need, since.map(|time| time.0)),
+        }
+    };
+    rows.sort_by_cached_key(|row| (order(row), row.id.clone()));
+    rows.truncate(height.saturating_sub(4).max(1));
+    let head = format!("{}   {all} sessions · {from} · q leaves", sum.line);
+    let mut text = Vec::new();
+    let paint = if sum.need_you > 0 {
+        Paint::WARN
+    } else {
+        Paint::BOLD
+    };
+    let head = layout::cut(&Line::of(paint, &head), style.width);
+    let _ = head.write(&mut text, style.color);
+    let _ = writeln!(text);
+    let _ = table(&rows, now).write(&mut text, style);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn table(rows: &[&SessionRow], now: Time) -> Table {
+    let mut table = Table::new(vec![
+        Column::fixed("status"),
+        Column::number("for"),
+        Column::fixed("id").optional(),
+        Column::flexible("project", 8),
+        Column::flexible("what", 20),
+        Column::number("context").optional(),
+        Column::number("cost").optional(),
+    ]);
+    for row in rows {
+        let need = Need::of(row);
+        let paint = match need {
+            Need::You => Paint::WARN,
+            Need::Turn => Paint::BOLD,
+            Need::Working => Paint::ADDED,
+            Need::Rest => Paint::DIM,
+        };
+        let since = row.status_since.as_deref().and_then(Time::parse);
+        let last = row.last.as_deref().and_then(Time::parse);
+        let since = if need == Need::Rest { last } else { since };
+        let waits = status::what(row).filter(|_| need != Need::Rest && need != Need::Turn);
+        let what = waits.or_else(|| row.title.clone()).unwrap_or_default();
+        let context = row.context_tokens;
+        let plain = |text: &str| Line::of(Paint::PLAIN, text);
+        let rest = |text: &str| {
+            Line::of(
+                if need == Need::Rest {
+                    Paint::DIM
+                } else {
+                    Paint::PLAIN
+                },
+                text,
+            )
+        };
+        table.rows.push(vec![
+            Line::of(paint, &ls::told(row)),
+            plain(&since.map_or_else(String::new, |since| amount::age(now.since(since)))),
+            rest(ls::short(&row.id)),
+            rest(project::project_name(&row.project)),
+            rest(&what),
+            rest(&context.map_or_else(String::new, |tokens| {
+                amount::fullness(tokens, row.context_limit)
+            })),
+            rest(&amount::cost(row.cost_usd)),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,294 @@
+//! The socket of the daemon: hooks tell it what happened, commands ask it what is going on.
+//!
+//! Only its owner can connect: the socket and the folder it is in are for nobody else. A
+//! connection that says nothing, says too much or does not read is given up.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use serde::Serialize;
+use unspool_live::{Event, Live};
+use unspool_show::wire::live::DaemonRow;
+use unspool_store::events::Noted;
+
+use super::lines::{Ask, Change, Mark, Refusal, is_active};
+use crate::failure::Failure;
+use crate::own::Own;
+
+/// A request is not longer than this.
+const LONGEST: u64 = 1 << 20;
+/// So long a connection may take to say what it wants, or to take what it asked for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// So often somebody who watches hears something, so that both sides know the other is there.
+const PULSE: Duration = Duration::from_secs(15);
+/// More connections at once are not served.
+const MOST: usize = 128;
+
+/// The right to be the daemon of this person; it goes with the process.
+pub struct Claim {
+    _lock: File,
+}
+
+/// Where the lock is.
+pub fn lock_path(own: &Own) -> PathBuf {
+    own.runtime.join("daemon.lock")
+}
+
+/// Takes the right to be the daemon; refused while another process has it.
+pub fn claim(own: &Own) -> Result<Claim, Failure> {
+    folder(&own.runtime)?;
+    let path = lock_path(own);
+    let mut lock = open_lock(&path)?;
+    // Somebody who only looks has it for a moment.
+    for again in (0..5).rev() {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if again > 0 => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => return Err(taken(holder(&path))),
+            Err(TryLockError::Error(why)) => {
+                let what = format!("`{}` cannot be locked: {why}", path.display());
+                return Err(Failure::failed(what));
+            }
+        }
+    }
+    lock.set_len(0)?;
+    writeln!(lock, "{}", std::process::id())?;
+    Ok(Claim { _lock: lock })
+}
+
+fn open_lock(path: &Path) -> Result<File, Failure> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600);
+    options
+        .open(path)
+        .map_err(|why| Failure::failed(format!("`{}` cannot be opened: {why}", path.display())))
+}
+
+/// A daemon runs already.
+pub fn taken(pid: Option<u32>) -> Failure {
+    let which = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
+    Failure::failed(format!("a daemon runs already{which}"))
+        .hint("see `unspool daemon status`, or end it with `unspool daemon stop`")
+}
+
+/// Whether somebody is the daemon now: the lock says so, whatever files were left behind.
+pub fn is_claimed(own: &Own) -> bool {
+    let lock = File::open(lock_path(own));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// The process that has, or had, the lock.
+pub fn holder(path: &Path) -> Option<u32> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// The folder of the socket, which must be ours and nobody else's to change.
+fn folder(dir: &Path) -> Result<(), Failure> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let failed = |why: String| Failure::failed(format!("`{}` {why}", dir.display()));
+    builder
+        .create(dir)
+        .map_err(|why| failed(format!("cannot be made: {why}")))?;
+    let metadata = fs::metadata(dir).map_err(|why| failed(format!("cannot be read: {why}")))?;
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(failed("belongs to somebody else".to_owned()));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return Err(failed("can be changed by others".to_owned())
+            .hint(format!("take that right away: chmod 700 {}", dir.display())));
+    }
+    Ok(())
+}
+
+/// The open socket; its file goes with it.
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Opens the socket. Whoever holds the claim may put one that was left behind away.
+pub fn open(own: &Own, _claim: &Claim) -> Result<Socket, Failure> {
+    let path = own.socket();
+    let _ = fs::remove_file(&path);
+    let failed = |why: io::Error| {
+        Failure::failed(format!("`{}` cannot be listened on: {why}", path.display()))
+    };
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    Ok(Socket { listener, path })
+}
+
+/// What connections are answered from.
+pub struct Desk {
+    /// The loop.
+    pub live: Live,
+    /// The config folders it looks at, as they really are.
+    pub dirs: Vec<PathBuf>,
+    /// Where the dashboard is.
+    pub link: Option<String>,
+    /// Since when.
+    pub since: String,
+    /// Its log.
+    pub log: PathBuf,
+    /// Ends the daemon.
+    pub stop: Sender<()>,
+    /// How many connections there are.
+    pub open: AtomicUsize,
+}
+
+/// Answers whoever connects, until the process ends.
+pub fn serve(socket: &Socket, desk: &Arc<Desk>) -> io::Result<()> {
+    let listener = socket.listener.try_clone()?;
+    let desk = Arc::clone(desk);
+    let thread = std::thread::Builder::new().name("socket".into());
+    thread.spawn(move || {
+        for stream in listener.incoming() {
+            match stream {
+                Ok(stream) => attend(stream, &desk),
+                // No more files may be open, or the like.
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
+        }
+    })?;
+    Ok(())
+}
+
+fn attend(stream: UnixStream, desk: &Arc<Desk>) {
+    if desk.open.fetch_add(1, Ordering::SeqCst) >= MOST {
+        desk.open.fetch_sub(1, Ordering::SeqCst);
+        return;
+    }
+    let here = Arc::clone(desk);
+    let thread = std::thread::Builder::new().name("connection".into());
+    let talk = move || {
+        // Whoever is gone is not answered.
+        let _ = talk(stream, &here);
+        here.open.fetch_sub(1, Ordering::SeqCst);
+    };
+    if thread.spawn(talk).is_err() {
+        desk.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+fn talk(stream: UnixStream, desk: &Desk) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut lines = BufReader::new(stream.try_clone()?).take(LONGEST);
+    let mut out = BufWriter::with_capacity(64 << 10, stream);
+    let mut line = String::new();
+    while lines.read_line(&mut line)? > 0 {
+        let ask: Ask = serde_json::from_str(&line).unwrap_or_default();
+        if !ask.ask.is_empty() {
+            return answer(&mut out, desk, &ask);
+        }
+        match serde_json::from_str::<Noted>(&line) {
+            Ok(noted) if !noted.session.is_empty() => {
+                desk.live.tell(Event::Hook(Box::new(noted)));
+            }
+            _ => return refuse(&mut out, "neither an event nor a question"),
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+fn answer(out: &mut impl Write, desk: &Desk, ask: &Ask) -> io::Result<()> {
+    if !ask.dirs.is_empty() && ask.dirs != desk.dirs {
+        return refuse(out, "the daemon looks at other folders");
+    }
+    match ask.ask.as_str() {
+        "health" => {
+            put(out, &health(desk))?;
+            out.flush()
+        }
+        "stop" => {
+            put(out, &health(desk))?;
+            out.flush()?;
+            let _ = desk.stop.send(());
+            Ok(())
+        }
+        "sessions" => {
+            for row in desk.live.join().rows {
+                if !ask.active || is_active(&row) {
+                    put(out, &*row)?;
+                }
+            }
+            out.flush()
+        }
+        "watch" => watch(out, desk, ask.active),
+        other => refuse(out, &format!("`{other}` is no question")),
+    }
+}
+
+fn watch(out: &mut impl Write, desk: &Desk, active: bool) -> io::Result<()> {
+    let joined = desk.live.join();
+    for row in joined.rows {
+        if !active || is_active(&row) {
+            put(out, &*row)?;
+        }
+    }
+    let mark = Mark {
+        at: joined.at,
+        scanned: joined.scanned,
+    };
+    put(out, &mark)?;
+    out.flush()?;
+    loop {
+        match joined.news.recv_timeout(PULSE) {
+            Ok(news) => {
+                put(out, &Change::from(&news))?;
+                // What came meanwhile goes with it.
+                while let Ok(news) = joined.news.try_recv() {
+                    put(out, &Change::from(&news))?;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => out.write_all(b"\n")?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        out.flush()?;
+    }
+}
+
+fn health(desk: &Desk) -> DaemonRow {
+    let (sessions, scanned) = desk.live.counts();
+    DaemonRow {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        link: desk.link.clone(),
+        since: desk.since.clone(),
+        sessions,
+        scanned,
+        dirs: desk.dirs.clone(),
+        log: desk.log.clone(),
+        notes: desk.live.notes(),
+    }
+}
+
+fn refuse(out: &mut impl Write, why: &str) -> io::Result<()> {
+    let error = why.to_owned();
+    put(out, &Refusal { error })?;
+    out.flush()
+}
+
+fn put(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,464 @@
+//! Sessions that somebody looks at: kept open, and gone on with as they grow.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
+
+use unspool_model::graph;
+use unspool_model::id::Id;
+use unspool_model::log::Source;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::transcript::outline::{self, Base, Class, Outline};
+use unspool_model::view::transcript::{AgentFile, Agents};
+use unspool_store::family::{Agent, Family};
+use unspool_store::find::{Found, SessionFile};
+use unspool_store::growth::{Grown, Growth};
+use unspool_store::read::{Ending, Loaded, Reader};
+use unspool_store::resolve::Target;
+use unspool_store::{family, find, side};
+
+use crate::failure::Failure;
+use crate::world::{Chosen, World};
+
+/// How many sessions are kept open.
+const KEPT: usize = 4;
+
+/// How often files of sub-agents are looked at again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How often all folders are walked for an id that is not known.
+const WALK: Duration = Duration::from_secs(1);
+
+/// All sessions that are open.
+#[derive(Default)]
+pub struct Desk {
+    open: Mutex<Vec<Arc<Place>>>,
+    files: Mutex<Files>,
+}
+
+#[derive(Default)]
+struct Files {
+    by_id: HashMap<String, Target>,
+    walked: Option<Instant>,
+}
+
+/// A session that is open, or about to be.
+pub struct Place {
+    target: Target,
+    opened: RwLock<Option<Opened>>,
+}
+
+/// A session with all its sub-agents, as far as the files went.
+pub struct Opened {
+    /// The session.
+    pub chosen: Chosen,
+    main: Growth,
+    agents: Vec<Growth>,
+    looked: Instant,
+    views: Mutex<HashMap<Wanted, Arc<View>>>,
+}
+
+/// Which conversation of a session, and which branch of it.
+type Wanted = (Option<String>, Option<String>);
+
+/// A conversation, ready to be asked for any part of it.
+pub struct View {
+    /// Which items there are.
+    pub outline: Outline,
+    /// The parts of the branch that was asked for: turns, and what stands before.
+    pub parts: Vec<usize>,
+    /// Their items, as places in the outline.
+    pub all: Vec<u32>,
+    /// The same without what was done in between.
+    pub replies: Vec<u32>,
+    /// The file it is of: none for the session's own.
+    file: Option<usize>,
+}
+
+impl Desk {
+    /// The file of a session; ids are looked up among those that were found, and never become
+    /// a path.
+    pub fn file(&self, world: &World, id: &str) -> Result<Target, Failure> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = files.by_id.get(id).is_some_and(is_there);
+        if !known && files.walked.is_none_or(|walked| walked.elapsed() >= WALK) {
+            files.by_id = by_id(world.found()?);
+            files.walked = Some(Instant::now());
+        }
+        let found = files.by_id.get(id).filter(|target| is_there(target));
+        found
+            .cloned()
+            .ok_or_else(|| Failure::nothing("no such session"))
+    }
+
+    /// Does something with a session as it is now.
+    pub fn with<T>(
+        &self,
+        world: &World,
+        id: &str,
+        job: impl FnOnce(&Opened) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let target = self.file(world, id)?;
+        let place = self.place(&target);
+        place.refresh(world)?;
+        let opened = place.read();
+        match &*opened {
+            Some(opened) => job(opened),
+            None => Err(Failure::failed("the session could not be opened")),
+        }
+    }
+
+    /// Whether a session is open already.
+    pub fn is_open(&self, target: &Target) -> bool {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = open
+            .iter()
+            .find(|place| place.target.path() == target.path());
+        place.is_some_and(|place| place.opened.try_read().is_ok_and(|opened| opened.is_some()))
+    }
+
+    /// The place of a session; the one that nobody looked at for longest goes.
+    fn place(&self, target: &Target) -> Arc<Place> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = open
+            .iter()
+            .position(|place| place.target.path() == target.path());
+        let place = match known {
+            Some(at) => open.remove(at),
+            None => Arc::new(Place {
+                target: target.clone(),
+                opened: RwLock::new(None),
+            }),
+        };
+        open.insert(0, Arc::clone(&place));
+        open.truncate(KEPT);
+        place
+    }
+}
+
+/// Whether a file is still there. What stands behind a link was put there by somebody else, and
+/// is not shown.
+fn is_there(target: &Target) -> bool {
+    let metadata = std::fs::symlink_metadata(target.path());
+    metadata.is_ok_and(|metadata| metadata.is_file())
+}
+
+/// Sessions and sub-agents by id; of two with the same id, the one written last.
+fn by_id(found: Found) -> HashMap<String, Target> {
+    let mut files = found.sessions;
+    files.sort_by_key(|file| file.modified);
+    let mut all: HashMap<String, Target> = HashMap::new();
+    for agent in found.agents {
+        all.insert(format!("agent-{}", agent.id), Target::Agent(agent));
+    }
+    for file in files {
+        all.insert(file.id.clone(), Target::Session(file));
+    }
+    all
+}
+
+impl Place {
+    fn read(&self) -> RwLockReadGuard<'_, Option<Opened>> {
+        self.opened.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens the session, or takes in what was added.
+    fn refresh(&self, world: &World) -> Result<(), Failure> {
+        let reader = Reader {
+            ending: Ending::Growing,
+            ..world.reader()
+        };
+        let mut opened = self.opened.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &mut *opened {
+            match known.follow(world, &reader)? {
+                Grown::Same => return Ok(()),
+                Grown::More => {
+                    known.forget();
+                    return Ok(());
+                }
+                Grown::Anew => {}
+            }
+        }
+        *opened = Some(Opened::new(world, &reader, self.target.clone())?);
+        Ok(())
+    }
+}
+
+/// A file read so that it can be gone on with, if that is possible.
+fn read(reader: &Reader, path: &std::path::Path, role: Role) -> Result<(Loaded, Growth), Failure> {
+    let loaded = reader.read(path, role)?;
+    let growth = Growth::of(&loaded, reader.ending);
+    if !growth.is_torn() {
+        return Ok((loaded, growth));
+    }
+    // A last line that has not ended counts as far as it goes.
+    let whole = Reader {
+        ending: Ending::Final,
+        ..*reader
+    };
+    let loaded = whole.read(path, role)?;
+    let growth = Growth::of(&loaded, Ending::Final);
+    Ok((loaded, growth))
+}
+
+impl Opened {
+    fn new(world: &World, reader: &Reader, target: Target) -> Result<Opened, Failure> {
+        let (main, growth) = read(reader, target.path(), target.role())?;
+        let family = Family {
+            main,
+            agents: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let mut opened = Opened {
+            chosen: Chosen { target, family },
+            main: growth,
+            agents: Vec::new(),
+            looked: Instant::now(),
+            views: Mutex::default(),
+        };
+        opened.look_for_agents(world, reader);
+        Ok(opened)
+    }
+
+    /// Only the end of a session, for a first look.
+    pub fn end(target: Target, main: Loaded) -> Opened {
+        let growth = Growth::of(&main, Ending::Final);
+        let family = Family {
+            main,
+            agents: Vec::new(),
+            warnings: Vec::new(),
+        };
+        Opened {
+            chosen: Chosen { target, family },
+            main: growth,
+            agents: Vec::new(),
+            looked: Instant::now(),
+            views: Mutex::default(),
+        }
+    }
+
+    fn follow(&mut self, world: &World, reader: &Reader) -> Result<Grown, Failure> {
+        let grown = self.main.follow(reader, &mut self.chosen.family.main)?;
+        match grown {
+            Grown::Anew => return Ok(Grown::Anew),
+            Grown::More => self.look_for_agents(world, reader),
+            Grown::Same if self.looked.elapsed() < PAUSE => return Ok(Grown::Same),
+            Grown::Same => {}
+        }
+        let mut any = grown;
+        self.looked = Instant::now();
+        let agents = self.chosen.family.agents.iter_mut().zip(&mut self.agents);
+        for (agent, growth) in agents {
+            match growth.follow(reader, &mut agent.loaded) {
+                Ok(Grown::Same) | Err(_) => {}
+                Ok(Grown::More) => any = Grown::More,
+                Ok(Grown::Anew) => {
+                    if let Ok((loaded, new)) = read(reader, &agent.file, Role::Agent) {
+                        (agent.loaded, *growth) = (loaded, new);
+                        any = Grown::More;
+                    }
+                }
+            }
+        }
+        Ok(any)
+    }
+
+    /// Takes in sub-agents that were not there before.
+    fn look_for_agents(&mut self, world: &World, reader: &Reader) {
+        let Target::Session(file) = &self.chosen.target else {
+            return;
+        };
+        let file: &SessionFile = file;
+        let mut around = find::around(&file.path);
+        around.identify_agents();
+        let known = &self.chosen.family.agents;
+        let new: Vec<_> = family::agents_of(&around, file)
+            .into_iter()
+            .filter(|agent| known.iter().all(|one| one.file != agent.path))
+            .collect();
+        let many = known.len() + new.len() > family::OPEN;
+        for agent in new {
+            let Ok((mut loaded, growth)) = read(reader, &agent.path, Role::Agent) else {
+                continue;
+            };
+            if family::is_warm_up(&loaded.session) {
+                continue;
+            }
+            if many {
+                loaded.source.release();
+            }
+            let mut meta = side::agent_meta(&agent.path);
+            if let Some(meta) = &mut meta {
+                world.mask_in(&mut meta.description);
+            }
+            self.chosen.family.agents.push(Agent {
+                id: agent.id.clone(),
+                file: agent.path.clone(),
+                loaded,
+                meta,
+            });
+            self.agents.push(growth);
+        }
+    }
+
+    fn forget(&mut self) {
+        let views = self.views.get_mut();
+        views.unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The sub-agents as the transcript takes them.
+    pub fn agents(&self) -> Agents<'_> {
+        let agents = self.chosen.family.agents.iter();
+        agents
+            .map(|agent| (agent.id.clone(), agent.told()))
+            .collect::<HashMap<String, AgentFile<'_>>>()
+    }
+
+    /// A conversation of the session: its own or a sub-agent's, all of it or one branch.
+    pub fn view(&self, agent: Option<&str>, branch: Option<&str>) -> Result<Arc<View>, Failure> {
+        let wanted = (agent.map(str::to_owned), branch.map(str::to_owned));
+        let mut views: MutexGuard<'_, _> =
+            self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = views.get(&wanted) {
+            return Ok(Arc::clone(view));
+        }
+        let view = Arc::new(self.look(agent, branch)?);
+        if views.len() >= VIEWS {
+            views.clear();
+        }
+        views.insert(wanted, Arc::clone(&view));
+        Ok(view)
+    }
+
+    fn look(&self, agent: Option<&str>, branch: Option<&str>) -> Result<View, Failure> {
+        let (file, thread) = self.named(agent)?;
+        let (session, source) = self.file(file);
+        let base = Base::of(session);
+        let outline = Outline::of(session, source, &base, thread);
+        let parts = match branch {
+            None => (0..outline.parts()).collect(),
+            Some(leaf) => on_branch(session, &outline, leaf)?,
+        };
+        Ok(View::new(outline, parts, file))
+    }
+
+    /// The file and the thread in it that an agent names.
+    fn named(&self, agent: Option<&str>) -> Result<(Option<usize>, u32), Failure> {
+        let Some(key) = agent else {
+            return Ok((None, 0));
+        };
+        let key = key.strip_prefix("agent-").unwrap_or(key);
+        let files = &self.chosen.family.agents;
+        if let Some(at) = files.iter().position(|agent| agent.id == key) {
+            return Ok((Some(at), 0));
+        }
+        let thread = outline::thread(&self.chosen.family.main.session, key);
+        let thread = thread.ok_or_else(|| Failure::nothing("no such sub-agent"))?;
+        Ok((None, thread))
+    }
+
+    /// The lines that a view is of.
+    pub fn lines(&self, view: &View) -> (&Session, &dyn Source) {
+        self.file(view.file)
+    }
+
+    /// The lines of the session, or of the sub-agent that is named.
+    pub fn lines_of(&self, agent: Option<&str>) -> Result<(&Session, &dyn Source), Failure> {
+        Ok(self.file(self.named(agent)?.0))
+    }
+
+    fn file(&self, at: Option<usize>) -> (&Session, &dyn Source) {
+        let family = &self.chosen.family;
+        let loaded = at.map_or(&family.main, |at| &family.agents[at].loaded);
+        (&loaded.session, &loaded.source)
+    }
+
+    /// Where the file of a view is.
+    pub fn path(&self, agent: Option<&str>) -> Result<std::path::PathBuf, Failure> {
+        let family = &self.chosen.family;
+        Ok(match self.named(agent)?.0 {
+            Some(at) => family.agents[at].file.clone(),
+            None => self.chosen.target.path().to_owned(),
+        })
+    }
+}
+
+/// How many conversations of a session are kept ready.
+const VIEWS: usize = 32;
+
+/// The parts of a conversation that lead to a line.
+fn on_branch(session: &Session, outline: &Outline, leaf: &str) -> Result<Vec<usize>, Failure> {
+    let leaf = session.find(&Id::from(leaf));
+    let leaf = leaf.ok_or_else(|| Failure::nothing("no such branch"))?;
+    let live = graph::branch(session, &graph::links(session), Some(leaf));
+    let turns = outline.base().turns();
+    let stays = |part: &usize| match outline.turn(*part) {
+        0 => true,
+        n => turns
+            .get(n - 1)
+            .is_some_and(|turn| live[turn.record as usize]),
+    };
+    Ok((0..outline.parts()).filter(stays).collect())
+}
+
+impl View {
+    fn new(outline: Outline, parts: Vec<usize>, file: Option<usize>) -> View {
+        let entries = parts.iter().flat_map(|&part| outline.range(part));
+        let all: Vec<u32> = entries.map(|at| at as u32).collect();
+        let said = |at: &u32| {
+            use Class::{Compaction, Mark, Prompt, Reply, Turn};
+            let class = outline.entries()[*at as usize].class;
+            matches!(class, Turn | Prompt | Reply | Compaction | Mark)
+        };
+        let replies = all.iter().copied().filter(said).collect();
+        View {
+            parts,
+            all,
+            replies,
+            outline,
+            file,
+        }
+    }
+
+    /// The parts that a list of turns shows: what stands before the first one only if
+    /// somebody said something there.
+    pub fn turns(&self) -> impl Iterator<Item = usize> + '_ {
+        let entries = self.outline.entries();
+        let says = move |part: usize| {
+            let range = self.outline.range(part);
+            entries[range]
+                .iter()
+                .any(|entry| !matches!(entry.class, Class::Note | Class::Mark))
+        };
+        let parts = self.parts.iter().copied();
+        parts.filter(move |&part| self.outline.turn(part) > 0 || says(part))
+    }
+
+    /// The item that shows a line of the file: the last one that begins at it or before it.
+    pub fn at_line(&self, session: &Session, line: u32) -> usize {
+        let from = session.records.partition_point(|record| record.line < line);
+        let on_line = session.records.get(from).filter(|one| one.line == line);
+        // A result stands at its call.
+        let call = on_line.and_then(|record| {
+            let mut blocks = session.blocks_of(record).iter();
+            let id = blocks.find_map(|block| session.id_of(block))?;
+            let call = &session.calls[session.find_call(id)? as usize];
+            Some(session.records[call.record as usize].line)
+        });
+        let line = call.map_or(line, |call| call.min(line));
+        let entries = self.outline.entries();
+        let shown = || {
+            let all = self.all.iter().enumerate();
+            all.map(|(at, &entry)| (at, &entries[entry as usize]))
+        };
+        let lines = shown().map(|(_, entry)| entry.line);
+        let best = lines.filter(|&one| one <= line).max().unwrap_or(0);
+        let mut fits = shown().filter(|(_, entry)| entry.line == best);
+        let first = fits.next();
+        match first {
+            Some((_, head)) if head.class == Class::Turn => fits.next().or(first),
+            _ => first,
+        }
+        .map_or(0, |(at, _)| at)
+    }
+}

@@ -1,0 +1,94 @@
+//! The terminal as a screen that is drawn again and again, and given back as it was.
+//!
+//! Keys come one by one. The screen is restored when this is dropped, also by a panic, and
+//! around Ctrl-Z.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
+
+/// Another screen than the one with the command line, without a cursor.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+/// Back again.
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// The screen, while it is ours.
+pub struct Screen {
+    before: Termios,
+    /// Keys, as bytes.
+    pub keys: Receiver<u8>,
+}
+
+impl Screen {
+    /// Takes the terminal; fails where there is none.
+    pub fn enter() -> io::Result<Screen> {
+        let before = rustix::termios::tcgetattr(io::stdin())?;
+        let (sender, keys) = channel();
+        let screen = Screen { before, keys };
+        screen.take()?;
+        let thread = std::thread::Builder::new().name("keys".into());
+        thread.spawn(move || listen(&sender))?;
+        Ok(screen)
+    }
+
+    fn take(&self) -> io::Result<()> {
+        let mut raw = self.before.clone();
+        // Signals too: the terminal must be given back before anything else happens.
+        raw.local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        raw.special_codes[SpecialCodeIndex::VMIN] = 1;
+        raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+        rustix::termios::tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
+        put(ENTER)
+    }
+
+    fn give_back(&self) {
+        let _ = put(LEAVE);
+        let _ = rustix::termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+    }
+
+    /// Stops this process as Ctrl-Z does, and takes the terminal again when it goes on.
+    pub fn pause(&self) -> io::Result<()> {
+        self.give_back();
+        let own = rustix::process::getpid();
+        rustix::process::kill_process(own, rustix::process::Signal::TSTP)?;
+        self.take()
+    }
+
+    /// Draws all lines over what was there: nothing is wiped before, so nothing flickers.
+    pub fn draw(&self, text: &str) -> io::Result<()> {
+        let mut frame = String::with_capacity(text.len() + 256);
+        frame.push_str("\x1b[?2026h\x1b[H");
+        for (at, line) in text.lines().enumerate() {
+            if at > 0 {
+                frame.push_str("\r\n");
+            }
+            frame.push_str(line);
+            frame.push_str("\x1b[K");
+        }
+        frame.push_str("\x1b[J\x1b[?2026l");
+        put(&frame)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+fn put(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn listen(keys: &Sender<u8>) {
+    let mut byte = [0];
+    while let Ok(1) = io::stdin().lock().read(&mut byte) {
+        if keys.send(byte[0]).is_err() {
+            return;
+        }
+    }
+}

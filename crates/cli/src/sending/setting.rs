@@ -1,0 +1,220 @@
+//! What holds for every session, and what is looked at in each before anything of it is sent.
+//!
+//! A run and a dry run go the same way up to here: they open a session, look for older files
+//! that hold its turns, and choose.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use unspool_model::price::Prices;
+use unspool_model::session::Role;
+use unspool_model::time::Time;
+use unspool_model::view::ready;
+use unspool_send::id::TraceId;
+use unspool_send::ledger::Ledger;
+use unspool_send::spans::{Facts, Material, Options, SubAgent, Trace, Traces};
+use unspool_store::family::Family;
+use unspool_store::live::Live;
+use unspool_store::read::{self, Reader};
+use unspool_store::{Error, SessionFile};
+
+use super::Wishes;
+use super::choice::{self, Choice, Head, Owners, View};
+use super::near::{Folder, Folders};
+use super::place::{self, environment};
+use crate::secrets;
+use crate::world::World;
+
+/// What holds for every session.
+pub struct Setting<'a> {
+    world: &'a World,
+    wishes: &'a Wishes,
+    /// The sessions that are sent.
+    paths: HashSet<&'a Path>,
+    /// What is known of the machine.
+    pub facts: Facts,
+    prices: Cow<'static, Prices>,
+    options: Options<'static>,
+    reader: Reader,
+    folders: Folders,
+    watch: Watch,
+}
+
+/// A session that was read.
+pub struct Read {
+    folder: Arc<Folder>,
+    /// Its lines and those of its sub-agents.
+    pub family: Family,
+    /// What is told of it beside them.
+    pub facts: Facts,
+}
+
+/// A session with everything that decides about its turns.
+pub struct Opened<'a> {
+    file: &'a SessionFile,
+    read: &'a Read,
+    id: Arc<str>,
+    /// Its turns.
+    pub traces: Traces<'a>,
+    /// The same, in short.
+    pub heads: Vec<Head>,
+}
+
+/// Turns that older files hold, and the sessions of those.
+pub type Older = Vec<(TraceId, Arc<str>)>;
+
+impl<'a> Setting<'a> {
+    /// Looks at the surroundings.
+    pub fn new(world: &'a World, wishes: &'a Wishes, files: &'a [SessionFile]) -> Setting<'a> {
+        Setting {
+            world,
+            wishes,
+            paths: files.iter().map(|file| &*file.path).collect(),
+            facts: place::facts(&environment),
+            prices: world.prices(),
+            options: Options {
+                thinking: wishes.thinking,
+                max_chars: wishes.max_chars,
+                redact: (!wishes.no_redact).then(secrets::masker),
+            },
+            reader: Reader::default(),
+            folders: Folders::default(),
+            watch: Watch::default(),
+        }
+    }
+
+    /// Reads a session with its sub-agents.
+    pub fn read(&self, file: &SessionFile) -> Result<Read, Error> {
+        let folder = self.folders.of(file);
+        let family = folder.family(&self.reader, file)?;
+        let facts = self.facts_of(file, &family);
+        Ok(Read {
+            folder,
+            family,
+            facts,
+        })
+    }
+
+    fn facts_of(&self, file: &SessionFile, family: &Family) -> Facts {
+        let title = family.main.session.given_title();
+        let title = title.map(|title| match self.options.redact {
+            Some(_) => secrets::known().mask(title).into_owned(),
+            None => title.to_owned(),
+        });
+        Facts {
+            session: file.id.clone(),
+            title,
+            ..self.facts.clone()
+        }
+    }
+
+    /// Looks over its turns.
+    pub fn open<'r>(&'r self, file: &'r SessionFile, read: &'r Read) -> Opened<'r> {
+        let agents = read.family.agents.iter().map(|agent| SubAgent {
+            file: agent.listed(),
+            source: &agent.loaded.source,
+        });
+        let material = Material {
+            session: &read.family.main.session,
+            source: &read.family.main.source,
+            agents: agents.collect(),
+            prices: &self.prices,
+        };
+        let traces = Traces::new(material, &read.facts, self.options);
+        Opened {
+            file,
+            read,
+            id: file.id.as_str().into(),
+            heads: choice::heads(&traces),
+            traces,
+        }
+    }
+
+    /// Turns that older files hold which are not sent now. Nobody need look for them if all
+    /// turns are known.
+    pub fn older(&self, opened: &Opened<'_>, known: impl FnOnce(&[Head]) -> bool) -> Older {
+        let mut all = Vec::new();
+        if known(&opened.heads) {
+            return all;
+        }
+        let session = &opened.read.family.main.session;
+        for other in opened.read.folder.older(opened.file, session) {
+            // It says itself what is its own.
+            if self.paths.contains(&*other.path) {
+                continue;
+            }
+            let Ok(loaded) = read::read(&other.path, Role::Main) else {
+                continue;
+            };
+            let material = Material {
+                session: &loaded.session,
+                source: &loaded.source,
+                agents: Vec::new(),
+                prices: &self.prices,
+            };
+            let facts = Facts::default();
+            let traces = Traces::new(material, &facts, self.options);
+            let id: Arc<str> = other.id.as_str().into();
+            all.extend(traces.iter().map(|trace| (trace.id, Arc::clone(&id))));
+        }
+        all
+    }
+
+    /// What is to be sent of it. `skip`: nothing, because somebody else is at it.
+    pub fn choose(
+        &self,
+        opened: &mut Opened<'_>,
+        older: &Older,
+        skip: bool,
+        ledger: &Ledger,
+        owners: &mut Owners,
+    ) -> Choice {
+        for (trace, session) in older {
+            owners.older(*trace, session);
+        }
+        choice::keep_ids(&mut opened.heads, &opened.traces, ledger, owners);
+        let view = View {
+            id: &opened.id,
+            session: &opened.read.family.main.session,
+            left: self.is_left(opened.file),
+            full: self.wishes.full,
+            skip,
+        };
+        choice::choose(&view, &opened.heads, ledger, owners)
+    }
+
+    /// Whether an open last turn of this session will not go on.
+    fn is_left(&self, file: &SessionFile) -> bool {
+        let now = self.world.now();
+        ready::is_left(self.wishes.ended, Time(file.modified), now, || {
+            self.watch.sees(self.world, file)
+        })
+    }
+}
+
+impl Opened<'_> {
+    /// The turns that were chosen, one after the other, under the session each belongs to.
+    pub fn chosen<'s>(&'s self, choice: &'s Choice) -> impl Iterator<Item = (&'s Head, Trace)> {
+        choice.turns.iter().filter_map(|(at, session)| {
+            let head = &self.heads[*at];
+            let mut trace = head.trace(&self.traces)?;
+            trace.session = session.to_string();
+            Some((head, trace))
+        })
+    }
+}
+
+/// Which of the sessions are in use, looked at once and only if somebody asks.
+#[derive(Default)]
+struct Watch(std::sync::OnceLock<Live>);
+
+impl Watch {
+    fn sees(&self, world: &World, file: &SessionFile) -> bool {
+        let live = self
+            .0
+            .get_or_init(|| Live::look(&world.dirs, world.now().0));
+        live.why(file).is_some()
+    }
+}

@@ -1,0 +1,146 @@
+//! The row of a session, from a fold of all of it or of its ends.
+
+use std::collections::HashMap;
+
+use unspool_model::price::Prices;
+use unspool_model::session::Session;
+use unspool_model::time::Time;
+use unspool_model::view::row;
+use unspool_model::view::status::{self, Signals, State};
+use unspool_show::wire::session::{Place, SessionRow};
+use unspool_store::find::SessionFile;
+use unspool_store::project;
+
+/// What a row is made of.
+pub struct Parts<'a> {
+    /// Where it is.
+    pub file: &'a SessionFile,
+    /// What it is.
+    pub session: &'a Session,
+    /// Its sub-agents.
+    pub agents: &'a [&'a Session],
+    /// The title another file gives it.
+    pub title: Option<&'a str>,
+    /// What is known about it beside its files.
+    pub signals: &'a Signals,
+}
+
+/// The row of a session at `now`.
+pub fn row(parts: &Parts<'_>, prices: &Prices, now: Time) -> SessionRow {
+    let Parts { file, session, .. } = *parts;
+    let place = Place {
+        id: file.id.clone(),
+        path: file.path.display().to_string(),
+        project: project::project(session, &file.folder).to_owned(),
+        bytes: file.bytes,
+        parent: None,
+    };
+    let view = row::row(
+        session,
+        parts.agents,
+        &HashMap::new(),
+        prices,
+        parts.signals,
+        now,
+    );
+    let mut row = SessionRow::new(session, view, place);
+    if let (Some(title), None) = (parts.title, session.given_title()) {
+        row.title = Some(title.to_owned());
+    }
+    row
+}
+
+/// The row of a session of which only the end was read: what the end tells is taken from
+/// there, the rest from an older row.
+pub fn renewed(old: &SessionRow, end: SessionRow) -> SessionRow {
+    let old = old.clone();
+    SessionRow {
+        project: old.project,
+        cwd: old.cwd,
+        title: old.title,
+        goal: old.goal,
+        recent_output: end.recent_output.or(old.recent_output),
+        last_prompt: end.last_prompt.or(old.last_prompt),
+        turns: old.turns,
+        messages: old.messages,
+        calls: old.calls,
+        agents: old.agents,
+        first: old.first,
+        last: end.last.or(old.last),
+        model: end.model.or(old.model),
+        models: old.models,
+        version: end.version.or(old.version),
+        versions: old.versions,
+        git_branch: end.git_branch.or(old.git_branch),
+        slug: end.slug.or(old.slug),
+        permission_mode: end.permission_mode.or(old.permission_mode),
+        entrypoint: end.entrypoint.or(old.entrypoint),
+        pr_links: old.pr_links,
+        compactions: old.compactions,
+        usage: old.usage,
+        cost_usd: old.cost_usd,
+        context_tokens: end.context_tokens.or(old.context_tokens),
+        context_limit: end.context_limit.or(old.context_limit),
+        forked_from: old.forked_from,
+        partial: old.partial,
+        ..end
+    }
+}
+
+/// The row of a session of which only the start and the end were read.
+pub fn ends(start: SessionRow, end: SessionRow, titled: bool) -> SessionRow {
+    SessionRow {
+        project: start.project,
+        cwd: start.cwd.or(end.cwd),
+        title: if titled {
+            end.title
+        } else {
+            start.title.or(end.title)
+        },
+        goal: start.goal.or(end.goal),
+        first: start.first.or(end.first),
+        last_prompt: end.last_prompt.or(start.last_prompt),
+        slug: end.slug.or(start.slug),
+        entrypoint: end.entrypoint.or(start.entrypoint),
+        forked_from: start.forked_from,
+        // What part of it cost says nothing.
+        cost_usd: None,
+        partial: true,
+        ..end
+    }
+}
+
+/// After so long without a sign nothing changes by time alone, in milliseconds.
+const CALM: i64 = status::IDLE_MS as i64 + 60_000;
+
+impl Parts<'_> {
+    /// What the session is doing.
+    pub fn state(&self, now: Time) -> State {
+        status::family(self.session, self.agents, self.signals, now).state
+    }
+
+    /// Whether time alone may change what it is doing.
+    pub fn is_restless(&self, now: Time) -> bool {
+        let status = status::family(self.session, self.agents, self.signals, now);
+        let later = self.state(Time(now.0.saturating_add(CALM)));
+        status.state != later || status.resets.is_some_and(|resets| resets > now)
+    }
+
+    /// When time alone changes what it is doing, to the second.
+    pub fn changes(&self, now: Time) -> Option<Time> {
+        let status = status::family(self.session, self.agents, self.signals, now);
+        let resets = status.resets.filter(|resets| *resets > now);
+        let (mut before, mut after) = (now.0, now.0.saturating_add(CALM));
+        if self.state(Time(after)) == status.state {
+            return resets;
+        }
+        while after - before > 1_000 {
+            let middle = before + (after - before) / 2;
+            match self.state(Time(middle)) == status.state {
+                true => before = middle,
+                false => after = middle,
+            }
+        }
+        Some(resets.map_or(Time(after), |resets| resets.min(Time(after))))
+    }
+}

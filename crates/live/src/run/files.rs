@@ -1,0 +1,330 @@
+//! Files that change, and what readers found in them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use unspool_show::wire::session::SessionRow;
+use unspool_store::events;
+use unspool_store::family;
+use unspool_store::find::{self, AgentFile};
+use unspool_store::resolve::Target;
+
+use super::{Family, LATELY, Loop, MUCH, SMALL, name_of};
+use crate::board::Name;
+use crate::row;
+use crate::work::{Extent, Got, Job, Read, Urgency};
+
+impl Loop {
+    pub(super) fn family(&mut self, name: &Name) -> &mut Family {
+        self.families.entry(Arc::clone(name)).or_default()
+    }
+
+    /// The session a sub-agent belongs to, if that is known without opening it.
+    pub(super) fn owner(&self, agent: &AgentFile) -> Option<Name> {
+        match &agent.session {
+            Some(session) => Some(name_of(&agent.config, &agent.folder, session)),
+            None => self.owners.get(&agent.path).cloned(),
+        }
+    }
+
+    pub(super) fn adopt(&mut self, name: Name, agent: AgentFile) {
+        self.owners.insert(agent.path.clone(), Arc::clone(&name));
+        self.family(&name).agents.insert(agent.path.clone(), agent);
+    }
+
+    /// Looks at a path that somebody hinted at.
+    pub(super) fn look_at(&mut self, path: &Path) {
+        if path.starts_with(self.setting.events.dir()) {
+            return self.told(path);
+        }
+        let config = self.configs.iter().find(|config| path.starts_with(config));
+        let Some(config) = config.cloned() else {
+            return;
+        };
+        if path.starts_with(config.join("sessions")) {
+            self.times.registry = Instant::now();
+            return;
+        }
+        match find::at(&config, path) {
+            Some(target) => self.met(target),
+            None => self.gone(path),
+        }
+    }
+
+    /// Hooks told something that is not known yet.
+    pub(super) fn told(&mut self, path: &Path) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let Some(key) = name.and_then(|name| name.strip_suffix(".jsonl")) {
+            self.signs.forget(key);
+            self.look_again_by(|id| events::key(id) == key);
+        }
+    }
+
+    /// Takes note of a file as it is now.
+    pub(super) fn met(&mut self, target: Target) {
+        match target {
+            Target::Session(file) => {
+                let name = name_of(&file.config, &file.folder, &file.id);
+                self.family(&name).file = Some(file);
+                self.changed(&name, None);
+            }
+            Target::Agent(file) => {
+                let known = self.owner(&file);
+                let name = known.unwrap_or_else(|| {
+                    let session = family::session_of(&file).unwrap_or_default();
+                    name_of(&file.config, &file.folder, &session)
+                });
+                self.adopt(Arc::clone(&name), file.clone());
+                self.changed(&name, Some(&file));
+            }
+        }
+    }
+
+    /// Forgets a file that is not there.
+    pub(super) fn gone(&mut self, path: &Path) {
+        if std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+            return;
+        }
+        if let Some(name) = self.owners.remove(path) {
+            let family = self.family(&name);
+            family.agents.remove(path);
+            family.read.remove(path);
+            if let Some(fold) = &mut family.fold {
+                fold.agents.remove(path);
+            }
+            self.show(&name);
+            return;
+        }
+        let name: Name = path.display().to_string().into();
+        let is_session =
+            |family: &Family| family.file.as_ref().is_some_and(|file| file.path == path);
+        if self.families.get(&name).is_some_and(is_session) {
+            self.drop_session(&name);
+        } else if path.extension().is_none_or(|end| end != "jsonl") {
+            self.gone_below(path);
+        }
+    }
+
+    /// Forgets all files of a folder that is not there.
+    pub(super) fn gone_below(&mut self, dir: &Path) {
+        if std::fs::symlink_metadata(dir).is_ok() {
+            return;
+        }
+        let files = self.families.values().flat_map(Family::stamps);
+        let below: Vec<PathBuf> = files
+            .map(|(path, _)| path)
+            .filter(|path| path.starts_with(dir))
+            .cloned()
+            .collect();
+        for path in below {
+            self.look_at(&path);
+        }
+    }
+
+    pub(super) fn drop_session(&mut self, name: &Name) {
+        let family = self.family(name);
+        if let Some(file) = family.file.take() {
+            family.read.remove(&file.path);
+        }
+        (family.fold, family.changes, family.whole) = (None, None, false);
+        if family.agents.is_empty() && family.busy == 0 {
+            self.families.remove(name);
+        }
+        self.folded.remove(name);
+        self.restless.remove(name);
+        self.board.remove(name);
+        self.done(name);
+    }
+
+    /// Reads on in a session of which a file may have changed.
+    pub(super) fn changed(&mut self, name: &Name, agent: Option<&AgentFile>) {
+        let mask = self.setting.mask;
+        let Some(family) = self.families.get_mut(name) else {
+            return;
+        };
+        let Some(main) = &family.file else {
+            return;
+        };
+        if !family.is_stale() {
+            return;
+        }
+        family.touched = Some(Instant::now());
+        let (path, stamp) = match agent {
+            Some(agent) => (agent.path.clone(), agent.stamp),
+            None => (main.path.clone(), main.stamp),
+        };
+        let Some(fold) = &mut family.fold else {
+            return self.wake(name);
+        };
+        let follow = match agent {
+            Some(agent) => fold.agents.get(&agent.path),
+            None => Some(&fold.main),
+        };
+        let offset = follow.map_or(0, |follow| follow.offset());
+        if stamp.size.saturating_sub(offset) > MUCH || stamp.size < offset {
+            self.unfold(name);
+            return self.wake(name);
+        }
+        match fold.poll(agent, mask) {
+            Ok(polled) => {
+                family.read.insert(path, stamp);
+                family.grown |= polled.lines > 0;
+                if polled.lines > 0 || polled.restarted {
+                    self.show(name);
+                }
+            }
+            Err(_) => {
+                self.unfold(name);
+                self.wake(name);
+            }
+        }
+    }
+
+    /// Reads a session that was at rest and has changed.
+    pub(super) fn wake(&mut self, name: &Name) {
+        let Some(family) = self.families.get(name).filter(|family| family.busy == 0) else {
+            return;
+        };
+        if family.bytes() > SMALL {
+            self.read(name, Urgency::Now, Extent::Ends);
+            self.read(name, Urgency::Changed, Extent::Whole);
+        } else {
+            self.read(name, Urgency::Now, Extent::Whole);
+        }
+    }
+
+    pub(super) fn read(&mut self, name: &Name, urgency: Urgency, extent: Extent) {
+        let now = (self.setting.clock)().0;
+        let Some(family) = self.families.get_mut(name) else {
+            return;
+        };
+        let Some(file) = &family.file else {
+            return;
+        };
+        family.busy += 1;
+        let lately = now - family.modified() < LATELY;
+        self.workers.add(Job {
+            urgency,
+            name: Arc::clone(name),
+            file: file.clone(),
+            agents: family.agents.values().cloned().collect(),
+            extent,
+            hold: lately && extent == Extent::Whole,
+        });
+    }
+
+    /// Takes in what a reader found.
+    pub(super) fn got(&mut self, read: Read) {
+        let Read {
+            name,
+            extent,
+            found,
+        } = read;
+        self.awaited.remove(&name);
+        if self.awaited.is_empty() {
+            self.board.set_ready();
+        }
+        let Some(family) = self.families.get_mut(&name) else {
+            return self.done(&name);
+        };
+        family.busy = family.busy.saturating_sub(1);
+        if family.file.is_none() {
+            return self.done(&name);
+        }
+        match (found, extent) {
+            (Ok(got), Extent::Ends) => self.got_ends(&name, *got),
+            (Ok(got), Extent::Whole) => self.got_whole(&name, *got),
+            (Err(why), _) => {
+                // Not tried again before the file changes.
+                family.read = family
+                    .stamps()
+                    .map(|(path, stamp)| (path.clone(), stamp))
+                    .collect();
+                self.board.note(why);
+            }
+        }
+        if extent == Extent::Whole {
+            self.done(&name);
+        }
+        self.catch_up(&name);
+    }
+
+    pub(super) fn done(&mut self, name: &Name) {
+        if self.backlog.remove(name) {
+            self.rest();
+        }
+    }
+
+    pub(super) fn got_ends(&mut self, name: &Name, got: Got) {
+        let Some(row) = got.row else {
+            return;
+        };
+        let known = self.families.get(name).is_some_and(|family| family.whole);
+        let row = match self.board.get(name).filter(|_| known) {
+            Some(old) => row::renewed(&old, row),
+            None => row,
+        };
+        self.set_changes(name, got.changes);
+        // What was read whole meanwhile knows more.
+        if self
+            .families
+            .get(name)
+            .is_some_and(|family| family.fold.is_none())
+        {
+            self.put(name, row, true);
+        }
+    }
+
+    pub(super) fn got_whole(&mut self, name: &Name, got: Got) {
+        for (leaf, title) in &got.given {
+            self.titles.insert(*leaf, title.clone());
+        }
+        let Some(family) = self.families.get_mut(name) else {
+            return;
+        };
+        (family.read, family.given, family.whole) = (got.stamps, got.given, true);
+        family.signals = None;
+        family.fold = got.fold.map(Box::new);
+        match &mut family.fold {
+            Some(fold) => {
+                fold.title = family.title.clone();
+                family.touched.get_or_insert_with(Instant::now);
+                self.folded.insert(Arc::clone(name));
+            }
+            None => drop(self.folded.remove(name)),
+        }
+        self.unsaved.insert(Arc::clone(name));
+        let Some(row) = got.row else {
+            self.set_changes(name, None);
+            self.board.remove(name);
+            return;
+        };
+        let given = family.title.clone().filter(|_| !got.untitled.is_empty());
+        let title = given.or(row.title);
+        let row = SessionRow { title, ..row };
+        self.set_changes(name, got.changes);
+        self.put(name, row, true);
+        if !got.untitled.is_empty() {
+            match self.scanned {
+                true => self.entitle(name, &got.untitled),
+                false => drop(self.untitled.insert(Arc::clone(name), got.untitled)),
+            }
+        }
+        self.evict();
+    }
+
+    /// Reads on in files that changed while they were read.
+    pub(super) fn catch_up(&mut self, name: &Name) {
+        let Some(family) = self.families.get(name) else {
+            return;
+        };
+        if family.busy > 0 || self.backlog.contains(name) {
+            return;
+        }
+        let stale = family.stamps();
+        let stale = stale.filter(|(path, stamp)| family.read.get(*path) != Some(stamp));
+        let stale: Vec<PathBuf> = stale.map(|(path, _)| path.clone()).collect();
+        self.hinted.extend(stale);
+    }
+}

@@ -1,0 +1,264 @@
+//! The first look: what is known from the last time, then the newest, then everything.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use unspool_model::time::Time;
+use unspool_show::wire::session::SessionRow;
+use unspool_store::each;
+use unspool_store::family;
+use unspool_store::find::{self, AgentFile, Found};
+use unspool_store::watch::{Kind, Root, Seen, Watch};
+
+use super::{AWAITED, Family, Loop, NEWEST, SMALL, Told, name_of};
+use crate::Event;
+use crate::board::Name;
+use crate::kept::{Kept, Shelf};
+use crate::work::{Extent, Urgency};
+
+impl Loop {
+    pub(super) fn begin(&mut self) {
+        let mut shelf = self.shelf.take();
+        let dirs = self.setting.dirs.clone();
+        let (found, kept) = std::thread::scope(|scope| {
+            let kept = scope.spawn(|| shelf.as_mut().map(Shelf::load).unwrap_or_default());
+            let found = find::find(&dirs);
+            (found, kept.join().unwrap_or_default())
+        });
+        self.shelf = shelf;
+        let unknown = self.place(found, &kept);
+        let stale = self.restore(kept);
+        self.doubt();
+        self.read_newest(stale);
+        self.start_watch();
+        match unknown.is_empty() {
+            true => self.read_backlog(),
+            false => self.ask_owners(unknown),
+        }
+        self.rest();
+    }
+
+    /// Puts files where they belong; gives sub-agents whose session only their lines know.
+    pub(super) fn place(&mut self, found: Found, kept: &HashMap<String, Kept>) -> Vec<AgentFile> {
+        for (session, kept) in kept {
+            let name: Name = session.as_str().into();
+            for mark in &kept.files {
+                let name = Arc::clone(&name);
+                self.owners.insert(mark.0.clone(), name);
+            }
+        }
+        for file in found.sessions {
+            let name = name_of(&file.config, &file.folder, &file.id);
+            self.owners.remove(&file.path);
+            self.family(&name).file = Some(file);
+        }
+        let (mut unknown, mut known) = (Vec::new(), HashSet::new());
+        for agent in found.agents {
+            match self.owner(&agent) {
+                Some(name) => {
+                    known.insert(agent.path.clone());
+                    self.adopt(name, agent);
+                }
+                None => unknown.push(agent),
+            }
+        }
+        self.owners.retain(|path, _| known.contains(path));
+        unknown
+    }
+
+    /// Puts rows on the board that are still right; gives the sessions to read, newest first.
+    pub(super) fn restore(&mut self, mut kept: HashMap<String, Kept>) -> Vec<Name> {
+        let mut stale = Vec::new();
+        for (name, family) in &mut self.families {
+            if family.file.is_none() {
+                continue;
+            }
+            let Some(kept) = kept.remove(&**name) else {
+                stale.push(Arc::clone(name));
+                continue;
+            };
+            for (leaf, title) in &kept.given {
+                self.titles.insert(*leaf, title.clone());
+            }
+            let marks = kept.files.iter();
+            let marks: BTreeMap<_, _> = marks.map(|mark| (mark.0.clone(), mark.stamp())).collect();
+            family.given = kept.given;
+            if marks.len() != family.agents.len() + 1
+                || family
+                    .stamps()
+                    .any(|(path, stamp)| marks.get(path) != Some(&stamp))
+            {
+                stale.push(Arc::clone(name));
+                continue;
+            }
+            (family.read, family.whole) = (marks, true);
+            if let Some(row) = kept.row {
+                self.board.put(name, row, false);
+                family.changes = kept.changes.map(Time);
+                if kept.changes.is_some() {
+                    self.restless.insert(Arc::clone(name));
+                }
+            }
+        }
+        let modified = |name: &Name| self.families.get(name).map_or(0, Family::modified);
+        stale.sort_by_cached_key(|name| std::cmp::Reverse(modified(name)));
+        stale
+    }
+
+    /// Looks again at sessions whose rows are from another time and may not hold any more: in
+    /// which something went on, or about which something is known beside their files.
+    fn doubt(&mut self) {
+        let now = (self.setting.clock)().0;
+        let names = self.families.iter().filter(|(name, family)| {
+            let id = family.file.as_ref().map(|file| &file.id);
+            let row = self.board.get(name);
+            row.is_some_and(|row| !matches!(row.status.as_str(), "idle" | "ended"))
+                || id.is_some_and(|id| self.signs.is_news(id, now))
+        });
+        let names: Vec<Name> = names.map(|(name, _)| Arc::clone(name)).collect();
+        for name in names {
+            if self.board.get(&name).is_some() {
+                self.look_again(&name);
+            }
+        }
+    }
+
+    pub(super) fn read_newest(&mut self, stale: Vec<Name>) {
+        for (at, name) in stale.iter().enumerate().take(NEWEST) {
+            if at < AWAITED {
+                self.awaited.insert(Arc::clone(name));
+            }
+            let small = self
+                .families
+                .get(name)
+                .is_some_and(|family| family.bytes() <= SMALL);
+            if small {
+                self.read(name, Urgency::First, Extent::Whole);
+            } else {
+                self.read(name, Urgency::First, Extent::Ends);
+            }
+        }
+        self.backlog = stale.into_iter().collect();
+        if self.awaited.is_empty() {
+            self.board.set_ready();
+        }
+    }
+
+    pub(super) fn read_backlog(&mut self) {
+        for name in self.backlog.clone() {
+            let begun = |family: &Family| family.busy > 0 && family.bytes() <= SMALL;
+            if !self.families.get(&name).is_some_and(begun) {
+                self.read(&name, Urgency::Backlog, Extent::Whole);
+            }
+        }
+    }
+
+    /// Looks into files of sub-agents for the session they belong to.
+    pub(super) fn ask_owners(&mut self, agents: Vec<AgentFile>) {
+        self.asking = true;
+        let tell = self.tell.clone();
+        std::thread::spawn(move || {
+            let owners = each::map(&agents, each::threads(), |_| 0, family::session_of);
+            let _ = tell.send(Told::Owners(agents.into_iter().zip(owners).collect()));
+        });
+    }
+
+    pub(super) fn owned(&mut self, owners: Vec<(AgentFile, Option<String>)>) {
+        let first = std::mem::take(&mut self.asking) && !self.scanned;
+        for (agent, session) in owners {
+            // A file whose session is not known is not asked again before it changes.
+            let session = session.unwrap_or_default();
+            let name = name_of(&agent.config, &agent.folder, &session);
+            self.adopt(Arc::clone(&name), agent);
+            if first {
+                if self
+                    .families
+                    .get(&name)
+                    .is_some_and(|family| family.file.is_some())
+                {
+                    self.backlog.insert(name);
+                }
+            } else {
+                self.changed(&name, None);
+            }
+        }
+        if first {
+            self.read_backlog();
+            self.rest();
+        }
+    }
+
+    /// Says so when everything was looked at.
+    pub(super) fn rest(&mut self) {
+        if self.scanned || self.asking || !self.backlog.is_empty() {
+            return;
+        }
+        self.scanned = true;
+        for (name, ids) in std::mem::take(&mut self.untitled) {
+            self.entitle(&name, &ids);
+        }
+        self.board.set_ready();
+        self.board.set_scanned();
+    }
+
+    /// Gives a session the title that another file has for it.
+    pub(super) fn entitle(&mut self, name: &Name, ids: &[u64]) {
+        let title = ids.iter().find_map(|id| self.titles.get(id));
+        let (Some(title), Some(family)) = (title.cloned(), self.families.get_mut(name)) else {
+            return;
+        };
+        if let Some(fold) = &mut family.fold {
+            fold.title = Some(title.clone());
+        }
+        family.title = Some(title.clone());
+        if let Some(row) = self.board.get(name) {
+            let title = Some(title);
+            let row = SessionRow {
+                title,
+                ..(*row).clone()
+            };
+            self.put(name, row, false);
+        }
+    }
+
+    pub(super) fn start_watch(&mut self) {
+        let mut roots = Vec::new();
+        for config in &self.configs {
+            let root = |name: &str, kind| Root {
+                dir: config.join(name),
+                kind,
+            };
+            roots.push(root("projects", Kind::Projects));
+            roots.push(root("sessions", Kind::Flat));
+        }
+        let events = self.setting.events.dir();
+        // Our own folder, which the first hook would make: so it can be watched before.
+        let mut folders = std::fs::DirBuilder::new();
+        folders.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+        if self.shelf.is_some() {
+            let _ = folders.create(events);
+        }
+        roots.push(Root {
+            dir: events.to_owned(),
+            kind: Kind::Flat,
+        });
+        let tell = self.tell.clone();
+        let watch = Watch::start(roots, move |seen| {
+            let _ = tell.send(match seen {
+                Seen::At(path) => Told::Event(Event::Hint(path)),
+                Seen::Lost => Told::Event(Event::Rescan),
+                Seen::Blind { root, why } => Told::Blind(root, why),
+            });
+        });
+        match watch {
+            Ok(watch) => self.watch = Some(watch),
+            Err(why) => {
+                self.blind = true;
+                self.board
+                    .note(format!("files are looked at by the clock: {why}"));
+            }
+        }
+    }
+}

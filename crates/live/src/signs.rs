@@ -1,0 +1,156 @@
+//! What is known about sessions beside their transcripts, kept up to date.
+//!
+//! The registry of the client is small and read again every few seconds, because a process that
+//! dies tells nobody. Events of hooks are read once for each session that is looked at, and
+//! again when more were told.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use unspool_model::view::status::{self, Signal};
+use unspool_store::events::{self, Events, Noted};
+use unspool_store::signals::{self, Signals};
+
+/// How many events of a session are remembered.
+const MOST: usize = 256;
+
+/// How many bytes of events are read.
+const BYTES: u64 = 128 << 10;
+
+/// Events of so many sessions are remembered.
+const SESSIONS: usize = 512;
+
+/// A day, in milliseconds.
+const DAY: i64 = 86_400_000;
+
+/// What is known.
+#[derive(Debug)]
+pub struct Signs {
+    configs: Vec<PathBuf>,
+    events: Events,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    registry: Arc<Signals>,
+    /// Keys of sessions that have told something, and when last.
+    told: HashMap<String, i64>,
+    /// Events that were read, by session.
+    hooks: HashMap<String, Vec<Signal>>,
+}
+
+impl Signs {
+    /// Looks around for the first time.
+    pub fn look(configs: Vec<PathBuf>, events: Events, now: i64) -> Signs {
+        let inner = Inner {
+            registry: Arc::new(Signals::look(&configs, None, now)),
+            told: events.told(),
+            hooks: HashMap::new(),
+        };
+        Signs {
+            configs,
+            events,
+            inner: Mutex::new(inner),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known about a session.
+    pub fn of(&self, config: &Path, session: &str) -> status::Signals {
+        let registry = Arc::clone(&self.lock().registry);
+        status::Signals {
+            hooks: self.hooks(session),
+            ..registry.of(config, session)
+        }
+    }
+
+    fn hooks(&self, session: &str) -> Vec<Signal> {
+        {
+            let inner = self.lock();
+            if !inner.told.contains_key(&events::key(session)) {
+                return Vec::new();
+            }
+            if let Some(hooks) = inner.hooks.get(session) {
+                return hooks.clone();
+            }
+        }
+        let hooks: Vec<Signal> = self.read(session);
+        let mut inner = self.lock();
+        if inner.hooks.len() >= SESSIONS {
+            inner.hooks.clear();
+        }
+        inner.hooks.insert(session.to_owned(), hooks.clone());
+        hooks
+    }
+
+    fn read(&self, session: &str) -> Vec<Signal> {
+        let noted = self.events.newest(session, BYTES);
+        let skip = noted.len().saturating_sub(MOST);
+        noted.iter().skip(skip).map(signals::signal).collect()
+    }
+
+    /// Takes in an event that was just told.
+    pub fn hear(&self, noted: &Noted) {
+        // What is on disk counts, and may not have been read before.
+        let mut hooks = self.hooks(&noted.session);
+        let signal = signals::signal(noted);
+        let same = |one: &Signal| {
+            one.at == signal.at
+                && one.event.name == signal.event.name
+                && one.event.call == signal.event.call
+        };
+        if !hooks.iter().any(same) {
+            hooks.push(signal);
+            hooks.sort_by_key(|signal| signal.at);
+        }
+        let over = hooks.len().saturating_sub(MOST);
+        hooks.drain(..over);
+        let mut inner = self.lock();
+        inner.told.entry(events::key(&noted.session)).or_default();
+        inner.hooks.insert(noted.session.clone(), hooks);
+    }
+
+    /// The events of a session with this key have changed on disk.
+    pub fn forget(&self, key: &str) {
+        let mut inner = self.lock();
+        inner.told.entry(key.to_owned()).or_default();
+        inner.hooks.retain(|session, _| events::key(session) != key);
+    }
+
+    /// Looks which sessions have told something that nobody hinted at; their keys.
+    pub fn retell(&self) -> HashSet<String> {
+        let told = self.events.told();
+        let mut inner = self.lock();
+        let old = std::mem::replace(&mut inner.told, told);
+        let told = inner.told.iter();
+        let news = told.filter(|(key, at)| old.get(*key) != Some(at));
+        let news: HashSet<String> = news.map(|(key, _)| key.clone()).collect();
+        inner
+            .hooks
+            .retain(|session, _| !news.contains(&events::key(session)));
+        news
+    }
+
+    /// Whether something may be known about a session that nobody has seen who was not here.
+    pub fn is_news(&self, session: &str, now: i64) -> bool {
+        let inner = self.lock();
+        let told = inner.told.get(&events::key(session));
+        let registered = inner.registry.sessions().any(|id| id == session);
+        registered || told.is_some_and(|at| now - at < DAY)
+    }
+
+    /// Reads the registry again; the sessions about which it says something else now.
+    pub fn renew(&self, now: i64) -> Vec<String> {
+        let new = Arc::new(Signals::look(&self.configs, None, now));
+        let old = std::mem::replace(&mut self.lock().registry, Arc::clone(&new));
+        let ids: HashSet<&str> = old.sessions().chain(new.sessions()).collect();
+        let none = Path::new("");
+        let differs = |id: &&str| old.of(none, id).registry != new.of(none, id).registry;
+        ids.into_iter().filter(differs).map(str::to_owned).collect()
+    }
+}

@@ -1,0 +1,471 @@
+//! Reading files, on threads of their own, so that the loop never waits for a disk.
+//!
+//! The newest first, and ends before wholes: what somebody looks at is there long before
+//! everything is.
+
+use std::cmp::Ordering;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use unspool_model::id::Id;
+use unspool_model::session::{Role, Session};
+use unspool_model::time::Time;
+use unspool_model::view::status::Signals;
+use unspool_show::wire::session::SessionRow;
+use unspool_store::each;
+use unspool_store::error::Error;
+use unspool_store::family::is_warm_up;
+use unspool_store::find::{AgentFile, SessionFile};
+use unspool_store::open::Stamp;
+use unspool_store::read::{Ending, Loaded, Reader};
+
+use crate::Setting;
+use crate::board::Name;
+use crate::fold::{self, Fold, Follow};
+use crate::row::{self, Parts};
+use crate::run::Told;
+use crate::signs::Signs;
+
+/// How urgent a job is; the last comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// Somebody will want it one day.
+    Backlog,
+    /// It changed.
+    Changed,
+    /// It is among the newest and nothing is known of it.
+    First,
+    /// It changed, and little needs to be read.
+    Now,
+}
+
+/// How much of a session to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Its start and its end.
+    Ends,
+    /// All of it.
+    Whole,
+}
+
+/// Something to read.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// How urgent it is.
+    pub urgency: Urgency,
+    /// Which session.
+    pub name: Name,
+    /// Its file.
+    pub file: SessionFile,
+    /// Those of its sub-agents.
+    pub agents: Vec<AgentFile>,
+    /// How much of it.
+    pub extent: Extent,
+    /// Whether it will be followed.
+    pub hold: bool,
+}
+
+impl Job {
+    fn rank(&self) -> (Urgency, i64) {
+        (self.urgency, self.file.modified)
+    }
+}
+
+impl PartialEq for Job {
+    fn eq(&self, other: &Job) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Job {}
+
+impl PartialOrd for Job {
+    fn partial_cmp(&self, other: &Job) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Job {
+    fn cmp(&self, other: &Job) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+/// What reading gave.
+#[derive(Debug)]
+pub struct Read {
+    /// Which session.
+    pub name: Name,
+    /// How much of it was read.
+    pub extent: Extent,
+    /// What came of it, or why nothing did.
+    pub found: Result<Box<Got>, String>,
+}
+
+/// What came of reading.
+#[derive(Debug)]
+pub struct Got {
+    /// The row; none if it is no conversation.
+    pub row: Option<SessionRow>,
+    /// When time alone changes its state.
+    pub changes: Option<Time>,
+    /// What the files were before they were read.
+    pub stamps: BTreeMap<PathBuf, Stamp>,
+    /// The fold, to be followed.
+    pub fold: Option<Fold>,
+    /// Titles that its lines give to other sessions, by hashes of ids.
+    pub given: Vec<(u64, String)>,
+    /// Hashes of its ids, if it has no title of its own.
+    pub untitled: Vec<u64>,
+}
+
+/// Workers and what they are to do.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    queue: Arc<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    more: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Jobs {
+    heap: BinaryHeap<Job>,
+    stopped: bool,
+}
+
+impl Workers {
+    /// Starts them; they answer to the loop.
+    pub fn start(
+        setting: &Setting,
+        signs: &Arc<Signs>,
+        tell: &Sender<Told>,
+    ) -> std::io::Result<Workers> {
+        let queue = Arc::new(Queue::default());
+        for number in 0..each::threads().clamp(1, 4) {
+            let (queue, tell) = (Arc::clone(&queue), tell.clone());
+            let (setting, signs) = (setting.clone(), Arc::clone(signs));
+            let thread = std::thread::Builder::new().name(format!("reader {number}"));
+            thread.spawn(move || work(&queue, &setting, &signs, &tell))?;
+        }
+        Ok(Workers { queue })
+    }
+
+    /// Adds a job.
+    pub fn add(&self, job: Job) {
+        let mut jobs = self.queue.lock();
+        jobs.heap.push(job);
+        self.queue.more.notify_one();
+    }
+
+    /// Drops what was not begun; the threads end when they have finished.
+    pub fn stop(&self) {
+        let mut jobs = self.queue.lock();
+        jobs.heap.clear();
+        jobs.stopped = true;
+        self.queue.more.notify_all();
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self) -> Option<Job> {
+        let jobs = self.lock();
+        let waited = self
+            .more
+            .wait_while(jobs, |jobs| jobs.heap.is_empty() && !jobs.stopped);
+        let mut jobs = waited.unwrap_or_else(PoisonError::into_inner);
+        jobs.heap.pop()
+    }
+}
+
+fn work(queue: &Queue, setting: &Setting, signs: &Signs, tell: &Sender<Told>) {
+    while let Some(job) = queue.next() {
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            do_job(setting, signs, &job)
+        }));
+        // One file that cannot be read must not end the reading of all others.
+        let found = done.unwrap_or_else(|_| Err("reading it failed".to_owned()));
+        let read = Read {
+            name: job.name,
+            extent: job.extent,
+            found: found.map(Box::new),
+        };
+        if tell.send(Told::Read(read)).is_err() {
+            return;
+        }
+    }
+}
+
+fn do_job(setting: &Setting, signs: &Signs, job: &Job) -> Result<Got, String> {
+    let stamps = stamps(job);
+    let signals = signs.of(&job.file.config, &job.file.id);
+    let got = match job.extent {
+        Extent::Ends => ends(setting, &signals, job),
+        Extent::Whole => whole(setting, &signals, job),
+    };
+    let got = got.map_err(|error| error.to_string())?;
+    Ok(Got { stamps, ..got })
+}
+
+/// What the files are before they are read: what is written later is seen as a change.
+fn stamps(job: &Job) -> BTreeMap<PathBuf, Stamp> {
+    let agents = job.agents.iter().map(|agent| &agent.path);
+    std::iter::once(&job.file.path)
+        .chain(agents)
+        .filter_map(|path| Some((path.clone(), stamp(path)?)))
+        .collect()
+}
+
+/// What a file is now.
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    Some(Stamp::of(&metadata))
+}
+
+/// How much of the end of a file tells what its session is doing.
+const END: u64 = 4 << 20;
+
+/// How much of the start tells where it began and what it is about.
+const START: u64 = 64 << 10;
+
+/// A sub-agent that was quiet for so long, in milliseconds, says nothing about the present.
+const QUIET: i64 = 10 * 60_000;
+
+fn ends(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
+    let reader = Reader {
+        window: 256 << 10,
+        ..fold::reader(setting.mask, Ending::Final, 1)
+    };
+    let file = current(&job.file);
+    let now = (setting.clock)();
+    let end = reader.read_end(&file.path, Role::Main, 1, END)?;
+    let recent = |agent: &&AgentFile| now.0 - agent.modified < QUIET;
+    let agents = job.agents.iter().filter(recent);
+    let agents: Vec<Loaded> = agents
+        .filter_map(|agent| reader.read_end(&agent.path, Role::Agent, 1, END).ok())
+        .collect();
+    let agents: Vec<&Session> = agents.iter().map(|loaded| &loaded.session).collect();
+    let parts = Parts {
+        file: &file,
+        session: &end.session,
+        agents: &agents,
+        title: None,
+        signals,
+    };
+    let row = row::row(&parts, &setting.prices, now);
+    let changes = parts.changes(now);
+    let mut is_conversation = end.session.is_conversation();
+    let row = if end.is_partial() {
+        let start = reader.read_start(&file.path, Role::Main, START)?.session;
+        is_conversation |= start.is_conversation();
+        let titled = end.session.given_title().is_some();
+        let parts = Parts {
+            file: &file,
+            session: &start,
+            agents: &[],
+            title: None,
+            signals,
+        };
+        row::ends(row::row(&parts, &setting.prices, now), row, titled)
+    } else {
+        SessionRow {
+            partial: !job.agents.is_empty(),
+            ..row
+        }
+    };
+    Ok(Got {
+        row: is_conversation.then_some(row),
+        changes,
+        stamps: BTreeMap::new(),
+        fold: None,
+        given: Vec::new(),
+        untitled: Vec::new(),
+    })
+}
+
+/// The file as it is now: it may have grown since the job was given.
+fn current(file: &SessionFile) -> SessionFile {
+    let mut file = file.clone();
+    if let Some(stamp) = stamp(&file.path) {
+        (file.bytes, file.stamp) = (stamp.size, stamp);
+    }
+    file
+}
+
+/// A line that has not ended for so long, in milliseconds, will not.
+pub const TORN: i64 = 5_000;
+
+fn whole(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
+    let file = current(&job.file);
+    let now = (setting.clock)();
+    if job.hold
+        && let Some(got) = followed(setting, signals, job, &file, now)?
+    {
+        return Ok(got);
+    }
+    let threads = if job.urgency == Urgency::Backlog {
+        1
+    } else {
+        each::threads()
+    };
+    let reader = fold::reader(setting.mask, Ending::Final, threads);
+    let main = reader.read(&file.path, Role::Main)?.session;
+    let mut agents = Vec::new();
+    for agent in &job.agents {
+        // A sub-agent that cannot be read is no reason to lose its session.
+        if let Ok(loaded) = reader.read(&agent.path, Role::Agent) {
+            agents.push(loaded.session);
+        }
+    }
+    let agents: Vec<&Session> = agents.iter().filter(|agent| !is_warm_up(agent)).collect();
+    let parts = Parts {
+        file: &file,
+        session: &main,
+        agents: &agents,
+        title: None,
+        signals,
+    };
+    Ok(got(setting, &parts, now))
+}
+
+fn got(setting: &Setting, parts: &Parts<'_>, now: Time) -> Got {
+    let session = parts.session;
+    let is_conversation = session.is_conversation();
+    Got {
+        row: is_conversation.then(|| row::row(parts, &setting.prices, now)),
+        changes: parts.changes(now),
+        stamps: BTreeMap::new(),
+        fold: None,
+        given: given(session),
+        untitled: untitled(session),
+    }
+}
+
+/// Reads what is to be followed; nothing if a line of it was never ended.
+fn followed(
+    setting: &Setting,
+    signals: &Signals,
+    job: &Job,
+    file: &SessionFile,
+    now: Time,
+) -> Result<Option<Got>, Error> {
+    let reader = fold::reader(setting.mask, Ending::Growing, each::threads());
+    let loaded = reader.read(&file.path, Role::Main)?;
+    if loaded.bytes < file.bytes && now.0 - file.modified > TORN {
+        return Ok(None);
+    }
+    let mut fold = Fold {
+        main: Follow::after(loaded)?,
+        agents: BTreeMap::new(),
+        title: None,
+    };
+    for file in &job.agents {
+        if let Ok(loaded) = reader.read(&file.path, Role::Agent)
+            && let Ok(follow) = Follow::after(loaded)
+        {
+            fold.agents.insert(file.path.clone(), follow);
+        }
+    }
+    let mut got = fold.got(setting, signals, file, now);
+    got.fold = Some(fold);
+    Ok(Some(got))
+}
+
+impl Fold {
+    /// What a fold gives at `now`.
+    fn got(&self, setting: &Setting, signals: &Signals, file: &SessionFile, now: Time) -> Got {
+        let agents = self.agents();
+        let parts = Parts {
+            file,
+            session: &self.main.session,
+            agents: &agents,
+            title: self.title.as_deref(),
+            signals,
+        };
+        got(setting, &parts, now)
+    }
+}
+
+/// Titles that a session's lines give to others.
+fn given(session: &Session) -> Vec<(u64, String)> {
+    let titles = session.foreign_titles();
+    titles
+        .map(|(leaf, title)| (hash(leaf), title.to_owned()))
+        .collect()
+}
+
+fn untitled(session: &Session) -> Vec<u64> {
+    match session.given_title() {
+        None => session.ids().map(hash).collect(),
+        Some(_) => Vec::new(),
+    }
+}
+
+fn hash(id: &Id) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// How many of the newest sessions [`recent`] looks at.
+const RECENT: usize = 64;
+
+/// Sessions that were quiet for so long, in milliseconds, wait for nobody any more.
+const DAY: i64 = 24 * 3_600_000;
+
+/// Rows of the sessions that were written to within a day, from their ends alone: for those who
+/// want to know what is going on and cannot wait.
+pub fn recent(setting: &Setting) -> Vec<SessionRow> {
+    let now = (setting.clock)().0;
+    let signs = Signs::look(setting.dirs.clone(), setting.events.clone(), now);
+    let found = unspool_store::find(&setting.dirs);
+    let mut agents: HashMap<(&Path, &str, &str), Vec<&AgentFile>> = HashMap::new();
+    for agent in &found.agents {
+        if let Some(session) = agent.session.as_deref()
+            && now - agent.modified < QUIET
+        {
+            let key = (&*agent.config, &*agent.folder, session);
+            agents.entry(key).or_default().push(agent);
+        }
+    }
+    let mut jobs: Vec<Job> = Vec::new();
+    for file in &found.sessions {
+        let key = (&*file.config, &*file.folder, file.id.as_str());
+        let agents = agents.remove(&key).unwrap_or_default();
+        let latest = agents.iter().map(|agent| agent.modified).max();
+        if now - latest.unwrap_or(0).max(file.modified) < DAY {
+            jobs.push(Job {
+                urgency: Urgency::Now,
+                name: file.path.display().to_string().into(),
+                file: file.clone(),
+                agents: agents.into_iter().cloned().collect(),
+                extent: Extent::Ends,
+                hold: false,
+            });
+        }
+    }
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.file.modified));
+    jobs.truncate(RECENT);
+    let read = each::map(
+        &jobs,
+        each::threads(),
+        |job| job.file.bytes,
+        |job| {
+            let signals = signs.of(&job.file.config, &job.file.id);
+            ends(setting, &signals, job).ok().and_then(|got| got.row)
+        },
+    );
+    read.into_iter().flatten().collect()
+}

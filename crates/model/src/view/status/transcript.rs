@@ -1,0 +1,207 @@
+//! What the lines of a transcript say about the state.
+//!
+//! A call on disk usually runs; only calls that ask a person by themselves wait for one. The
+//! last physical line is not the state: bookkeeping follows it.
+
+use super::{Found, Signals, Source, State, Waits, asks, resets};
+use crate::block::BlockKind;
+use crate::entry::Kind;
+use crate::input::Input;
+use crate::session::{Call, Index, Record, Session};
+use crate::time::Time;
+
+/// What the lines say, at the time of the last one that says something.
+pub(super) fn found(session: &Session, signals: &Signals) -> Found {
+    let Some(last) = last_event(session) else {
+        return Found::new(State::Idle, session.last, Source::Transcript);
+    };
+    let since = last.at().or(session.last);
+    let pending = pending(session);
+    let Some(call) = pending.map(|at| &session.calls[at as usize]) else {
+        let (state, sure) = after(session, last);
+        let mut found = Found::new(state, since, Source::Transcript);
+        found.sure = sure;
+        if state == State::Error {
+            failed(session, signals, &mut found);
+        }
+        return found;
+    };
+    let tool = session.text(call.tool);
+    let asks = asks(tool);
+    Found {
+        // Nothing in the file tells a call that runs from one that must be allowed.
+        sure: asks.is_some() || is_free(session),
+        sticks: asks.is_some(),
+        pending,
+        waits: asks.map(|_| Waits {
+            tool: Some(tool.to_owned()),
+            subject: session.subject(call).map(str::to_owned),
+            call: Some(session.call_id(call).to_owned()),
+            ..Waits::default()
+        }),
+        ..Found::new(asks.unwrap_or(State::Working), since, Source::Transcript)
+    }
+}
+
+/// Whether nothing has to be allowed.
+fn is_free(session: &Session) -> bool {
+    session.permission_mode.as_deref() == Some("bypassPermissions")
+}
+
+fn failed(session: &Session, signals: &Signals, found: &mut Found) {
+    let Some((record, failure)) = &session.failure else {
+        return;
+    };
+    let text = match failure.attempt {
+        Some((attempt, of)) => format!("{} (attempt {attempt} of {of})", failure.text),
+        None => failure.text.clone(),
+    };
+    found.error = Some(text).filter(|text| !text.is_empty());
+    let at = session.records[*record as usize].at();
+    found.resets = resets(failure.resets.as_ref(), at.or(found.since), signals);
+}
+
+/// The last line that says something about the state.
+fn last_event(session: &Session) -> Option<&Record> {
+    let last = last_in_file(session)?;
+    if !last.input.opens_turn() || last.uuid.is_none() {
+        return Some(last);
+    }
+    // 2.1.45 may write the answer before the prompt.
+    let answers = |record: &&Record| {
+        record.kind == Kind::Assistant && session.parent_of(record) == last.uuid.as_ref()
+    };
+    Some(
+        session
+            .records
+            .iter()
+            .rev()
+            .take(64)
+            .find(answers)
+            .unwrap_or(last),
+    )
+}
+
+fn last_in_file(session: &Session) -> Option<&Record> {
+    session.records.iter().rev().find(|record| {
+        record.thread == 0
+            && !record.duplicate
+            && matches!(
+                record.kind,
+                Kind::User
+                    | Kind::Assistant
+                    | Kind::TurnDuration(_)
+                    | Kind::StopHookSummary
+                    | Kind::ApiError
+                    | Kind::CompactBoundary(_)
+                    | Kind::LocalCommand
+            )
+    })
+}
+
+/// The last call without a result, if nothing came after it that settles it.
+pub(super) fn pending(session: &Session) -> Option<Index> {
+    let last_message = session
+        .messages
+        .iter()
+        .rposition(|message| message.thread == 0)? as Index;
+    let first = *session.messages[last_message as usize].records.first()?;
+    let of_last = |call: &Call| {
+        let record = &session.records[call.record as usize];
+        record.thread == 0 && record.message() == Some(last_message)
+    };
+    let (index, call) = session
+        .calls
+        .iter()
+        .enumerate()
+        .rev()
+        // Calls of earlier messages need not be looked at, however many there are.
+        .take_while(|(_, call)| call.record >= first)
+        .find(|(_, call)| call.result.is_none() && of_last(call))?;
+    let settles = |record: &Record| {
+        let own = record.thread == 0 && !record.duplicate;
+        own && match record.kind {
+            Kind::User => matches!(record.input, Input::Interrupt) || record.input.opens_turn(),
+            Kind::TurnDuration(_) | Kind::StopHookSummary => true,
+            _ => false,
+        }
+    };
+    let settled = session.records[call.record as usize + 1..]
+        .iter()
+        .any(settles);
+    (!settled).then_some(index as Index)
+}
+
+/// The state behind the last line when no call is open, and whether that is certain.
+fn after(session: &Session, last: &Record) -> (State, bool) {
+    let state = match &last.kind {
+        Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => {
+            State::WaitingForInput
+        }
+        Kind::CompactBoundary(boundary) if boundary.trigger.as_deref() == Some("manual") => {
+            State::WaitingForInput
+        }
+        Kind::CompactBoundary(_) => State::Working,
+        Kind::ApiError => State::Error,
+        Kind::Assistant if last.api_error => State::Error,
+        Kind::Assistant => return spoken(session, last),
+        Kind::User => match last.input {
+            Input::Machine if last.notifies() => State::Working,
+            Input::Summary if compacted_by_itself(session) => State::Working,
+            Input::Interrupt | Input::Machine | Input::Summary => State::WaitingForInput,
+            Input::Shell | Input::Memory => State::WaitingForInput,
+            Input::Prompt | Input::Command | Input::Plan | Input::Results | Input::Meta => {
+                State::Working
+            }
+        },
+        _ => State::Idle,
+    };
+    (state, true)
+}
+
+/// The state behind a piece of a reply.
+fn spoken(session: &Session, last: &Record) -> (State, bool) {
+    let message = last.message().map(|at| &session.messages[at as usize]);
+    let stop = message
+        .and_then(|message| message.stop)
+        .map(|stop| session.text(stop));
+    let synthetic = message.is_some_and(|message| message.synthetic);
+    // From 2.1.105 on every line of a message says why it stopped: its call follows.
+    let speaks = synthetic || (has_text(session, last) && stop != Some("tool_use"));
+    if speaks {
+        // Many versions never say why a message stopped: then a call may follow.
+        (
+            State::WaitingForInput,
+            synthetic || stop == Some("end_turn"),
+        )
+    } else {
+        (State::Working, true)
+    }
+}
+
+/// Whether the last compaction came in the middle of a turn, which then goes on.
+fn compacted_by_itself(session: &Session) -> bool {
+    let last = session
+        .records
+        .iter()
+        .rev()
+        .find_map(|record| match &record.kind {
+            Kind::CompactBoundary(boundary) => boundary.trigger.as_deref(),
+            _ => None,
+        });
+    last == Some("auto")
+}
+
+fn has_text(session: &Session, record: &Record) -> bool {
+    session
+        .blocks_of(record)
+        .iter()
+        .any(|block| block.kind == BlockKind::Text && !block.blank)
+}
+
+/// Whether a compaction was noted since then.
+pub(super) fn compacted_since(session: &Session, then: Option<Time>) -> bool {
+    let recent = session.records.iter().rev().take(200);
+    let mut boundaries = recent.filter(|record| record.kind.is_boundary());
+    boundaries.any(|record| record.at() >= then)
+}

@@ -1,0 +1,526 @@
+//! Which question is asked where, and how answers travel.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Path, Request, State as Shared};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::timeout;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use unspool_show::wire::detail::HealthRow;
+
+use crate::answers::{Answer, Answers, Kind, Refused};
+use crate::guard::{self, Refusal, cookie_name};
+use crate::listen::Local;
+use crate::secret::Login;
+use crate::{State, events, hub, openapi, page};
+
+/// The largest body that is read.
+const BODY: usize = 1 << 20;
+
+/// A body must arrive within this time.
+const ARRIVAL: Duration = Duration::from_secs(10);
+
+/// How long to wait for a turn to do heavy work.
+const QUEUE: Duration = Duration::from_secs(30);
+
+/// How many may listen to events.
+const LISTENERS: usize = 300;
+
+type App = Arc<State>;
+
+/// Every address.
+pub fn routes(state: App) -> Router {
+    let listeners = Arc::new(Semaphore::new(LISTENERS));
+    let listen = move |state: Shared<App>, headers: HeaderMap, uri: Uri| {
+        let listeners = Arc::clone(&listeners);
+        async move { listen(state, headers, uri, listeners).await }
+    };
+    let data = Router::new()
+        .route("/api/health", get(health))
+        .route("/api/openapi.json", get(described))
+        .route("/api/logout", post(logout))
+        .route("/api/sessions", get(sessions))
+        .route("/api/sessions/{id}", get(session))
+        .route("/api/sessions/{id}/turns", get(turns))
+        .route("/api/sessions/{id}/turns/{n}", get(turn))
+        .route("/api/sessions/{id}/items", get(items))
+        .route("/api/sessions/{id}/items/{i}", get(item))
+        .route("/api/sessions/{id}/raw/{line}", get(raw))
+        .route("/api/sessions/{id}/images/{line}/{k}", get(image))
+        .route("/api/sessions/{id}/find", get(find))
+        .route("/api/sessions/{id}/timeline", get(timeline))
+        .route("/api/sessions/{id}/context", get(context))
+        .route("/api/sessions/{id}/tree", get(tree))
+        .route("/api/sessions/{id}/trim", get(trim))
+        .route("/api/sessions/{id}/export", get(export))
+        .route("/api/search", get(search))
+        .route("/api/usage", get(usage))
+        .route("/api/hook", post(hook))
+        .route("/api/events", get(listen))
+        .method_not_allowed_fallback(not_allowed)
+        .fallback(absent)
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), proven));
+    Router::new()
+        .route("/api/login", post(login))
+        .method_not_allowed_fallback(not_allowed)
+        .merge(data)
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), guarded))
+        .with_state(state)
+}
+
+/// Refuses what was not meant for us, before anything else, and marks every answer.
+async fn guarded(
+    state: Shared<App>,
+    Extension(Local(local)): Extension<Local>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let allowed = state.guard.lets(request.headers(), request.uri(), local);
+    let path = request.uri().path();
+    let is_data = path == "/api" || path.starts_with("/api/");
+    let mut answer = match allowed {
+        Err(refusal) => refused(refusal),
+        Ok(()) if is_data => next.run(request).await,
+        Ok(()) if matches!(*request.method(), Method::GET | Method::HEAD) => page::page(path),
+        Ok(()) => told(&Refused::new(405, "this can only be read")),
+    };
+    let heads = answer.headers_mut();
+    for (name, value) in guard::ALWAYS {
+        heads.insert(name, HeaderValue::from_static(value));
+    }
+    heads
+        .entry(header::CONTENT_SECURITY_POLICY)
+        .or_insert(HeaderValue::from_static(guard::DATA));
+    heads
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    answer
+}
+
+/// Refuses who proves nothing.
+async fn proven(state: Shared<App>, request: Request, next: Next) -> Response {
+    let (method, headers) = (request.method(), request.headers());
+    match state.guard.proof(&state.keys, method, headers) {
+        Ok(_) => next.run(request).await,
+        Err(refusal) => refused(refusal),
+    }
+}
+
+#[derive(Serialize)]
+struct Wrong<'a> {
+    error: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+}
+
+fn refused(refusal: Refusal) -> Response {
+    let (error, hint) = refusal.words();
+    told(&Refused::new(403, error).hint(hint))
+}
+
+fn told(refused: &Refused) -> Response {
+    let wrong = Wrong {
+        error: &refused.error,
+        hint: refused.hint.as_deref(),
+    };
+    let status = StatusCode::from_u16(refused.status);
+    let body = serde_json::to_vec(&wrong).unwrap_or_default();
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut answer = (status, kind, body).into_response();
+    if refused.status == 429 || refused.status == 503 {
+        let heads = answer.headers_mut();
+        heads.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+    }
+    answer
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        told(&self)
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let kind = match self.kind {
+            Kind::Json => "application/json",
+            Kind::Image(kind) => kind,
+        };
+        let mut answer = Response::new(Body::from(self.bytes));
+        let heads = answer.headers_mut();
+        heads.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        for (name, value) in self.remarks {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                heads.insert(HeaderName::from_static(name), value);
+            }
+        }
+        if let Kind::Image(_) = self.kind {
+            let caching = HeaderValue::from_static("private, max-age=600");
+            heads.insert(header::CACHE_CONTROL, caching);
+        }
+        answer
+    }
+}
+
+/// Works an answer out on a thread that may wait.
+async fn asked(
+    state: &App,
+    job: impl FnOnce(&dyn Answers) -> Result<Answer, Refused> + Send + 'static,
+) -> Response {
+    let answers = Arc::clone(&state.answers);
+    match tokio::task::spawn_blocking(move || job(&*answers)).await {
+        Ok(Ok(answer)) => answer.into_response(),
+        Ok(Err(refused)) => told(&refused),
+        Err(_) => told(&Refused::failed("something broke while this was answered")),
+    }
+}
+
+/// The same for what takes all there is: only some at a time.
+async fn asked_much(
+    state: &App,
+    job: impl FnOnce(&dyn Answers) -> Result<Answer, Refused> + Send + 'static,
+) -> Response {
+    match timeout(QUEUE, state.heavy.acquire()).await {
+        Ok(Ok(_turn)) => asked(state, job).await,
+        _ => told(&Refused::new(503, "too much is asked at the same time")),
+    }
+}
+
+/// What stands behind the question mark.
+fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, Refused> {
+    let query = axum::extract::Query::<T>::try_from_uri(uri);
+    query
+        .map(|query| query.0)
+        .map_err(|why| Refused::bad(why.body_text()))
+}
+
+/// The longest id.
+const LONGEST: usize = 100;
+
+/// An id as names of sessions are; anything else is no id. It is looked up, never made a path.
+fn id(text: &str) -> Result<&str, Refused> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if text.is_empty() || text.len() > LONGEST || !text.bytes().all(plain) {
+        return Err(Refused::absent("no such session"));
+    }
+    Ok(text)
+}
+
+fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Refused> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|_| plain);
+    number.ok_or_else(|| Refused::absent(format!("no such {what}")))
+}
+
+async fn absent() -> Response {
+    told(&Refused::absent("there is nothing here").hint("`/api/openapi.json` lists what there is"))
+}
+
+async fn not_allowed() -> Response {
+    told(&Refused::new(405, "not with this method"))
+}
+
+async fn health(state: Shared<App>) -> Response {
+    let (sessions, scanned) = state.hub.count();
+    let row = HealthRow {
+        ok: true,
+        version: state.version.clone(),
+        pid: std::process::id(),
+        sessions,
+        scanned,
+        uptime_ms: u64::try_from(state.began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    };
+    match Answer::json(&row) {
+        Ok(answer) => answer.into_response(),
+        Err(refused) => told(&refused),
+    }
+}
+
+async fn described(state: Shared<App>) -> Response {
+    match Answer::json(&openapi::document(&state.version)) {
+        Ok(answer) => answer.into_response(),
+        Err(refused) => told(&refused),
+    }
+}
+
+#[derive(Deserialize)]
+struct LoginAsk {
+    token: String,
+}
+
+/// Reads a body that must not be large or late.
+async fn body(request: Request) -> Result<(HeaderMap, Bytes), Refused> {
+    let (head, body) = request.into_parts();
+    let said = head.headers.get(header::CONTENT_LENGTH);
+    let said = said.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let too_large = || Refused::new(413, "the body is too large");
+    if said.is_some_and(|length| length > BODY as u64) {
+        return Err(too_large());
+    }
+    match timeout(ARRIVAL, to_bytes(body, BODY)).await {
+        Ok(Ok(bytes)) => Ok((head.headers, bytes)),
+        Ok(Err(_)) => Err(too_large()),
+        Err(_) => Err(Refused::new(408, "the body did not arrive")),
+    }
+}
+
+async fn login(state: Shared<App>, request: Request) -> Response {
+    let (headers, bytes) = match body(request).await {
+        Ok(read) => read,
+        Err(refused) => return told(&refused),
+    };
+    let asked: Option<LoginAsk> = serde_json::from_slice(&bytes).ok();
+    let token = asked.as_ref().map(|asked| asked.token.as_bytes());
+    let token = token.or_else(|| guard::bearer(&headers)).unwrap_or(b"");
+    match state.keys.login(token) {
+        Ok(Login::Cookie(cookie)) => with_cookie(&state, &cookie, ""),
+        Ok(Login::Wrong) => refused(Refusal::Token),
+        Ok(Login::TooMany) => told(&Refused::new(429, "too many wrong tokens")),
+        Err(error) => told(&Refused::failed(error)),
+    }
+}
+
+async fn logout(state: Shared<App>, headers: HeaderMap) -> Response {
+    if let Some(cookie) = guard::cookie(&headers, &cookie_name(state.guard.port())) {
+        state.keys.logout(cookie);
+    }
+    with_cookie(&state, "", "; Max-Age=0")
+}
+
+fn with_cookie(state: &App, value: &str, more: &str) -> Response {
+    let secure = if state.guard.is_secure() {
+        "; Secure"
+    } else {
+        ""
+    };
+    let name = cookie_name(state.guard.port());
+    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}");
+    let mut answer = StatusCode::NO_CONTENT.into_response();
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    answer
+}
+
+async fn sessions(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
+    let ask = query(&uri)?;
+    let hub = Arc::clone(&state.hub);
+    Ok(asked(&state, move |answers| {
+        let (rows, scanned) = hub.rows();
+        answers.sessions(&ask, hub::sorted(rows), scanned)
+    })
+    .await)
+}
+
+async fn session(state: Shared<App>, Path(text): Path<String>) -> Result<Response, Refused> {
+    let id = id(&text)?.to_owned();
+    let row = state.hub.row(&id);
+    Ok(asked(&state, move |answers| answers.session(&id, row)).await)
+}
+
+/// A question about one session, with what stands behind the question mark.
+macro_rules! about {
+    ($name:ident, $how:ident) => {
+        async fn $name(
+            state: Shared<App>,
+            Path(text): Path<String>,
+            uri: Uri,
+        ) -> Result<Response, Refused> {
+            let id = id(&text)?.to_owned();
+            let ask = query(&uri)?;
+            Ok($how(&state, move |answers| answers.$name(&id, &ask)).await)
+        }
+    };
+}
+
+about!(turns, asked);
+about!(items, asked);
+about!(find, asked);
+about!(timeline, asked);
+about!(context, asked);
+about!(trim, asked_much);
+
+async fn turn(
+    state: Shared<App>,
+    Path((text, n)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<Response, Refused> {
+    let id = id(&text)?.to_owned();
+    let (n, ask) = (number(&n, "turn")?, query(&uri)?);
+    Ok(asked(&state, move |answers| answers.turn(&id, n, &ask)).await)
+}
+
+async fn item(
+    state: Shared<App>,
+    Path((text, i)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<Response, Refused> {
+    let id = id(&text)?.to_owned();
+    let (i, ask) = (number(&i, "item")?, query(&uri)?);
+    Ok(asked(&state, move |answers| answers.item(&id, i, &ask)).await)
+}
+
+async fn raw(
+    state: Shared<App>,
+    Path((text, line)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<Response, Refused> {
+    let id = id(&text)?.to_owned();
+    let (line, thread) = (number(&line, "line")?, query(&uri)?);
+    Ok(asked(&state, move |answers| answers.raw(&id, line, &thread)).await)
+}
+
+async fn image(
+    state: Shared<App>,
+    Path((text, line, k)): Path<(String, String, String)>,
+    uri: Uri,
+) -> Result<Response, Refused> {
+    let id = id(&text)?.to_owned();
+    let (line, k, thread) = (number(&line, "line")?, number(&k, "image")?, query(&uri)?);
+    Ok(asked(&state, move |answers| answers.image(&id, line, k, &thread)).await)
+}
+
+async fn tree(state: Shared<App>, Path(text): Path<String>) -> Result<Response, Refused> {
+    let id = id(&text)?.to_owned();
+    Ok(asked_much(&state, move |answers| answers.tree(&id)).await)
+}
+
+async fn search(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
+    let ask = query(&uri)?;
+    Ok(asked_much(&state, move |answers| answers.search(&ask)).await)
+}
+
+async fn usage(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
+    let ask = query(&uri)?;
+    Ok(asked_much(&state, move |answers| answers.usage(&ask)).await)
+}
+
+async fn hook(state: Shared<App>, request: Request) -> Result<Response, Refused> {
+    let (_, bytes) = body(request).await?;
+    let answers = Arc::clone(&state.answers);
+    let done = tokio::task::spawn_blocking(move || answers.hook(&bytes)).await;
+    match done {
+        Ok(done) => done.map(|()| StatusCode::NO_CONTENT.into_response()),
+        Err(_) => Err(Refused::failed("something broke while this was taken in")),
+    }
+}
+
+async fn listen(
+    state: Shared<App>,
+    headers: HeaderMap,
+    uri: Uri,
+    listeners: Arc<Semaphore>,
+) -> Result<Response, Refused> {
+    let ask = query(&uri)?;
+    let Ok(place) = listeners.try_acquire_owned() else {
+        return Err(Refused::new(503, "too many listen already"));
+    };
+    Ok(events::stream(&state, &headers, ask, place))
+}
+
+/// What documents are, by the format that was asked for.
+fn document(to: &str) -> Result<(&'static str, &'static str), Refused> {
+    Ok(match to {
+        "html" => ("text/html; charset=utf-8", "html"),
+        "md" => ("text/markdown; charset=utf-8", "md"),
+        "txt" => ("text/plain; charset=utf-8", "txt"),
+        "json" => ("application/json", "json"),
+        "jsonl" => ("application/jsonl", "jsonl"),
+        "messages" => ("application/json", "messages.json"),
+        _ => {
+            return Err(Refused::bad(format!("`{to}` is no format"))
+                .hint("write html, md, txt, json, jsonl or messages"));
+        }
+    })
+}
+
+/// A document as it is written, however large it is.
+async fn export(
+    state: Shared<App>,
+    Path(text): Path<String>,
+    uri: Uri,
+) -> Result<Response, Refused> {
+    let id = id(&text)?.to_owned();
+    let ask: crate::ExportAsk = query(&uri)?;
+    let (kind, ending) = document(ask.to.as_deref().unwrap_or("html"))?;
+    let Ok(Ok(turn)) = timeout(QUEUE, state.heavy.acquire()).await else {
+        return Err(Refused::new(503, "too much is asked at the same time"));
+    };
+    let name = format!("attachment; filename=\"{id}.{ending}\"");
+    let (sender, mut receiver) = mpsc::channel::<Result<Bytes, Refused>>(4);
+    let answers = Arc::clone(&state.answers);
+    tokio::task::spawn_blocking(move || {
+        let mut out = Pipe::new(sender.clone());
+        let written = answers.export(&id, &ask, &mut out);
+        let written = written.and_then(|()| out.flush().map_err(Refused::failed));
+        if let Err(refused) = written {
+            let _ = sender.blocking_send(Err(refused));
+        }
+    });
+    // What went wrong before the first byte can still be said.
+    let first = match receiver.recv().await {
+        Some(Err(refused)) => return Err(refused),
+        Some(Ok(bytes)) => bytes,
+        None => Bytes::new(),
+    };
+    drop(turn);
+    let rest = ReceiverStream::new(receiver);
+    let rest = rest.map(|part| part.map_err(|refused| io::Error::other(refused.error)));
+    let all = tokio_stream::once(Ok(first)).chain(rest);
+    let mut answer = Response::new(Body::from_stream(all));
+    let heads = answer.headers_mut();
+    heads.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        heads.insert(header::CONTENT_DISPOSITION, name);
+    }
+    Ok(answer)
+}
+
+/// A writer whose bytes go out as they come, and which waits for whoever reads them.
+struct Pipe {
+    sender: mpsc::Sender<Result<Bytes, Refused>>,
+    buffer: Vec<u8>,
+}
+
+/// How much goes out at once.
+const PART: usize = 64 << 10;
+
+impl Pipe {
+    fn new(sender: mpsc::Sender<Result<Bytes, Refused>>) -> Pipe {
+        Pipe {
+            sender,
+            buffer: Vec::new(),
+        }
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= PART {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let bytes = Bytes::from(std::mem::take(&mut self.buffer));
+        let sent = self.sender.blocking_send(Ok(bytes));
+        sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

@@ -1,0 +1,106 @@
+//! What only the HTTP API tells.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unspool_model::view::commits::Commit;
+
+use crate::wire::file::FileRow;
+use crate::wire::graph::AgentRow;
+use crate::wire::item::{ItemRow, ToolRow};
+use crate::wire::session::SessionRow;
+use crate::wire::turn::TurnRow;
+
+/// How the server is.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HealthRow {
+    /// Always true.
+    pub ok: bool,
+    /// The version of this program.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// How many sessions it knows.
+    pub sessions: usize,
+    /// Whether all files were looked at.
+    pub scanned: bool,
+    /// How long it runs.
+    pub uptime_ms: u64,
+}
+
+/// A turn, and where its items stand.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TurnAt {
+    /// The turn.
+    #[serde(flatten)]
+    pub row: TurnRow,
+    /// The place of its head in the list of all items.
+    pub first_item: usize,
+    /// Its items; left out where turns are only listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<Vec<ItemRow>>,
+}
+
+/// The end of a branch.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BranchRow {
+    /// Its last line: what `branch=` takes.
+    pub uuid: String,
+    /// What a person recognises it by: its last prompt.
+    pub label: String,
+    /// When that was.
+    pub at: Option<String>,
+    /// Whether the session goes on from it.
+    pub live: bool,
+}
+
+/// A commit made in a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct CommitRow {
+    /// The turn it was made in.
+    pub turn: usize,
+    /// The call that made it.
+    pub call: String,
+    /// When.
+    pub at: Option<String>,
+    /// Its hash.
+    pub hash: String,
+    /// The branch; empty if git did not say.
+    pub branch: String,
+    /// The first line of its message.
+    pub title: String,
+}
+
+impl From<&Commit> for CommitRow {
+    fn from(commit: &Commit) -> CommitRow {
+        CommitRow {
+            turn: commit.turn,
+            call: commit.call.clone(),
+            at: commit.at.map(|at| at.to_string()),
+            hash: commit.hash.clone(),
+            branch: commit.branch.clone(),
+            title: commit.title.clone(),
+        }
+    }
+}
+
+/// A session with everything about it that is no conversation.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DetailRow {
+    /// As it is listed.
+    #[serde(flatten)]
+    pub row: SessionRow,
+    /// The command that goes on with it.
+    pub resume: String,
+    /// How many items its conversation has.
+    pub items: usize,
+    /// Its sub-agents.
+    pub agents_list: Vec<AgentRow>,
+    /// The files it read and changed.
+    pub files: Vec<FileRow>,
+    /// The ends of its branches, the live one first.
+    pub branches: Vec<BranchRow>,
+    /// The commits made in it.
+    pub commits: Vec<CommitRow>,
+    /// Its tools, the most used first.
+    pub tools: Vec<ToolRow>,
+}

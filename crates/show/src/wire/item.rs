@@ -1,0 +1,736 @@
+//! One thing that was said or done, as the dashboard shows it.
+//!
+//! Texts come twice: as they are, and as safe HTML made by the one renderer of pages. Long
+//! ones are cut and say so; a whole item can be asked for by its number.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use unspool_model::block::BlockKind;
+use unspool_model::price::Cost;
+use unspool_model::session::{Part, Session};
+use unspool_model::view::outcome::{Change, Outcome, Sign, TodoState};
+use unspool_model::view::transcript::{Body, Call, Hook, Item, Note, Prompt};
+use unspool_model::view::turns::{self, CallStatus, Course, TurnRow as Row};
+
+use crate::document::html;
+use crate::wire::session::UsageRow;
+use crate::{Paint, amount, call, diff};
+
+/// Texts are cut after so many bytes, unless a whole item is asked for.
+pub const CUT: usize = 20_000;
+
+/// A text, as it is and as HTML.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct TextRow {
+    /// As it is.
+    pub text: String,
+    /// As safe HTML.
+    pub html: String,
+    /// Images that came with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageRow>,
+    /// Whether it was cut.
+    #[serde(skip_serializing_if = "is_false")]
+    pub more: bool,
+}
+
+/// An image.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ImageRow {
+    /// Where to get it.
+    pub url: String,
+}
+
+/// How often a turn used a tool.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ToolRow {
+    /// The tool.
+    pub name: String,
+    /// How often it was called.
+    pub count: usize,
+    /// How many of the calls failed.
+    pub failed: usize,
+    /// How long they took together.
+    pub ms: u64,
+}
+
+/// A turn without its texts.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TurnBrief {
+    /// `prompt`, `command`, `shell`, `memory` or `plan`.
+    pub kind: String,
+    /// `new_session`, `resume` or `new_round`.
+    pub round: String,
+    /// On the branch that goes on; false for what was rewound.
+    pub live: bool,
+    /// The person stopped it.
+    pub interrupted: bool,
+    /// The context was compacted meanwhile.
+    pub compacted: bool,
+    /// When it was over; null while it goes on.
+    pub ended: Option<String>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// What it cost; null where prices are not known.
+    pub cost_usd: Option<f64>,
+    /// Tokens of its replies.
+    pub usage: UsageRow,
+    /// Replies, each counted once.
+    pub messages: usize,
+    /// Tool calls.
+    pub calls: usize,
+    /// The permission mode it was typed in.
+    pub permission_mode: Option<String>,
+    /// How many prompts were typed while the model worked.
+    pub queued: usize,
+    /// How many sub-agents it started.
+    pub agents: usize,
+}
+
+/// The result of a call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ResultRow {
+    /// Its text.
+    pub text: String,
+    /// The same as safe HTML: colours of terminals are classes.
+    pub html: String,
+    /// Whether it reports a failure.
+    pub is_error: bool,
+}
+
+/// A piece of a change of a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct HunkRow {
+    /// The first line in the old file; null where nobody knows.
+    pub old_start: Option<u64>,
+    /// The first line in the new file; null where nobody knows.
+    pub new_start: Option<u64>,
+    /// Its lines.
+    pub lines: Vec<DiffLine>,
+}
+
+/// A line of a change.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DiffLine {
+    /// `=`, `+` or `-`.
+    pub op: &'static str,
+    /// The line.
+    pub text: String,
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TodoRow {
+    /// What.
+    pub text: String,
+    /// `open`, `active` or `done`.
+    pub state: &'static str,
+}
+
+/// A question to the person.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct QuestionRow {
+    /// What was asked.
+    pub text: String,
+    /// What could be chosen.
+    pub options: Vec<String>,
+    /// What was answered; null while nothing was.
+    pub answer: Option<String>,
+}
+
+/// An item of a conversation. Which fields there are depends on its kind.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct ItemRow {
+    /// Its place in the list that was asked for, from 0; negative from the end where only the
+    /// end was read.
+    pub i: i64,
+    /// `turn`, `prompt`, `text`, `thinking`, `call`, `compaction` or `note`.
+    pub kind: &'static str,
+    /// The number of its turn, from 1; 0 before the first one, negative from the end.
+    pub turn: i64,
+    /// Its line in the file.
+    pub line: u32,
+    /// The id of that line.
+    pub uuid: Option<String>,
+    /// When.
+    pub at: Option<String>,
+
+    /// Its text; of a prompt, reply, thought, note or summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The same as safe HTML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub html: Option<String>,
+    /// Whether something was cut: the item by its number has it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub more: bool,
+    /// Images of a prompt or a result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageRow>,
+    /// The model that said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Of a note, what it is: `queued`, `interrupt`, `hook`, `command`, `notice`, `api_error`,
+    /// `orphan`, `unknown`, `fault` or `notes`; of a compaction, `boundary`, `micro` or
+    /// `summary`; of a prompt, what was typed: `prompt`, `command`, `shell`, `memory`, `plan`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sub: Option<&'static str>,
+    /// Of a note, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Of a note: `info`, `warn` or `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<&'static str>,
+    /// Of a note, whether it tells something; the others only keep books.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matters: Option<bool>,
+    /// Of a thought, how many characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chars: Option<usize>,
+
+    /// Of a compaction: `manual` or `auto`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
+    /// Of a compaction, tokens before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// Of a compaction, tokens after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+
+    /// Of a turn, everything but its texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub row: Option<TurnBrief>,
+    /// Of a turn, its tools, the most used first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<ToolRow>>,
+    /// Of a turn, what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<TextRow>,
+    /// Of a turn, the last thing the model said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reply: Option<TextRow>,
+    /// Of a turn, the place of its head in the list of all items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_item: Option<usize>,
+    /// Of a turn, how many items it has in the list of all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<usize>,
+
+    /// Of a call, its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Of a call, the tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Of a call, what was done in a word or two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verb: Option<String>,
+    /// Of a call, what it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Of a call: `ok`, `error`, `missing` or `running`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<&'static str>,
+    /// Of a call, how long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Of a call, what came of it in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Of a call, how that is meant: `err`, `warn` or empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paint: Option<&'static str>,
+    /// Of a call, its input; long texts in it are cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// Of a call, its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<ResultRow>,
+    /// Of a call, how it changed a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<Vec<HunkRow>>,
+    /// Of a call, all of a file that it wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<String>,
+    /// Of a call, the list of things to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub todos: Option<Vec<TodoRow>>,
+    /// Of a call, questions to the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Vec<QuestionRow>>,
+    /// Of a call, the plan that was proposed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<TextRow>,
+    /// Of a call, the sub-agent it started: what `agent=` takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Of a call, what kind of sub-agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_kind: Option<String>,
+    /// Of a call, how many calls the sub-agent made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_calls: Option<u64>,
+}
+
+/// Where a text stands in a conversation.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct FoundRow {
+    /// The place of the item in the list of all.
+    pub i: usize,
+    /// Its turn.
+    pub turn: usize,
+    /// The line of the file.
+    pub line: u64,
+    /// `prompt`, `reply`, `thinking`, `tool`, `result` and so on.
+    pub r#where: String,
+    /// The text around it.
+    pub snippet: String,
+}
+
+/// Some turns in a row, for a strip that shows all of a session.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct MomentRow {
+    /// The number of the first turn.
+    pub turn: usize,
+    /// How many turns.
+    pub turns: usize,
+    /// The place of the first one in the list of turns.
+    pub i: usize,
+    /// When the first one began.
+    pub at: Option<String>,
+    /// How long they took together.
+    pub ms: u64,
+    /// Their calls.
+    pub calls: usize,
+    /// Their calls that failed.
+    pub failed: usize,
+    /// Tokens the model wrote.
+    pub output: u64,
+    /// What they cost; null where prices are not known.
+    pub cost_usd: Option<f64>,
+    /// Tokens in the context of their last reply.
+    pub context_tokens: Option<u64>,
+    /// Whether the context was compacted in one of them.
+    pub compacted: bool,
+    /// Whether one of them is on the branch that goes on.
+    pub live: bool,
+}
+
+/// A text as it stands in an address.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte) {
+            true => out.push(char::from(byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What all items of an answer have in common.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// The session they are of.
+    pub session: &'a Session,
+    /// Where the session is asked about, such as `/api/sessions/ID`.
+    pub base: &'a str,
+    /// The sub-agent they are of.
+    pub agent: Option<&'a str>,
+    /// Longer texts are cut.
+    pub cut: Option<usize>,
+}
+
+impl Frame<'_> {
+    /// The item as a row; `i` is its place.
+    pub fn row(&self, item: &Item, i: i64, turn: i64) -> ItemRow {
+        let mut row = ItemRow {
+            i,
+            turn,
+            line: item.line,
+            uuid: self.uuid(item.line),
+            at: item.at.map(|at| at.to_string()),
+            ..ItemRow::default()
+        };
+        self.fill(&mut row, &item.body);
+        row
+    }
+
+    fn uuid(&self, line: u32) -> Option<String> {
+        let records = &self.session.records;
+        let from = records.partition_point(|record| record.line < line);
+        let mut on_line = records[from..].iter().take_while(|one| one.line == line);
+        on_line.find_map(|record| record.uuid.as_ref().map(ToString::to_string))
+    }
+
+    fn fill(&self, row: &mut ItemRow, body: &Body) {
+        match body {
+            Body::Turn(_) => row.kind = "turn",
+            Body::Prompt(prompt) => self.prompt(row, prompt),
+            Body::Reply { text, model } => {
+                row.kind = "text";
+                row.model.clone_from(model);
+                self.say(row, text, html::prose);
+            }
+            Body::Thinking { text, chars } => {
+                row.kind = "thinking";
+                row.chars = Some(*chars);
+                self.say(row, text, html::prose);
+            }
+            Body::Call(call) => self.call(row, call),
+            Body::Compaction {
+                micro,
+                trigger,
+                before,
+                after,
+            } => {
+                row.kind = "compaction";
+                row.sub = Some(if *micro { "micro" } else { "boundary" });
+                (row.before, row.after) = (*before, *after);
+                row.trigger.clone_from(trigger);
+            }
+            Body::Summary { text } => {
+                row.kind = "compaction";
+                row.sub = Some("summary");
+                self.say(row, text, html::prose);
+            }
+            _ => self.note(row, body),
+        }
+    }
+
+    fn prompt(&self, row: &mut ItemRow, prompt: &Prompt) {
+        row.kind = "prompt";
+        row.sub = Some(prompt.kind.name());
+        row.images = self.images(row.line, 0, prompt.images);
+        self.say(row, &prompt.text, html::typed);
+    }
+
+    fn images(&self, line: u32, first: usize, count: usize) -> Vec<ImageRow> {
+        let agent = self.agent.map(|agent| format!("?agent={}", quoted(agent)));
+        let agent = agent.unwrap_or_default();
+        let url = |k: usize| format!("{}/images/{line}/{k}{agent}", self.base);
+        let images = (first..first + count).map(|k| ImageRow { url: url(k) });
+        images.collect()
+    }
+
+    /// A text that is no item of its own.
+    pub fn text(&self, text: &str, render: fn(&str) -> String) -> TextRow {
+        let (text, more) = self.clip(text);
+        TextRow {
+            html: render(text),
+            text: text.to_owned(),
+            images: Vec::new(),
+            more,
+        }
+    }
+
+    fn say(&self, row: &mut ItemRow, text: &str, render: fn(&str) -> String) {
+        let said = self.text(text, render);
+        row.more |= said.more;
+        (row.text, row.html) = (Some(said.text), Some(said.html));
+    }
+
+    fn clip<'t>(&self, text: &'t str) -> (&'t str, bool) {
+        let Some(limit) = self.cut.filter(|limit| text.len() > *limit) else {
+            return (text, false);
+        };
+        (&text[..text.floor_char_boundary(limit)], true)
+    }
+
+    fn call(&self, row: &mut ItemRow, call: &Call) {
+        row.kind = "call";
+        row.id = Some(call.id.clone());
+        row.name = Some(call.name.clone());
+        row.verb = Some(call.verb.clone());
+        row.subject.clone_from(&call.subject);
+        row.status = Some(call.status.name());
+        row.duration_ms = call.duration_ms;
+        let (paint, summary) = call::result(call);
+        row.summary = Some(summary).filter(|text| !text.is_empty());
+        row.paint = Some(match paint {
+            Paint::ERROR => "err",
+            Paint::WARN => "warn",
+            _ => "",
+        });
+        let mut more = false;
+        row.input = Some(self.shortened(&call.input, &mut more));
+        self.outcome(row, call);
+        if let Some(change) = &call.change {
+            self.change(row, change);
+        }
+        let told = !call.text.is_empty() || call.status != CallStatus::Running;
+        row.result = told.then(|| {
+            let (text, cut) = self.clip(&call.text);
+            more |= cut;
+            ResultRow {
+                text: text.to_owned(),
+                html: self.result_html(call, text),
+                is_error: call.status == CallStatus::Error,
+            }
+        });
+        if let Some((line, first)) = call.pictures {
+            row.images = self.images(line, first, call.images);
+        }
+        if let Some(agent) = &call.agent {
+            row.agent = Some(agent.key.clone());
+            row.agent_calls = Some(agent.calls);
+        }
+        row.more |= more;
+    }
+
+    /// What agents and pages say is Markdown; everything else is as it was printed.
+    fn result_html(&self, call: &Call, text: &str) -> String {
+        let prose = matches!(
+            call.outcome,
+            Outcome::Agent(_) | Outcome::Searched { .. } | Outcome::Fetched { .. }
+        );
+        match prose && call.status != CallStatus::Error {
+            true => html::prose(text),
+            false => html::printed(text),
+        }
+    }
+
+    fn outcome(&self, row: &mut ItemRow, call: &Call) {
+        match &call.outcome {
+            Outcome::Todos(todos) => {
+                let todo = |todo: &unspool_model::view::outcome::Todo| TodoRow {
+                    text: todo.text.clone(),
+                    state: match todo.state {
+                        TodoState::Open => "open",
+                        TodoState::Active => "active",
+                        TodoState::Done => "done",
+                    },
+                };
+                row.todos = Some(todos.iter().map(todo).collect());
+            }
+            Outcome::Asked(questions) => {
+                let question = |one: &unspool_model::view::outcome::Question| QuestionRow {
+                    text: one.text.clone(),
+                    options: one.options.clone(),
+                    answer: one.answer.clone(),
+                };
+                row.questions = Some(questions.iter().map(question).collect());
+            }
+            Outcome::Plan(plan) => row.plan = Some(self.text(plan, html::prose)),
+            Outcome::Agent(agent) => row.agent_kind.clone_from(&agent.kind),
+            Outcome::Refused { said: Some(said) } => {
+                let said = self.text(said, html::typed);
+                (row.text, row.html) = (Some(said.text), Some(said.html));
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&self, row: &mut ItemRow, change: &Change) {
+        if let Change::Written(text) = change {
+            let (text, more) = self.clip(text);
+            row.written = Some(text.to_owned());
+            row.more |= more;
+            return;
+        }
+        let mut room = self.cut.unwrap_or(usize::MAX);
+        let mut hunks = Vec::new();
+        for hunk in diff::hunks(change) {
+            let mut lines = Vec::new();
+            for (sign, text) in hunk.lines {
+                let Some(left) = room.checked_sub(text.len() + 1) else {
+                    row.more = true;
+                    break;
+                };
+                room = left;
+                let op = match sign {
+                    Sign::Same => "=",
+                    Sign::Added => "+",
+                    Sign::Removed => "-",
+                };
+                lines.push(DiffLine { op, text });
+            }
+            if !lines.is_empty() {
+                hunks.push(HunkRow {
+                    old_start: hunk.old_start,
+                    new_start: hunk.new_start,
+                    lines,
+                });
+            }
+        }
+        row.diff = Some(hunks);
+    }
+
+    /// A value whose long texts are cut.
+    fn shortened(&self, value: &Value, more: &mut bool) -> Value {
+        match value {
+            Value::String(text) => {
+                let (text, cut) = self.clip(text);
+                *more |= cut;
+                Value::String(text.to_owned())
+            }
+            Value::Array(all) => all.iter().map(|one| self.shortened(one, more)).collect(),
+            Value::Object(fields) => {
+                let fields = fields.iter();
+                let fields =
+                    fields.map(|(name, value)| (name.clone(), self.shortened(value, more)));
+                Value::Object(fields.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    fn note(&self, row: &mut ItemRow, body: &Body) {
+        row.kind = "note";
+        let mut say = |sub, label: &str, level, text: &str, render: fn(&str) -> String| {
+            row.sub = Some(sub);
+            row.label = Some(label.to_owned()).filter(|label| !label.is_empty());
+            row.level = Some(level);
+            row.matters = Some(true);
+            if !text.is_empty() {
+                self.say(row, text, render);
+            }
+        };
+        match body {
+            Body::Queued { text } => {
+                say("queued", "typed meanwhile", "info", text, html::typed);
+            }
+            Body::Interrupt { tool: true } => {
+                say(
+                    "interrupt",
+                    "Interrupted at a tool call",
+                    "warn",
+                    "",
+                    html::typed,
+                );
+            }
+            Body::Interrupt { tool: false } => {
+                say("interrupt", "Interrupted", "warn", "", html::typed);
+            }
+            Body::ApiError { text, attempt } => {
+                let label = match attempt {
+                    Some((nth, of)) => format!("API error, attempt {nth} of {of}"),
+                    None => "API error".to_owned(),
+                };
+                say("api_error", &label, "error", text, html::typed);
+            }
+            Body::Hook(hook) => {
+                let (label, level) = hook_label(hook);
+                say("hook", &label, level, &hook.output, html::printed);
+            }
+            Body::Command {
+                command,
+                output,
+                is_error,
+            } => {
+                let level = if *is_error { "error" } else { "info" };
+                let label = command.as_deref().unwrap_or("output");
+                say("command", label, level, output, html::printed);
+            }
+            Body::Notice { text } => say("notice", "", "info", text, html::typed),
+            Body::Orphan {
+                call,
+                text,
+                is_error,
+            } => {
+                let level = if *is_error { "error" } else { "warn" };
+                let label = format!("Result of a call that is not here: {call}");
+                say("orphan", &label, level, text, html::printed);
+            }
+            Body::Unknown { label } => {
+                say("unknown", label, "info", "", html::typed);
+            }
+            Body::Fault { detail } => say("fault", detail, "error", "", html::typed),
+            Body::Notes(notes) => {
+                say("notes", &listed(notes), "info", "", html::typed);
+                row.matters = Some(notes.iter().any(|note| note.matters));
+            }
+            Body::Turn(_)
+            | Body::Prompt(_)
+            | Body::Reply { .. }
+            | Body::Thinking { .. }
+            | Body::Call(_)
+            | Body::Compaction { .. }
+            | Body::Summary { .. } => {}
+        }
+    }
+
+    /// The head of a turn, with its first and last words.
+    pub fn head(&self, row: &mut ItemRow, turn: &Row, course: &Course, cost: Option<Cost>) {
+        let session = self.session;
+        let opener = &session.records[turn.record as usize];
+        row.row = Some(TurnBrief {
+            kind: turn.kind.name().to_owned(),
+            round: turn.round.name().to_owned(),
+            live: turn.live,
+            interrupted: turn.interrupted,
+            compacted: turn.compacted,
+            ended: turn.ended.map(|at| at.to_string()),
+            duration_ms: turn.duration_ms,
+            cost_usd: cost.map(Cost::usd),
+            usage: turn.usage.into(),
+            messages: turn.messages.len(),
+            calls: turn.calls.len(),
+            permission_mode: opener
+                .permission_mode()
+                .map(|mode| session.text(mode).to_owned()),
+            queued: turn.queued.len(),
+            agents: turns::agents(session, &turn.calls).len(),
+        });
+        row.tools = Some(tools(session, course, &turn.calls));
+        let prompt = &turn.prompt;
+        let is_media = |block: &&Part| matches!(block.kind, BlockKind::Image | BlockKind::Document);
+        let pictures = session.blocks_of(opener).iter();
+        let pictures = pictures.filter(is_media).count();
+        if !prompt.is_empty() || pictures > 0 {
+            let mut said = self.text(prompt, html::typed);
+            said.images = self.images(opener.line, 0, pictures);
+            row.prompt = Some(said);
+        }
+        row.reply = turn
+            .reply
+            .as_ref()
+            .map(|reply| self.text(reply, html::prose));
+    }
+}
+
+/// How often calls used each tool, the most used first.
+pub fn tools(session: &Session, course: &Course, calls: &[u32]) -> Vec<ToolRow> {
+    let mut places = std::collections::HashMap::new();
+    let mut all: Vec<ToolRow> = Vec::new();
+    for call in calls.iter().map(|&at| &session.calls[at as usize]) {
+        let at = *places.entry(call.tool).or_insert_with(|| {
+            all.push(ToolRow {
+                name: session.text(call.tool).to_owned(),
+                count: 0,
+                failed: 0,
+                ms: 0,
+            });
+            all.len() - 1
+        });
+        all[at].count += 1;
+        all[at].failed += usize::from(course.status(session, call) == CallStatus::Error);
+        all[at].ms += turns::call_duration(session, call).unwrap_or(0);
+    }
+    all.sort_by_key(|tool| std::cmp::Reverse(tool.count));
+    all
+}
+
+fn hook_label(hook: &Hook) -> (String, &'static str) {
+    let did = if hook.blocked { "blocked" } else { "failed" };
+    let level = if hook.blocked { "warn" } else { "error" };
+    let command = hook.command.as_deref().unwrap_or_default();
+    let label = format!("Hook {} {did} {command}", hook.event);
+    (label.trim_end().to_owned(), level)
+}
+
+/// `hook success, 3 × file history`.
+fn listed(notes: &[Note]) -> String {
+    let label = |note: &Note| match note.count {
+        1 => note.label.clone(),
+        count => format!("{} × {}", amount::grouped(u64::from(count)), note.label),
+    };
+    let labels: Vec<String> = notes.iter().map(label).collect();
+    labels.join(", ")
+}

@@ -1,0 +1,259 @@
+//! Lays out parts of a conversation.
+
+use std::ops::Range;
+
+use jiff::tz::TimeZone;
+use unspool_model::block::one_line;
+use unspool_model::view::transcript::{Body, Call, Item, Reading};
+use unspool_model::view::turns;
+use unspool_show::layout::{behind, untabbed, wrap, wrap_text};
+use unspool_show::{Conversation, Line, Paint, Style, Tools};
+
+use super::Open;
+use crate::page::{Block, Head, Look, PART, Page};
+
+/// Longest texts of a head; more does not fit on any screen.
+const HEAD: usize = 400;
+/// Rows of a block that is not opened; a result of a million lines is still one result.
+const MOST: usize = 2_000;
+/// The same for a block that was opened.
+const MOST_OPEN: usize = 20_000;
+
+/// What was asked and answered in a turn.
+pub fn head(told: &Open<'_>, turn: usize) -> Head {
+    let records = told.reading.records(turn);
+    let number = told.reading.stretches().nth(turn).map_or(0, |one| one.turn);
+    let row = number.checked_sub(1).and_then(|at| told.rows.get(at));
+    let prompt = match (row, records.first()) {
+        (Some(row), _) => {
+            let record = &told.session.records[row.record as usize];
+            turns::prompt(told.session, told.source, record)
+        }
+        (None, Some(&first)) if number > 0 => {
+            let record = &told.session.records[first as usize];
+            turns::prompt(told.session, told.source, record)
+        }
+        _ => "before the first turn".to_owned(),
+    };
+    let said = row.and_then(|row| turns::last_said(told.session, &row.messages));
+    let reply = said.map(|at| {
+        let message = &told.session.messages[at as usize];
+        turns::said(told.session, told.source, message)
+    });
+    Head {
+        prompt: brief(&prompt),
+        reply: plain(&brief(&reply.unwrap_or_default())),
+    }
+}
+
+fn brief(text: &str) -> String {
+    let text: String = text.trim().chars().take(HEAD).collect();
+    one_line(&text)
+}
+
+/// Markdown without the marks that mean nothing on one line.
+fn plain(text: &str) -> String {
+    let text = text.replace("**", "").replace('`', "");
+    text.trim_start_matches(['#', ' ']).to_owned()
+}
+
+/// The lines of the file that make a part.
+fn lines_of(reading: &Reading<'_>, turn: usize, part: usize) -> Range<usize> {
+    let count = reading.records(turn).len();
+    let start = (part * PART).min(count);
+    start..(start + PART).min(count)
+}
+
+fn items(told: &Open<'_>, turn: usize, part: usize) -> Vec<Item> {
+    let lines = lines_of(&told.reading, turn, part);
+    let mut items = told.reading.items(turn, lines);
+    // The screen has a head of its own.
+    items.retain(|item| !matches!(item.body, Body::Turn(_)));
+    items
+}
+
+/// A part, laid out.
+pub fn page(told: &Open<'_>, turn: usize, part: usize, look: &Look, zone: TimeZone) -> Page {
+    let items = items(told, turn, part);
+    let quiet = Style {
+        color: true,
+        width: look.width,
+        zone,
+        tools: look.tools,
+        thinking: look.thinking,
+    };
+    let loud = Style {
+        tools: Tools::Full,
+        thinking: true,
+        ..quiet.clone()
+    };
+    let is_open = |item: &Item| look.open.contains(&item.line);
+    let style = |at: usize| match items.get(at) {
+        Some(item) if is_open(item) => &loud,
+        _ => &quiet,
+    };
+    let lines = Conversation::new(&quiet).lines(&items, style);
+    let mut page = Page::default();
+    let mut lines = lines.into_iter().peekable();
+    while let Some((at, first)) = lines.next() {
+        let item = &items[at];
+        let most = if is_open(item) { MOST_OPEN } else { MOST };
+        let mut own = vec![first];
+        while let Some((_, line)) = lines.next_if(|(next, _)| *next == at) {
+            own.push(line);
+        }
+        let start = page.rows.len();
+        let gap = own.iter().take_while(|line| line.is_empty()).count();
+        let rows = own.len();
+        for line in own.into_iter().take(most) {
+            page.rows.extend(hung(&line, look.width));
+        }
+        if rows > most {
+            let text = format!(
+                "    … {} more rows: `o` shows the line as it is",
+                rows - most
+            );
+            page.rows.push(Line::of(Paint::DIM, &text));
+        }
+        page.blocks.push(Block {
+            rows: start + gap..page.rows.len(),
+            line: item.line,
+            item: at,
+            opens: opens(item),
+            agent: agent(told, item),
+        });
+    }
+    page.blocks.retain(|block| !block.rows.is_empty());
+    page
+}
+
+/// A line that is too long goes on below, behind the bar it stands behind.
+fn hung(line: &Line, width: usize) -> Vec<Line> {
+    if line.width() <= width {
+        return vec![line.clone()];
+    }
+    let text = line.text();
+    let blank = text.len() - text.trim_start_matches(' ').len();
+    let Some(bar) = ["│ ", "├ "]
+        .iter()
+        .find(|bar| text[blank..].starts_with(**bar))
+    else {
+        return wrap(line, width);
+    };
+    let (prefix, rest) = split(line, blank + bar.len());
+    let room = width.saturating_sub(prefix.width()).max(8);
+    let rows = wrap(&rest, room);
+    rows.iter().map(|row| behind(&prefix, row)).collect()
+}
+
+/// A line in two, at a byte.
+fn split(line: &Line, at: usize) -> (Line, Line) {
+    let (mut first, mut second) = (Line::new(), Line::new());
+    let mut passed = 0;
+    for (paint, text) in line.pieces() {
+        let here = at.saturating_sub(passed).min(text.len());
+        first.push(*paint, &text[..here]);
+        second.push(*paint, &text[here..]);
+        passed += text.len();
+    }
+    (first, second)
+}
+
+/// Whether there is more of an item than a short look shows.
+fn opens(item: &Item) -> bool {
+    matches!(
+        item.body,
+        Body::Call(_)
+            | Body::Thinking { .. }
+            | Body::Summary { .. }
+            | Body::Notice { .. }
+            | Body::Orphan { .. }
+            | Body::Command { .. }
+            | Body::Hook(_)
+            | Body::Notes(_)
+    )
+}
+
+/// The sub-agent that a call started, and what that is called.
+fn agent(
+    told: &Open<'_>,
+    item: &Item,
+) -> Option<(unspool_model::view::transcript::Started, String)> {
+    let Body::Call(call) = &item.body else {
+        return None;
+    };
+    let started = told.reading.started(call.agent.as_ref()?)?;
+    let name = call.subject.clone().unwrap_or_else(|| call.name.clone());
+    Some((started, name))
+}
+
+/// The text of an item, to be copied.
+pub fn text(told: &Open<'_>, turn: usize, part: usize, item: usize) -> Option<String> {
+    let items = items(told, turn, part);
+    let text = match &items.get(item)?.body {
+        Body::Prompt(prompt) => prompt.text.clone(),
+        Body::Reply { text, .. }
+        | Body::Thinking { text, .. }
+        | Body::Queued { text }
+        | Body::Summary { text }
+        | Body::ApiError { text, .. }
+        | Body::Notice { text }
+        | Body::Orphan { text, .. } => text.clone(),
+        Body::Call(call) => call_text(call),
+        Body::Hook(hook) => hook.output.clone(),
+        Body::Command {
+            command, output, ..
+        } => [command.as_deref().unwrap_or_default(), output].join("\n"),
+        Body::Fault { detail } => detail.clone(),
+        Body::Turn(_)
+        | Body::Interrupt { .. }
+        | Body::Compaction { .. }
+        | Body::Notes(_)
+        | Body::Unknown { .. } => return None,
+    };
+    Some(text.trim().to_owned())
+}
+
+/// What was given to a tool and what it said.
+fn call_text(call: &Call) -> String {
+    let given = match call
+        .input
+        .get("command")
+        .and_then(|command| command.as_str())
+    {
+        Some(command) => format!("$ {command}"),
+        None => format!(
+            "{} {}",
+            call.name,
+            call.subject.as_deref().unwrap_or_default()
+        ),
+    };
+    format!("{given}\n{}", call.text)
+}
+
+/// The line of the file, as JSON that can be read.
+pub fn raw(told: &Open<'_>, line: u32, width: usize) -> Vec<Line> {
+    let records = told.session.records.iter();
+    let here = records.filter(|record| record.line == line);
+    let mut lines = Vec::new();
+    for record in here {
+        let bytes = told.session.bytes_of(told.source, record);
+        let text = String::from_utf8_lossy(&bytes);
+        let value = unspool_model::json::value(&bytes);
+        let pretty = pretty(&value).filter(|pretty| pretty.len() < 1 << 20);
+        let text = pretty.as_deref().unwrap_or(&text);
+        for line in unspool_show::clean::text(text).lines().take(MOST_OPEN) {
+            lines.extend(wrap(&Line::of(Paint::PLAIN, &untabbed(line)), width));
+        }
+    }
+    if lines.is_empty() {
+        lines = wrap_text(Paint::WARN, "the line can no longer be read", width);
+    }
+    lines
+}
+
+fn pretty(value: &serde_json::Value) -> Option<String> {
+    (!value.is_null())
+        .then(|| serde_json::to_string_pretty(value).ok())
+        .flatten()
+}

@@ -1,0 +1,226 @@
+//! What stands beside a conversation: context, tokens, files.
+
+use unspool_model::price::Cost;
+use unspool_model::session::{Message, Session};
+use unspool_model::usage::Usage;
+use unspool_model::view::{agents, context, cost, files, row};
+use unspool_show::layout::wrap_text;
+use unspool_show::table::{Column, Table};
+use unspool_show::{Line, Paint, amount};
+use unspool_store::family::Agent;
+
+use super::Shown;
+use crate::page::{Conversation, Side};
+
+/// How many of the largest pieces are named.
+const LARGEST: usize = 12;
+
+/// The lines of a side.
+pub fn lines(shown: &mut Shown<'_>, side: Side, of: &Conversation, width: usize) -> Vec<Line> {
+    if shown.family.main.is_partial() {
+        return wrap_text(Paint::DIM, "the session is still being read …", width);
+    }
+    match side {
+        Side::Context => fill(shown, of, width),
+        Side::Usage => usage(shown, width),
+        Side::Files => touched(shown, of, width),
+    }
+}
+
+fn fill(shown: &mut Shown<'_>, of: &Conversation, width: usize) -> Vec<Line> {
+    let Some(told) = shown.reading(of) else {
+        return Vec::new();
+    };
+    let context = context::context(told.session, told.source, LARGEST);
+    if context.categories.is_empty() {
+        return wrap_text(Paint::DIM, "the session has no context", width);
+    }
+    let how = if context.measured {
+        "as the last reply was given"
+    } else {
+        "estimated"
+    };
+    let total = format!("{} tokens, {how}", amount::tokens(context.tokens));
+    let mut lines = wrap_text(Paint::BOLD, &total, width);
+    lines.push(Line::new());
+    let mut table = Table::new(vec![
+        Column::flexible("what", 10),
+        Column::number("tokens"),
+        Column::number("share"),
+        Column::fixed("").optional(),
+    ]);
+    for one in &context.categories {
+        table.row([
+            one.category.clone(),
+            amount::tokens(one.tokens),
+            percent(one.share),
+            bar(one.share),
+        ]);
+    }
+    lines.extend(table.lines(width));
+    if !context.largest.is_empty() {
+        lines.push(Line::new());
+        lines.push(Line::of(Paint::BOLD, "largest pieces"));
+        let mut table = Table::new(vec![
+            Column::number("tokens"),
+            Column::flexible("what", 8),
+            Column::flexible("", 12),
+        ]);
+        for one in &context.largest {
+            table.row([
+                amount::tokens(one.tokens),
+                one.category.clone(),
+                one.label.clone(),
+            ]);
+        }
+        lines.extend(table.lines(width));
+    }
+    lines
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+fn bar(share: f64) -> String {
+    let eighths = (share * 12.0 * 8.0).round() as usize;
+    let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    format!("{}{part}", "█".repeat(eighths / 8))
+}
+
+fn usage(shown: &Shown<'_>, width: usize) -> Vec<Line> {
+    let family = shown.family;
+    let prices = &shown.book.library.prices;
+    let session = &family.main.session;
+    let sessions: Vec<&Session> = family
+        .agents
+        .iter()
+        .map(|agent| &agent.loaded.session)
+        .collect();
+    let (all, bill) = row::totals(session, &sessions, prices);
+    let total = format!(
+        "{} tokens, {}",
+        amount::tokens(all.total()),
+        amount::cost(bill.map(Cost::usd))
+    );
+    let mut lines = wrap_text(Paint::BOLD, &total, width);
+    lines.push(Line::new());
+    lines.extend(kinds(all).lines(width));
+    lines.push(Line::new());
+    let everyone = std::iter::once(session).chain(sessions.iter().copied());
+    lines.extend(models(everyone, prices).lines(width));
+    let files: Vec<_> = family.agents.iter().map(Agent::listed).collect();
+    let rows = agents::agents(session, &family.main.source, &files);
+    if !rows.is_empty() {
+        lines.push(Line::new());
+        let mut table = Table::new(vec![
+            Column::flexible("sub-agent", 12),
+            Column::number("calls"),
+            Column::number("tokens"),
+            Column::number("cost").optional(),
+        ]);
+        for one in &rows {
+            let name = one.description.as_deref().unwrap_or(&one.agent);
+            let cost = agents::cost(session, &files, one, prices);
+            table.row([
+                format!("{}{name}", "  ".repeat(one.depth - 1)),
+                one.calls.to_string(),
+                amount::tokens(one.usage.total()),
+                amount::cost(cost.map(Cost::usd)),
+            ]);
+        }
+        lines.extend(table.lines(width));
+    }
+    lines
+}
+
+fn kinds(usage: Usage) -> Table {
+    let mut table = Table::new(vec![Column::fixed("tokens"), Column::number("")]);
+    for (what, count) in [
+        ("input", usage.input),
+        ("output", usage.output),
+        ("cache read", usage.cache_read),
+        ("cache write, 5 min", usage.cache_write_5m),
+        ("cache write, 1 h", usage.cache_write_1h),
+    ] {
+        table.row([what.to_owned(), amount::grouped(count)]);
+    }
+    table
+}
+
+/// Replies by model.
+fn models<'a>(
+    sessions: impl Iterator<Item = &'a Session>,
+    prices: &unspool_model::price::Prices,
+) -> Table {
+    let mut rows: Vec<(String, u64, u64, Option<f64>)> = Vec::new();
+    for session in sessions {
+        for (model, _) in session.models.iter() {
+            let own = |message: &&Message| {
+                let name = message.model.map(|name| session.text(name));
+                !message.synthetic && name == Some(model)
+            };
+            let messages: Vec<&Message> = session.messages.iter().filter(own).collect();
+            if messages.is_empty() {
+                continue;
+            }
+            let tokens: Usage = messages.iter().map(|message| message.usage).sum();
+            let cost = cost::cost(session, messages.iter().copied(), prices).map(Cost::usd);
+            let count = messages.len() as u64;
+            match rows.iter_mut().find(|row| row.0 == model) {
+                Some(row) => {
+                    row.1 += count;
+                    row.2 += tokens.total();
+                    row.3 = row.3.zip(cost).map(|(a, b)| a + b);
+                }
+                None => rows.push((model.to_owned(), count, tokens.total(), cost)),
+            }
+        }
+    }
+    let mut table = Table::new(vec![
+        Column::flexible("model", 12),
+        Column::number("replies"),
+        Column::number("tokens"),
+        Column::number("cost"),
+    ]);
+    for (model, count, tokens, cost) in rows {
+        table.row([
+            model,
+            amount::grouped(count),
+            amount::tokens(tokens),
+            amount::cost(cost),
+        ]);
+    }
+    table
+}
+
+fn touched(shown: &mut Shown<'_>, of: &Conversation, width: usize) -> Vec<Line> {
+    let Some(told) = shown.reading(of) else {
+        return Vec::new();
+    };
+    let rows = files::files(told.session, told.source);
+    if rows.is_empty() {
+        return wrap_text(Paint::DIM, "no files were touched", width);
+    }
+    let mut table = Table::new(vec![
+        Column::path("file", 16),
+        Column::number("read"),
+        Column::number("written"),
+        Column::number("+"),
+        Column::number("−"),
+    ]);
+    let cell = |count: usize| match count {
+        0 => "·".to_owned(),
+        count => count.to_string(),
+    };
+    for one in &rows {
+        table.row([
+            one.path.clone(),
+            cell(one.reads),
+            cell(one.writes + one.edits),
+            cell(one.added),
+            cell(one.removed),
+        ]);
+    }
+    table.lines(width)
+}

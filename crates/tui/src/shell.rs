@@ -1,0 +1,366 @@
+//! Joins the state to the world: one loop over one channel, everything slow on other threads.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use unspool_live::Joined;
+use unspool_model::time::Time;
+use unspool_show::wire::hit::HitRow;
+
+use crate::app::App;
+use crate::book::{self, Library, Order};
+use crate::desk::Desk;
+use crate::input::{self, Keys};
+use crate::message::{Effect, Message};
+use crate::term::Screen;
+use crate::update::{open, settle, update};
+
+/// What the browser is given.
+pub struct Setting {
+    /// All sessions and what becomes of them; called again if that ends.
+    pub join: Box<dyn Fn() -> Joined + Send>,
+    /// How sessions are read.
+    pub library: Library,
+    /// Who does what commands do.
+    pub desk: Arc<dyn Desk>,
+    /// The session to begin with: its file and id.
+    pub first: Option<(PathBuf, String)>,
+    /// What stands above everything.
+    pub banner: Option<String>,
+    /// Use colours.
+    pub color: bool,
+    /// The clock.
+    pub clock: fn() -> Time,
+    /// The program that resumes sessions.
+    pub client: String,
+    /// Fails when this many frames were drawn: for tests of how that ends.
+    pub fails_at: Option<u64>,
+}
+
+/// What the loop hears.
+pub enum Happening {
+    /// Something for the state.
+    Message(Message),
+    /// The program is to sleep.
+    Sleep,
+    /// It was called back.
+    Awake,
+    /// It is to end.
+    End,
+}
+
+/// Between two looks at the clock.
+const TICK: Duration = Duration::from_secs(1);
+/// So many messages are taken in before the next picture.
+const BATCH: usize = 4_000;
+
+/// Runs the browser until somebody leaves it.
+pub fn run(setting: Setting) -> io::Result<()> {
+    let (to, inbox) = channel();
+    let mut screen = Screen::new()?;
+    let size = screen.size()?;
+    let zone = setting.library.zone.clone();
+    let mut app = App::new(size, (setting.clock)(), zone, setting.color);
+    app.banner.clone_from(&setting.banner);
+    input::signals(to.clone())?;
+    let Setting {
+        join,
+        library,
+        desk,
+        first,
+        clock,
+        client,
+        fails_at,
+        ..
+    } = setting;
+    let mut hands = Hands {
+        library,
+        searches: searcher(Arc::clone(&desk), to.clone()),
+        desk,
+        client,
+        books: HashMap::new(),
+        keys: Keys::listen(to.clone()),
+        to: to.clone(),
+    };
+    let begin = match first {
+        Some((path, id)) => open(&mut app, path, id),
+        None => Vec::new(),
+    };
+    for effect in begin {
+        let _ = hands.act(&mut app, &mut screen, effect)?;
+    }
+    follow(join, to);
+    Loop {
+        inbox,
+        clock,
+        next: Instant::now() + TICK,
+        frames: 0,
+        fails_at,
+    }
+    .run(&mut app, &mut screen, &mut hands)
+}
+
+struct Loop {
+    inbox: Receiver<Happening>,
+    clock: fn() -> Time,
+    next: Instant,
+    frames: u64,
+    fails_at: Option<u64>,
+}
+
+impl Loop {
+    fn run(mut self, app: &mut App, screen: &mut Screen, hands: &mut Hands) -> io::Result<()> {
+        loop {
+            for effect in settle(app) {
+                let _ = hands.act(app, screen, effect)?;
+            }
+            screen.draw(app)?;
+            self.frames += 1;
+            assert!(
+                self.fails_at.is_none_or(|at| self.frames < at),
+                "a failure that was asked for"
+            );
+            for happening in self.wait() {
+                let effects = match happening {
+                    Happening::End => return Ok(()),
+                    Happening::Sleep => vec![Effect::Suspend],
+                    Happening::Awake => {
+                        screen.again()?;
+                        let (columns, rows) = screen.size()?;
+                        update(app, Message::Resize(columns, rows))
+                    }
+                    Happening::Message(message) => {
+                        app.now = (self.clock)();
+                        update(app, message)
+                    }
+                };
+                for effect in effects {
+                    if hands.act(app, screen, effect)?.is_break() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+    }
+
+    /// What happened; at least that time passed.
+    fn wait(&mut self) -> Vec<Happening> {
+        let left = self.next.saturating_duration_since(Instant::now());
+        let mut all = match self.inbox.recv_timeout(left) {
+            Ok(first) => vec![first],
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => return vec![Happening::End],
+        };
+        all.extend(self.inbox.try_iter().take(BATCH));
+        if Instant::now() >= self.next {
+            self.next = Instant::now() + TICK;
+            all.push(Happening::Message(Message::Tick((self.clock)())));
+        }
+        all
+    }
+}
+
+/// Hands on what becomes of sessions.
+fn follow(join: Box<dyn Fn() -> Joined + Send>, to: Sender<Happening>) {
+    std::thread::spawn(move || {
+        loop {
+            let joined = join();
+            let rows = Message::Rows {
+                rows: joined.rows,
+                scanned: joined.scanned,
+            };
+            if to.send(Happening::Message(rows)).is_err() {
+                return;
+            }
+            for news in joined.news {
+                let news = Message::News(news.what);
+                if to.send(Happening::Message(news)).is_err() {
+                    return;
+                }
+            }
+            std::thread::sleep(TICK);
+        }
+    });
+}
+
+/// A search waits so long for the next key.
+const PAUSE: Duration = Duration::from_millis(80);
+/// Hits that are shown of a search.
+const MOST: usize = 300;
+/// Hits that are shown of one session; the rest is found in it.
+const EACH: usize = 5;
+/// How often hits are handed on.
+const EVERY: Duration = Duration::from_millis(60);
+
+/// Where searches are sent, and the number of the one that counts.
+struct Searches {
+    queries: Sender<(u64, String)>,
+    wanted: Arc<AtomicU64>,
+}
+
+/// Searches one query after the other; a new one stops the one before.
+fn searcher(desk: Arc<dyn Desk>, to: Sender<Happening>) -> Searches {
+    let (queries, inbox) = channel::<(u64, String)>();
+    let wanted = Arc::new(AtomicU64::new(0));
+    let current = Arc::clone(&wanted);
+    std::thread::spawn(move || {
+        while let Ok((number, query)) = inbox.recv() {
+            std::thread::sleep(PAUSE);
+            if current.load(Ordering::SeqCst) != number || query.is_empty() {
+                continue;
+            }
+            search(&*desk, &to, &current, number, &query);
+        }
+    });
+    Searches { queries, wanted }
+}
+
+fn search(desk: &dyn Desk, to: &Sender<Happening>, wanted: &AtomicU64, number: u64, query: &str) {
+    let send = |hits: Vec<HitRow>, done| {
+        let message = Message::Hits { number, hits, done };
+        let _ = to.send(Happening::Message(message));
+    };
+    let mut batch: Vec<HitRow> = Vec::new();
+    let mut of_session: HashMap<String, usize> = HashMap::new();
+    let (mut count, mut sent) = (0, Instant::now());
+    let done = desk.search(query, &mut |hit| {
+        let known = of_session.entry(hit.session.clone()).or_default();
+        *known += 1;
+        if *known <= EACH {
+            batch.push(hit);
+            count += 1;
+        }
+        if sent.elapsed() >= EVERY {
+            sent = Instant::now();
+            send(std::mem::take(&mut batch), None);
+        }
+        match count < MOST && wanted.load(Ordering::SeqCst) == number {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    send(batch, Some(done));
+}
+
+/// Does what the state wants done.
+struct Hands {
+    library: Library,
+    desk: Arc<dyn Desk>,
+    client: String,
+    books: HashMap<u64, Sender<Order>>,
+    keys: Keys,
+    searches: Searches,
+    to: Sender<Happening>,
+}
+
+impl Hands {
+    fn act(
+        &mut self,
+        app: &mut App,
+        screen: &mut Screen,
+        effect: Effect,
+    ) -> io::Result<ControlFlow<()>> {
+        match effect {
+            Effect::Quit => return Ok(ControlFlow::Break(())),
+            Effect::Suspend => {
+                let keys = &self.keys;
+                screen.aside(|| keys.aside(input::sleep))?;
+                let (columns, rows) = screen.size()?;
+                update(app, Message::Resize(columns, rows));
+            }
+            Effect::Open { book, path } => {
+                let to = self.to.clone();
+                let orders = book::open(self.library.clone(), path, move |told| {
+                    let _ = to.send(Happening::Message(Message::Book(book, told)));
+                });
+                self.books.insert(book, orders);
+            }
+            Effect::Close(book) => {
+                if let Some(orders) = self.books.remove(&book) {
+                    let _ = orders.send(Order::Close);
+                }
+            }
+            Effect::Ask(book, ask) => {
+                if let Some(orders) = self.books.get(&book) {
+                    let _ = orders.send(Order::Ask(ask));
+                }
+            }
+            Effect::Search { number, query } => {
+                self.searches.wanted.store(number, Ordering::SeqCst);
+                let _ = self.searches.queries.send((number, query));
+            }
+            Effect::Copy(text) => {
+                if !screen.copy(&text)? {
+                    let why = "too long for the clipboard: export it to a file".to_owned();
+                    app.note = Some((why, true));
+                }
+            }
+            Effect::Trim(trim) => {
+                let desk = Arc::clone(&self.desk);
+                self.aside(move || {
+                    let result = desk.trim(&trim.path, trim.preset, trim.dry_run);
+                    Message::Trimmed(result.map(Box::new))
+                });
+            }
+            Effect::Export { path, format } => {
+                let desk = Arc::clone(&self.desk);
+                self.aside(move || Message::Exported(desk.export(&path, format)));
+            }
+            Effect::Resume { id, cwd } => {
+                let result = self.resume(screen, &id, cwd)?;
+                let (columns, rows) = screen.size()?;
+                update(app, Message::Resize(columns, rows));
+                let _ = self.to.send(Happening::Message(Message::Resumed(result)));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Runs a job on a thread of its own and hands on what comes of it.
+    fn aside(&self, job: impl FnOnce() -> Message + Send + 'static) {
+        let to = self.to.clone();
+        std::thread::spawn(move || {
+            let _ = to.send(Happening::Message(job()));
+        });
+    }
+
+    /// Runs the client on the terminal, and comes back when it ends.
+    fn resume(
+        &self,
+        screen: &mut Screen,
+        id: &str,
+        cwd: Option<PathBuf>,
+    ) -> io::Result<Result<(), String>> {
+        if let Some(dir) = cwd.as_ref().filter(|dir| !dir.is_dir()) {
+            let why = format!(
+                "its directory `{}` is gone; `unspool clone --cwd DIR` moves a copy",
+                dir.display()
+            );
+            return Ok(Err(why));
+        }
+        let mut command = Command::new(&self.client);
+        command.arg("--resume").arg(id);
+        if let Some(dir) = cwd {
+            command.current_dir(dir);
+        }
+        let client = &self.client;
+        let keys = &self.keys;
+        screen.aside(|| {
+            keys.aside(|| match command.status() {
+                Ok(status) if status.success() => Ok(()),
+                Ok(status) => Err(format!("`{client}` ended with {status}")),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    Err(format!("there is no `{client}` to resume with"))
+                }
+                Err(error) => Err(format!("`{client}`: {error}")),
+            })
+        })
+    }
+}

@@ -1,0 +1,120 @@
+// The way to the server: one function that asks, one kind of failure.
+
+/** What went wrong, in words for the reader. */
+export class Failure extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly hint: string | null = null,
+  ) {
+    super(message);
+  }
+
+  /** Nobody answered. */
+  get offline(): boolean {
+    return this.status === 0;
+  }
+
+  /** We are not let in. */
+  get locked(): boolean {
+    return this.status === 401 || this.status === 403;
+  }
+}
+
+type Locked = () => void;
+let locked: Locked = () => {};
+
+/** Says what to do when the server does not know us. */
+export function whenLocked(then: Locked): void {
+  locked = then;
+}
+
+export interface Answer<T> {
+  data: T;
+  headers: Headers;
+}
+
+type Query = Record<string, string | number | boolean | null | undefined>;
+
+/** A path with its parameters; those that are absent are left out. */
+export function path(base: string, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "" && value !== false) {
+      search.set(name, value === true ? "1" : String(value));
+    }
+  }
+  const text = search.toString();
+  return text ? `${base}?${text}` : base;
+}
+
+/** The path of something that belongs to a session. */
+export function of(id: string, rest = ""): string {
+  return `/api/sessions/${encodeURIComponent(id)}${rest}`;
+}
+
+/** Asks, with the headers of the answer. */
+export async function ask<T>(url: string, signal?: AbortSignal): Promise<Answer<T>> {
+  const response = await send(url, { signal: signal ?? null });
+  return { data: (await response.json()) as T, headers: response.headers };
+}
+
+/** Asks. */
+export async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
+  return (await ask<T>(url, signal)).data;
+}
+
+/** Asks for text. */
+export async function text(url: string, signal?: AbortSignal): Promise<string> {
+  return (await send(url, { signal: signal ?? null })).text();
+}
+
+async function send(url: string, init: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, { ...init, credentials: "same-origin", cache: "no-store" });
+  } catch (error) {
+    if (isAborted(error)) throw error;
+    throw new Failure(0, "the server does not answer", "is `unspool serve` still running?");
+  }
+  if (response.ok) return response;
+  const told = (await response.json().catch(() => ({}))) as { error?: string; hint?: string };
+  const failure = new Failure(
+    response.status,
+    told.error ?? `the server answered ${response.status}`,
+    told.hint ?? null,
+  );
+  if (failure.locked) locked();
+  throw failure;
+}
+
+/** Whether it ended because we no longer wanted it. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** Anything that was thrown, as a failure. */
+export function failure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  return new Failure(-1, error instanceof Error ? error.message : String(error));
+}
+
+/**
+ * Takes the token out of the address, shows it to the server and gets a cookie for it.
+ *
+ * The address bar and the history never keep it.
+ */
+export async function login(): Promise<void> {
+  const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (!token) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  try {
+    await send("/api/login", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ token }),
+    });
+  } catch {
+    // Refused or not: the next question tells whether we are in.
+  }
+}

@@ -1,0 +1,113 @@
+// Amounts and times in a few characters.
+
+export function count(n: number, one: string, many = one + "s"): string {
+  return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
+}
+
+export function number(n: number): string {
+  return n.toLocaleString("en-US");
+}
+
+/** 950, 12.3k, 4.1M. */
+export function short(n: number): string {
+  if (n < 1000) return String(Math.round(n));
+  const [value, unit] = n < 999_500 ? [n / 1e3, "k"] : n < 999_500_000 ? [n / 1e6, "M"] : [n / 1e9, "B"];
+  return (value < 99.95 ? value.toFixed(1).replace(/\.0$/, "") : String(Math.round(value))) + unit;
+}
+
+export function bytes(n: number): string {
+  if (n < 1000) return `${n} B`;
+  const units = ["kB", "MB", "GB"];
+  let value = n / 1000;
+  let at = 0;
+  while (value >= 999.5 && at < units.length - 1) {
+    value /= 1000;
+    at += 1;
+  }
+  return `${value < 99.95 ? value.toFixed(1).replace(/\.0$/, "") : Math.round(value)} ${units[at]}`;
+}
+
+export function money(usd: number | null | undefined): string {
+  if (usd == null) return "–";
+  if (usd === 0) return "$0";
+  if (usd < 0.005) return "<$0.01";
+  if (usd < 1000) return "$" + usd.toFixed(2);
+  return "$" + Math.round(usd).toLocaleString("en-US");
+}
+
+export function duration(ms: number | null | undefined): string {
+  if (ms == null) return "";
+  if (ms < 1000) return `${ms} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes}m ${String(Math.round(seconds % 60)).padStart(2, "0")}s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours}h ${String(minutes % 60).padStart(2, "0")}m`;
+  return `${Math.floor(hours / 24)}d ${hours % 24}h`;
+}
+
+/** How long ago, in one word. */
+export function ago(at: string | null | undefined, now: number): string {
+  if (!at) return "";
+  const seconds = Math.max(0, (now - Date.parse(at)) / 1000);
+  if (!Number.isFinite(seconds)) return "";
+  if (seconds < 10) return "now";
+  if (seconds < 60) return `${Math.floor(seconds)}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h`;
+  if (seconds < 86_400 * 60) return `${Math.floor(seconds / 86_400)}d`;
+  if (seconds < 86_400 * 700) return `${Math.floor(seconds / 86_400 / 30.4)}mo`;
+  return `${Math.floor(seconds / 86_400 / 365)}y`;
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const whole = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+
+export function time(at: string | null | undefined): string {
+  return at ? clock.format(new Date(at)) : "";
+}
+
+export function moment(at: string | null | undefined): string {
+  return at ? whole.format(new Date(at)) : "";
+}
+
+/** A day such as 2026-11-15, in words. */
+export function day(date: string): string {
+  const [y, m, d] = date.split("-").map(Number);
+  if (!y || !m || !d) return date;
+  return days.format(new Date(y, m - 1, d));
+}
+
+/** The last part of a path. */
+export function base(path: string | null | undefined): string {
+  if (!path) return "";
+  return path.replace(/[\\/]+$/, "").split(/[\\/]/).pop() || path;
+}
+
+/** claude-opus-4-5-20251101 is opus 4.5 to people. */
+export function model(name: string | null | undefined): string {
+  if (!name) return "";
+  const plain = name.replace(/^.*\//, "").replace(/^claude-/, "").replace(/-\d{8}$/, "").replace(/\[.*\]$/, "");
+  return plain.replace(/-(\d+)-(\d+)$/, " $1.$2").replace(/-(\d+)$/, " $1").replace(/^(\d+)-(\d+)-(\w+)$/, "$3 $1.$2");
+}
+
+/** The first line of a text, without the marks of Markdown. */
+export function oneLine(text: string | null | undefined): string {
+  if (!text) return "";
+  return text
+    .replace(/```[^\n]*\n?/g, " ")
+    .replace(/^\s*(#{1,6}|[-*>]|\d+\.)\s+/gm, "")
+    .replace(/(\*\*|__|`)/g, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}

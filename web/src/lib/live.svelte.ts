@@ -1,0 +1,175 @@
+// All sessions as they are now, told by the server as they change.
+import { get, failure, path, type Failure } from "./api";
+import type { Health, SessionRow } from "./types";
+import { announce } from "./notify.svelte";
+
+export type Link = "connecting" | "live" | "offline";
+
+type Grown = (row: SessionRow) => void;
+
+class Live {
+  /** Latest first. */
+  rows: SessionRow[] = $state.raw([]);
+  link: Link = $state("connecting");
+  /** Whether there is anything to show yet. */
+  known = $state(false);
+  scanned = $state(false);
+  failure: Failure | null = $state.raw(null);
+  version = $state("");
+  /** Now, to the second or so, for ages. */
+  now = $state(Date.now());
+
+  #byId = new Map<string, SessionRow>();
+  #source: EventSource | null = null;
+  #dirty = false;
+  #listeners = new Set<Grown>();
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #leave: ReturnType<typeof setTimeout> | undefined;
+  #keeper = false;
+  #patience = 1000;
+
+  row(id: string): SessionRow | undefined {
+    // Reading the list makes whoever asks be told when it changes.
+    void this.rows;
+    return this.#byId.get(id);
+  }
+
+  /** Calls when a session has changed; returns how to stop. */
+  on(listener: Grown): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  start(): void {
+    setInterval(() => {
+      if (!document.hidden) this.now = Date.now();
+    }, 5000);
+    document.addEventListener("visibilitychange", () => this.#seen());
+    // One page listens even when nobody looks at it, to tell what needs somebody.
+    void navigator.locks?.request("unspool.keeper", () => {
+      this.#keeper = true;
+      return new Promise(() => {});
+    });
+    addEventListener("online", () => this.link === "offline" && this.#connect());
+    this.#connect();
+  }
+
+  /** Browsers have few connections to one server, so pages that nobody looks at give theirs back. */
+  #seen(): void {
+    clearTimeout(this.#leave);
+    if (document.hidden) {
+      if (!this.#keeper) this.#leave = setTimeout(() => this.#source?.close(), 10_000);
+      return;
+    }
+    this.now = Date.now();
+    if (this.link === "offline" || this.#source?.readyState === EventSource.CLOSED) this.#connect();
+  }
+
+  again(): void {
+    this.#connect();
+  }
+
+  #connect(): void {
+    clearTimeout(this.#retry);
+    this.#source?.close();
+    if (this.link !== "offline") this.link = "connecting";
+    const source = new EventSource("/api/events");
+    this.#source = source;
+    source.addEventListener("open", () => {
+      this.link = "live";
+      this.failure = null;
+      this.#patience = 1000;
+      void this.#health();
+    });
+    source.addEventListener("snapshot", (event) => this.#snapshot(parsed<SessionRow[]>(event) ?? []));
+    source.addEventListener("session", (event) => {
+      const told = parsed<{ session: SessionRow; previous_status: string | null }>(event);
+      if (told?.session) this.#changed(told.session, told.previous_status);
+    });
+    source.addEventListener("removed", (event) => {
+      const told = parsed<{ id: string }>(event);
+      if (told && this.#byId.delete(told.id)) this.#paint();
+    });
+    source.addEventListener("scanned", () => {
+      this.scanned = true;
+      this.known = true;
+    });
+    source.addEventListener("error", () => {
+      // A browser tries again by itself, unless the answer was a refusal.
+      this.link = "offline";
+      if (source.readyState === EventSource.CLOSED) void this.#refused();
+    });
+  }
+
+  async #health(): Promise<void> {
+    try {
+      const health = await get<Health>("/api/health");
+      this.version = health.version;
+      this.scanned = health.scanned;
+      if (health.scanned) this.known = true;
+    } catch {
+      // The stream itself says what is wrong.
+    }
+  }
+
+  /** The stream was refused: find out why, and come back later. */
+  async #refused(): Promise<void> {
+    try {
+      // Without the stream, a list that does not move is better than none.
+      const rows = await get<SessionRow[]>(path("/api/sessions", { limit: 200 }));
+      if (!this.known) this.#snapshot(rows);
+    } catch (error) {
+      this.failure = failure(error);
+      if (this.failure.locked) return;
+    }
+    this.#retry = setTimeout(() => this.#connect(), this.#patience);
+    this.#patience = Math.min(this.#patience * 2, 30_000);
+  }
+
+  #snapshot(rows: SessionRow[]): void {
+    const before = this.#byId;
+    this.#byId = new Map(rows.map((row) => [row.id, row]));
+    for (const row of rows) {
+      const old = before.get(row.id);
+      if (old && old.bytes !== row.bytes) this.#tell(row);
+      if (old && old.status !== row.status) announce(row, old.status);
+    }
+    if (rows.length > 0) this.known = true;
+    this.#paint();
+  }
+
+  #changed(row: SessionRow, before: string | null): void {
+    this.#byId.set(row.id, row);
+    this.known = true;
+    this.#tell(row);
+    announce(row, before);
+    this.#paint();
+  }
+
+  #tell(row: SessionRow): void {
+    for (const listener of this.#listeners) listener(row);
+  }
+
+  /** Many changes, one picture: at most one per frame. */
+  #paint(): void {
+    if (this.#dirty) return;
+    this.#dirty = true;
+    setTimeout(() => {
+      this.#dirty = false;
+      const rows = [...this.#byId.values()].filter((row) => !row.is_subagent);
+      rows.sort((a, b) => (b.last ?? "").localeCompare(a.last ?? ""));
+      this.rows = rows;
+      this.now = Date.now();
+    }, 50);
+  }
+}
+
+function parsed<T>(event: Event): T | null {
+  try {
+    return JSON.parse((event as MessageEvent<string>).data) as T;
+  } catch {
+    return null;
+  }
+}
+
+export const live = new Live();

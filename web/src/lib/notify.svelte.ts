@@ -1,0 +1,84 @@
+// Web notifications: only if asked for, and never twice for the same wait.
+import { need, title, word } from "./need";
+import { where, sessionPath } from "./route.svelte";
+import type { SessionRow } from "./types";
+
+const WANTED = "unspool.notify";
+const TOLD = "unspool.told";
+const KEPT = 300;
+
+class Notices {
+  possible = typeof Notification !== "undefined";
+  wanted = $state(read(WANTED) === "yes");
+  denied = $state(typeof Notification !== "undefined" && Notification.permission === "denied");
+
+  get on(): boolean {
+    return this.possible && this.wanted && !this.denied;
+  }
+
+  async toggle(): Promise<void> {
+    if (!this.possible) return;
+    if (this.wanted) {
+      this.wanted = false;
+    } else {
+      const answer = await Notification.requestPermission();
+      this.denied = answer === "denied";
+      this.wanted = answer === "granted";
+    }
+    write(WANTED, this.wanted ? "yes" : "no");
+  }
+}
+
+export const notices = new Notices();
+
+/** Tells that a session needs somebody, unless that was told before. */
+export function announce(row: SessionRow, before: string | null): void {
+  if (!notices.on || row.is_subagent) return;
+  const now = need(row);
+  // A wait for the next prompt is news only where work went before it.
+  const due = now === "you" || (now === "waiting" && (before === "working" || before === "compacting"));
+  if (!due) return;
+  const key = `${row.id} ${row.status} ${row.status_since ?? ""} ${row.pending_tool?.since ?? ""}`;
+  void once(key, () => show(row));
+}
+
+/** Does it once, even with several pages open. */
+async function once(key: string, act: () => void): Promise<void> {
+  const check = () => {
+    const told: string[] = JSON.parse(read(TOLD) ?? "[]");
+    if (told.includes(key)) return;
+    write(TOLD, JSON.stringify([...told, key].slice(-KEPT)));
+    act();
+  };
+  if (navigator.locks) await navigator.locks.request(TOLD, check);
+  else check();
+}
+
+function show(row: SessionRow): void {
+  const about = row.question ?? row.error ?? (row.pending_tool ? `${row.pending_tool.name} ${row.pending_tool.subject ?? ""}` : row.recent_output);
+  const notice = new Notification(`${title(row).slice(0, 80)}: ${word(row)}`, {
+    body: (about ?? "").slice(0, 200),
+    tag: row.id,
+  });
+  notice.onclick = () => {
+    window.focus();
+    where.go(sessionPath(row.id));
+    notice.close();
+  };
+}
+
+function read(key: string): string | null {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+function write(key: string, value: string): void {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // A browser that keeps nothing only forgets the choice.
+  }
+}
