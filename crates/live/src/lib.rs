@@ -7,7 +7,6 @@
 mod board;
 mod fold;
 mod kept;
-mod need;
 mod row;
 mod run;
 mod signs;
@@ -24,7 +23,6 @@ use unspool_model::time::Time;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::events::{Events, Noted};
 
-pub use need::Need;
 pub use work::recent;
 
 use crate::board::Board;

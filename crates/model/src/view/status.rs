@@ -105,6 +105,43 @@ impl State {
     }
 }
 
+/// What a session wants from a person, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Need {
+    /// It cannot go on without the person: a permission, a question, an error.
+    You,
+    /// It is done; the person's turn.
+    Turn,
+    /// Nothing: it is at work.
+    Working,
+    /// Nothing: it is at rest.
+    Rest,
+}
+
+impl Need {
+    /// What a session in this state wants; `asks` says whether it has asked a question, which
+    /// holds everything up where a turn that is over does not.
+    pub fn of(state: State, asks: bool) -> Need {
+        match state {
+            State::WaitingForApproval | State::Error => Need::You,
+            State::WaitingForInput if asks => Need::You,
+            State::WaitingForInput => Need::Turn,
+            State::Working | State::Compacting => Need::Working,
+            State::Idle | State::Ended => Need::Rest,
+        }
+    }
+
+    /// In two words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Need::You => "needs you",
+            Need::Turn => "your turn",
+            Need::Working => "working",
+            Need::Rest => "idle",
+        }
+    }
+}
+
 /// How a state is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {

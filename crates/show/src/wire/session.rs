@@ -6,7 +6,7 @@ use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::usage::Usage;
 use unspool_model::view::row::SessionRow as Row;
-use unspool_model::view::status::Status;
+use unspool_model::view::status::{Need, State, Status};
 
 /// Tokens, each message counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -158,6 +158,22 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
+    /// What it wants from a person.
+    pub fn need(&self) -> Need {
+        let state = State::named(&self.status).unwrap_or(State::Idle);
+        Need::of(state, self.question.is_some())
+    }
+
+    /// What it is doing, for people.
+    pub fn doing(&self) -> &str {
+        match self.status.as_str() {
+            "waiting_for_input" if self.question.is_some() => "asks you",
+            "waiting_for_input" => "your turn",
+            "waiting_for_approval" => "needs you",
+            other => other,
+        }
+    }
+
     /// What was said in it, and may hold secrets.
     pub fn said(&mut self) -> impl Iterator<Item = &mut Option<String>> {
         let pending = self.pending_tool.iter_mut().map(|tool| &mut tool.subject);
