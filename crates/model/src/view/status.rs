@@ -197,7 +197,7 @@ pub struct Status {
     pub pending: Option<Index>,
     /// What a person is asked for.
     pub waits: Option<Waits>,
-    /// What the API said when it failed.
+    /// What the API said when it failed; at work, if the client tries again by itself.
     pub error: Option<String>,
     /// When the limit is over that it ran into.
     pub resets: Option<Time>,
@@ -391,7 +391,7 @@ impl Found {
                 State::Idle | State::WaitingForInput | State::Error
             );
         let silent = last.is_none_or(|last| now.since(last) >= JUST_NOW);
-        let missing = signals.registry == Registry::Missing && is_registered(session);
+        let missing = signals.registry == Registry::Missing && is_from(session, REGISTRY);
         if missing && unfinished && silent {
             return self.end(Source::Registry, false, last);
         }
@@ -434,7 +434,8 @@ impl Found {
             self.state,
             State::WaitingForApproval | State::WaitingForInput
         );
-        let failed = self.state == State::Error;
+        // While the client tries again it works, and says what failed.
+        let failed = matches!(self.state, State::Error | State::Working);
         let named = waits.as_ref().and_then(|waits| waits.call.as_deref());
         Status {
             state: self.state,
@@ -480,13 +481,13 @@ fn merge(session: &Session, heard: &Heard, signals: &Signals) -> Found {
     found
 }
 
-/// Whether the client that wrote last is one that enters the registry.
-fn is_registered(session: &Session) -> bool {
+/// Whether the client that wrote last is of this version or a later one.
+fn is_from(session: &Session, first: [u32; 3]) -> bool {
     let last = session.versions.iter().next_back();
     last.is_some_and(|(version, _)| {
         let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
         let version = [(); 3].map(|()| parts.next().unwrap_or(0));
-        version >= REGISTRY
+        version >= first
     })
 }
 
