@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use unspool_index::spending::Spendings;
@@ -30,6 +30,7 @@ use unspool_store::events::Noted;
 use unspool_store::resolve::Target;
 use unspool_store::search::{self, Holds, Search, Span};
 
+use crate::background;
 use crate::commands::{
     agents, clone, export, ls, search as searching, tree, turns as listing, usage,
 };
@@ -72,6 +73,20 @@ struct Inner {
 struct Words {
     state: Mutex<State>,
     ready: Condvar,
+    /// When somebody was last sent to gather the rest.
+    sent: Mutex<Option<Instant>>,
+}
+
+impl Words {
+    /// Whether it is time to send somebody for the rest; asking is sending.
+    fn are_due(&self) -> bool {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = sent.is_none_or(|at| at.elapsed() >= AGAIN);
+        if due {
+            *sent = Some(Instant::now());
+        }
+        due
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -84,6 +99,8 @@ enum State {
 
 /// How long a search waits for the index to be there the first time.
 const SOON: Duration = Duration::from_millis(800);
+/// How long whoever gathers the rest is left alone.
+const AGAIN: Duration = Duration::from_secs(30);
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Refused {
@@ -332,10 +349,10 @@ impl Desktop {
                     query: "a".to_owned(),
                     ranked: true,
                     limit: Some(1),
+                    no_background: true,
                     ..searching::SearchArgs::default()
                 };
-                // Whatever goes wrong is told to whoever asks next. It also goes on with the
-                // rest in a process of its own.
+                // Whatever goes wrong is told to whoever asks next.
                 let _ = searching::ranked::rows(&inner.world, &args);
                 let state = inner.words.state.lock();
                 *state.unwrap_or_else(PoisonError::into_inner) = State::Ready;
@@ -811,6 +828,10 @@ impl Answers for Desktop {
         }
         if ranked {
             let (rows, behind) = searching::ranked::rows(world, &args).map_err(bad)?;
+            // Thinking and tool results are gathered by a process of its own.
+            if behind && self.inner.words.are_due() {
+                background::start(world);
+            }
             let state = if behind { "building" } else { "ready" };
             return Ok(Answer::json(&rows)?.with("unspool-index", state));
         }
