@@ -653,7 +653,14 @@ impl Answers for Desktop {
         };
         let most = ask.limit.unwrap_or(HITS).min(HITS);
         let (rows, total) = self.with(id, |opened| {
-            let view = opened.view(ask.agent.as_deref(), None)?;
+            let whole = opened.view(ask.agent.as_deref(), None)?;
+            let view = opened.view(ask.agent.as_deref(), ask.branch.as_deref())?;
+            let (session, _) = opened.lines(&view);
+            let is_shown = |hit: &search::Hit| {
+                let at = whole.at_line(session, line_of(hit));
+                let entry = whole.all.get(at);
+                ask.branch.is_none() || entry.is_some_and(|&entry| view.shows(entry))
+            };
             let path = opened.path(ask.agent.as_deref())?;
             let sources = match &opened.chosen.target {
                 Target::Session(file) => {
@@ -673,15 +680,16 @@ impl Answers for Desktop {
             let mut total = 0;
             let threads = unspool_store::each::threads();
             search::search(&sources, &what, threads, |_, hit| {
-                total += 1;
-                if hits.len() < most {
-                    hits.push(hit);
+                if is_shown(&hit) {
+                    total += 1;
+                    if hits.len() < most {
+                        hits.push(hit);
+                    }
                 }
                 std::ops::ControlFlow::Continue(())
             });
-            let (session, _) = opened.lines(&view);
             let row = |hit: &search::Hit| {
-                let at = view.at_line(session, u32::try_from(hit.line).unwrap_or(u32::MAX));
+                let at = view.at_line(session, line_of(hit));
                 let at = of_kind(&view, at, hit.found.place.name());
                 let entry = view.all.get(at).copied().unwrap_or(0) as usize;
                 FoundRow {
@@ -700,25 +708,28 @@ impl Answers for Desktop {
     fn timeline(&self, id: &str, ask: &TimelineAsk) -> Result<Answer, Refused> {
         let buckets = ask.buckets.unwrap_or(240).clamp(1, BUCKETS);
         let rows = self.with(id, |opened| {
-            let view = opened.view(ask.agent.as_deref(), None)?;
+            let view = opened.view(ask.agent.as_deref(), ask.branch.as_deref())?;
             let (session, _) = opened.lines(&view);
-            let turns = match view.outline.thread() {
+            let all = match view.outline.thread() {
                 0 => view.outline.base().turns(),
                 _ => &[],
             };
+            let shown = view.parts.iter().map(|&part| view.outline.turn(part));
+            let shown = shown.filter_map(|n| all.get(n.checked_sub(1)?));
+            let turns: Vec<(usize, &Turn)> = shown.enumerate().collect();
             let before = view.turns().filter(|&part| view.outline.turn(part) == 0);
             let before = before.count();
             let each = turns.len().div_ceil(buckets).max(1);
             let course = view.outline.base().course();
-            let moment = |turns: &[Turn]| {
+            let moment = |turns: &[(usize, &Turn)]| {
                 let mut one = MomentRow {
                     cost_usd: Some(0.0),
                     ..MomentRow::default()
                 };
-                for turn in turns {
+                for &(at, turn) in turns {
                     if one.turns == 0 {
                         one.turn = turn.n;
-                        one.i = turn.n - 1 + before;
+                        one.i = at + before;
                         one.at = turn.at.map(|at| at.to_string());
                     }
                     one.turns += 1;
@@ -870,6 +881,11 @@ impl Answers for Desktop {
         self.inner.live.tell(Event::Hook(Box::new(noted)));
         Ok(())
     }
+}
+
+/// The line of a hit, as items count them.
+fn line_of(hit: &search::Hit) -> u32 {
+    u32::try_from(hit.line).unwrap_or(u32::MAX)
 }
 
 /// The item on the same line that holds what was found.

@@ -138,11 +138,9 @@ impl Desk {
     }
 }
 
-/// Whether a file is still there. What stands behind a link was put there by somebody else, and
-/// is not shown.
+/// Whether a file is still there. A link to one counts, as it does wherever sessions are listed.
 fn is_there(target: &Target) -> bool {
-    let metadata = std::fs::symlink_metadata(target.path());
-    metadata.is_ok_and(|metadata| metadata.is_file())
+    target.path().is_file()
 }
 
 /// Sessions and sub-agents by id; of two with the same id, the one written last.
@@ -438,6 +436,12 @@ impl View {
         };
         let parts = self.parts.iter().copied();
         parts.filter(move |&part| self.outline.turn(part) > 0 || says(part))
+    }
+
+    /// Whether an entry of the outline is among its items.
+    pub fn shows(&self, entry: u32) -> bool {
+        let part = self.outline.part_at(entry as usize);
+        self.parts.binary_search(&part).is_ok()
     }
 
     /// The item that shows a line of the file: the last one that begins at it or before it.

@@ -56,6 +56,8 @@ pub struct Setting {
     pub mask: Option<&'static Redactor>,
     /// Where positions and rows are kept over restarts.
     pub state: Option<PathBuf>,
+    /// Whether the system is asked to tell of changes; if not, files are looked at by the clock.
+    pub watch: bool,
     /// The clock.
     pub clock: fn() -> Time,
 }

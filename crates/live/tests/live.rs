@@ -50,6 +50,7 @@ impl Place {
             prices: Prices::bundled().clone(),
             mask: None,
             state: Some(self.0.path().join("own/live/rows.jsonl")),
+            watch: true,
             clock,
         }
     }
@@ -396,4 +397,55 @@ fn any_chunking_gives_the_row_of_one_pass() {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// As on disks of other machines, which tell nobody when files change.
+#[test]
+fn where_nothing_is_told_files_are_looked_at_by_the_clock() {
+    let place = Place::new();
+    let begun = "you: one\nclaude: first";
+    fs::write(place.path("a"), jsonl("a", begun)).unwrap();
+    let setting = Setting {
+        watch: false,
+        ..place.setting(clock)
+    };
+    let live = Live::start(setting).unwrap();
+    let joined = settled(&live);
+    assert_eq!(joined.rows.len(), 1);
+
+    // A session that is followed grows, half a line first.
+    let whole = jsonl("a", "you: one\nclaude: first\nyou: two\nclaude: second");
+    let rest = &whole.as_bytes()[jsonl("a", begun).len()..];
+    let (half, end) = rest.split_at(rest.len() - 20);
+    append(&place.path("a"), half);
+    wait(&joined, |news| session(news, |row| row.turns == 2));
+    append(&place.path("a"), end);
+    let row = wait(&joined, |news| {
+        session(news, |row| row.recent_output.as_deref() == Some("second"))
+    });
+    assert_eq!(row, fresh(&place, "a"));
+
+    // A new one, in a folder that is new as well, and its sub-agent below it.
+    let other = place.config().join("projects/-home-dev-new");
+    fs::create_dir_all(other.join("b/subagents")).unwrap();
+    fs::write(other.join("b.jsonl"), jsonl("b", "you: hello\nclaude: yes")).unwrap();
+    wait(&joined, |news| session(news, |row| row.id == "b"));
+    let helper = script::jsonl(&format!(
+        "(cwd={CWD}, session=b, agent=a1)\nyou: help\nclaude: helped"
+    ));
+    fs::write(other.join("b/subagents/agent-a1.jsonl"), helper).unwrap();
+    wait(&joined, |news| {
+        session(news, |row| row.id == "b" && row.agents == 1)
+    });
+
+    // Cut short, and gone.
+    fs::write(place.path("a"), jsonl("a", "you: anew\nclaude: again")).unwrap();
+    wait(&joined, |news| {
+        session(news, |row| row.recent_output.as_deref() == Some("again"))
+    });
+    fs::remove_file(other.join("b.jsonl")).unwrap();
+    wait(&joined, |news| match news.what {
+        What::Removed { id } => (id == "b").then_some(()),
+        _ => None,
+    });
 }

@@ -236,7 +236,8 @@ fn board(world: &World, mut follow: Follow) -> Result<(), Failure> {
 /// What a person pressed; how it ends if that was to leave.
 #[cfg(unix)]
 fn keys(screen: &crate::screen::Screen) -> Result<Option<Result<(), Failure>>, Failure> {
-    const CTRL_C: u8 = 3;
+    use crate::screen::CTRL_C;
+
     const CTRL_D: u8 = 4;
     const CTRL_Z: u8 = 26;
     const ESCAPE: u8 = 27;

@@ -16,7 +16,7 @@ use crate::{ID, home, home_with_session};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The program in a terminal.
-struct Terminal {
+pub struct Terminal {
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
@@ -24,7 +24,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(home: &Home, rows: u16, cols: u16, args: &[&str]) -> Terminal {
+    pub fn start(home: &Home, rows: u16, cols: u16, args: &[&str]) -> Terminal {
         let size = PtySize {
             rows,
             cols,
@@ -87,11 +87,11 @@ impl Terminal {
         }
     }
 
-    fn shows(&self, text: &str) -> String {
+    pub fn shows(&self, text: &str) -> String {
         self.until(text, |screen| screen.contains(text))
     }
 
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
@@ -100,6 +100,16 @@ impl Terminal {
         let id = self.child.process_id().unwrap().to_string();
         let sent = Command::new("kill").args([name, &id]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// The names of its threads.
+    #[cfg(target_os = "linux")]
+    pub fn threads(&self) -> Vec<String> {
+        let id = self.child.process_id().unwrap();
+        let tasks = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
+        let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        let names = tasks.flatten().filter_map(|task| name(task).ok());
+        names.map(|name| name.trim().to_owned()).collect()
     }
 
     /// Whether the program is stopped, as a shell would see it.
@@ -111,7 +121,7 @@ impl Terminal {
             .is_some_and(|rest| rest.starts_with('T'))
     }
 
-    fn ends(&mut self) -> u32 {
+    pub fn ends(&mut self) -> u32 {
         let start = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -206,8 +216,11 @@ fn without_sessions_it_shows_the_demo_and_says_so() {
 #[test]
 fn a_signal_to_end_leaves_the_terminal_as_it_was() {
     let home = home_with_session();
-    for signal in ["-TERM", "-HUP", "-INT"] {
-        let mut terminal = Terminal::start(&home, 24, 80, &[]);
+    for (signal, args) in ["-TERM", "-HUP", "-INT"]
+        .into_iter()
+        .flat_map(|signal| [(signal, &[][..]), (signal, &["watch"][..])])
+    {
+        let mut terminal = Terminal::start(&home, 24, 80, args);
         terminal.shows("1 session");
         terminal.signal(signal);
         terminal.ends();

@@ -131,6 +131,16 @@ impl Need {
         }
     }
 
+    /// The word in rows.
+    pub fn word(self) -> &'static str {
+        match self {
+            Need::You => "you",
+            Need::Turn => "waiting",
+            Need::Working => "working",
+            Need::Rest => "idle",
+        }
+    }
+
     /// In two words.
     pub fn name(self) -> &'static str {
         match self {
