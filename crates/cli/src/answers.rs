@@ -307,7 +307,6 @@ impl Desktop {
         if !own || bytes <= LARGE || self.inner.desk.is_open(&target) {
             return Ok(None);
         }
-        self.open_behind(id);
         let level = Level::named(ask.level.as_deref()).map_err(bad)?;
         let count = last.clamp(1, ITEMS);
         let turns = match level {
@@ -334,7 +333,10 @@ impl Desktop {
             row.line = 0;
             row.images.clear();
         }
-        Ok(Some(Answer::json(&rows)?.with("unspool-partial", 1)))
+        let answer = Answer::json(&rows)?.with("unspool-partial", 1);
+        // Not before: reading all of it takes every processor there is.
+        self.open_behind(id);
+        Ok(Some(answer))
     }
 
     /// Whether words can be asked for. The first time, they are gathered behind.
