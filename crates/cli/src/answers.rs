@@ -296,7 +296,8 @@ impl Desktop {
         frame.head(row, &turn, outline.base().course(), cost);
     }
 
-    /// The end of a large session at once, while all of it is read behind.
+    /// The end of a large session at once. Nothing else is begun: reading all of it takes every
+    /// processor there is, and whoever asked wants to show something first.
     fn quickly(&self, id: &str, ask: &ItemsAsk) -> Result<Option<Answer>, Refused> {
         let (Some(_), Some(last)) = (ask.quick.filter(|quick| *quick != 0), ask.last) else {
             return Ok(None);
@@ -333,10 +334,7 @@ impl Desktop {
             row.line = 0;
             row.images.clear();
         }
-        let answer = Answer::json(&rows)?.with("unspool-partial", 1);
-        // Not before: reading all of it takes every processor there is.
-        self.open_behind(id);
-        Ok(Some(answer))
+        Ok(Some(Answer::json(&rows)?.with("unspool-partial", 1)))
     }
 
     /// Whether words can be asked for. The first time, they are gathered behind.
@@ -364,16 +362,6 @@ impl Desktop {
         let building = |state: &mut State| *state == State::Building;
         let waited = words.ready.wait_timeout_while(state, SOON, building);
         *waited.unwrap_or_else(PoisonError::into_inner).0 == State::Ready
-    }
-
-    fn open_behind(&self, id: &str) {
-        let (inner, id) = (Arc::clone(&self.inner), id.to_owned());
-        // Whoever asks again waits for the same.
-        std::thread::spawn(move || {
-            let _ = inner.desk.with(&inner.world, &id, |opened| {
-                opened.view(None, None).map(|_| ())
-            });
-        });
     }
 }
 
