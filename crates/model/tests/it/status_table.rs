@@ -459,13 +459,16 @@ fn a_text_before_a_call_is_not_the_end_of_the_turn() {
         10:00:02 calls t1 Bash ls
         10:00:02 = working transcript?, Bash ls
         ";
-    // Who says why on every line says so at once; who always says it in the end has not ended.
-    play("a text", &[CLIENTS[0], CLIENTS[3], CLIENTS[4]], script);
+    // Who says why on every line says so at once; who says nothing yet, but always does in the
+    // end, has not ended.
+    let cut = (CLIENTS[3].0, Stops::Never);
+    play("a text", &[CLIENTS[0], CLIENTS[4], cut], script);
     let doubtful = script.replace(
         "= working transcript\n",
         "= waiting_for_input transcript?\n",
     );
-    play("a text", &[CLIENTS[1], CLIENTS[2]], &doubtful);
+    let slow = (CLIENTS[1].0, Stops::Never);
+    play("a text", &[slow, CLIENTS[2]], &doubtful);
 }
 
 #[test]
