@@ -174,7 +174,7 @@ pub fn recorder(home: &Home, name: &str) -> (String, PathBuf) {
         "#!/bin/sh\nprintf '%s\\0' \"$@\" > '{0}.new' && mv '{0}.new' '{0}'\n",
         record.display()
     );
-    let program = home.write(&format!("programs/{name}"), script);
+    let program = home.write(format!("programs/{name}"), script);
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let before = std::env::var("PATH").unwrap_or_default();
     let folder = program.parent().unwrap().display().to_string();
