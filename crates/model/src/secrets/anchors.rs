@@ -14,16 +14,27 @@ pub(super) struct Anchors {
     list: Vec<Box<[u8]>>,
     /// For each number 1 if an anchor may be there. Small enough to stay in the cache.
     table: Box<[u8; 1 << BITS]>,
-    /// The anchors of each number that is set, by number: which, and how far behind the
-    /// anchor's start the three bytes are.
-    places: Vec<(u16, usize, usize)>,
+    /// The anchors of each number that is set, by number.
+    places: Vec<Place>,
     /// Where the anchors of each number begin in that list.
     starts: Box<[u16; (1 << BITS) + 1]>,
 }
 
+/// An anchor, as three of its bytes stand for it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    number: u16,
+    which: u16,
+    /// How far behind the anchor's start the three bytes are.
+    offset: u8,
+    len: u8,
+    /// Its first and its last byte, in the one case: they tell most that are none.
+    ends: [u8; 2],
+}
+
 impl Anchors {
     /// Anchors of three bytes or more, in lower case. Shorter ones would be everywhere;
-    /// they are never found.
+    /// they are never found, and neither are some of more than 255 bytes.
     pub(super) fn new<'a>(anchors: impl Iterator<Item = &'a str>) -> Anchors {
         let list: Vec<Box<[u8]>> = anchors.map(|anchor| anchor.as_bytes().into()).collect();
         let mut table = Box::new([0; 1 << BITS]);
@@ -32,8 +43,17 @@ impl Anchors {
             let Some((offset, number)) = rarest(anchor) else {
                 continue;
             };
+            let (Ok(which), Ok(len)) = (u16::try_from(which), u8::try_from(anchor.len())) else {
+                continue;
+            };
             table[usize::from(number)] = 1;
-            places.push((number, which, offset));
+            places.push(Place {
+                number,
+                which,
+                offset: offset as u8,
+                len,
+                ends: [0, anchor.len() - 1].map(|at| anchor[at] | BOTH_CASES as u8),
+            });
         }
         places.sort_unstable();
         let mut starts = Box::new([0; (1 << BITS) + 1]);
@@ -41,7 +61,7 @@ impl Anchors {
         for (number, start) in starts.iter_mut().enumerate() {
             while places
                 .get(below)
-                .is_some_and(|place| usize::from(place.0) < number)
+                .is_some_and(|place| usize::from(place.number) < number)
             {
                 below += 1;
             }
@@ -83,17 +103,20 @@ impl Anchors {
         };
         let number = number_of(three);
         let here = usize::from(self.starts[number])..usize::from(self.starts[number + 1]);
-        for (_, which, offset) in &self.places[here] {
-            let anchor = &self.list[*which];
-            let Some(start) = at.checked_sub(*offset) else {
+        for place in &self.places[here] {
+            let Some(start) = at.checked_sub(usize::from(place.offset)) else {
                 continue;
             };
-            let end = start + anchor.len();
-            if bytes
-                .get(start..end)
-                .is_some_and(|here| here.eq_ignore_ascii_case(anchor))
-            {
-                call(*which, start, end);
+            let end = start + usize::from(place.len);
+            let Some([first, .., last]) = bytes.get(start..end) else {
+                continue;
+            };
+            if [first, last].map(|byte| byte | BOTH_CASES as u8) != place.ends {
+                continue;
+            }
+            let which = usize::from(place.which);
+            if bytes[start..end].eq_ignore_ascii_case(&self.list[which]) {
+                call(which, start, end);
             }
         }
     }
