@@ -11,6 +11,7 @@
 //! thinking) is never touched. That goes by the field it stands in, not by its looks: the same
 //! text in a prompt is replaced.
 
+use std::cell::Cell;
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
@@ -69,6 +70,14 @@ const ROUNDS: usize = 16;
 
 /// The rule that finds private keys.
 const PRIVATE_KEY: &str = "private-key";
+
+/// Texts up to this length are decoded into memory that is used again.
+const KEPT: usize = 4 << 20;
+
+thread_local! {
+    /// Memory for the next text: lines are many, and memory for large texts is dear.
+    static DECODED: Cell<String> = const { Cell::new(String::new()) };
+}
 
 /// What hashes are written in.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -233,7 +242,7 @@ impl Redactor {
             text: simdutf8::basic::from_utf8(line).ok(),
             frames: Vec::new(),
             places: Vec::new(),
-            decoded: String::new(),
+            decoded: DECODED.take(),
         };
         let mut at = 0;
         while at < line.len() {
@@ -252,6 +261,9 @@ impl Redactor {
                     break;
                 }
             }
+        }
+        if walk.decoded.capacity() <= KEPT {
+            DECODED.set(walk.decoded);
         }
         walk.places
     }
