@@ -6,6 +6,8 @@
 //! tools, what somebody allows, and the hooks.
 
 pub mod host;
+pub mod permission;
+pub mod settings;
 pub mod stop;
 pub mod tool;
 pub mod tools;
