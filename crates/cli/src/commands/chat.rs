@@ -18,9 +18,11 @@ use unspool_agent::api::model::{self, Thinking};
 use unspool_agent::api::retry::{Kind, Trouble};
 use unspool_agent::driver::{self, Command, Notice, Place, Remote, Setup};
 use unspool_agent::machine::Why;
+use unspool_agent::permission::{Ground, Mode, Policy};
 use unspool_agent::record::{Face, Record, new_id};
 use unspool_agent::request::Frame;
-use unspool_agent::standin::{Hooks, Mode, Policy};
+use unspool_agent::settings::{self, Broken, Places, Settings};
+use unspool_agent::standin::Hooks;
 use unspool_agent::tools::{self, Kept};
 use unspool_agent::words;
 use unspool_ask::{Access, Api};
@@ -153,6 +155,10 @@ pub struct ChatArgs {
     #[arg(long, value_name = "MODE", help_heading = "Permissions")]
     pub permission_mode: Option<String>,
 
+    /// More settings: a file, or JSON itself
+    #[arg(long, value_name = "FILE", help_heading = "Permissions")]
+    pub settings: Option<String>,
+
     /// One more folder to work in (can be repeated)
     #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub add_dir: Vec<PathBuf>,
@@ -219,25 +225,17 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
     let client = Client::new(&base, &access, patience)
         .map_err(|trouble| Failure::failed(trouble.message))?;
     let place = place(world, args)?;
-    let mode = match &args.permission_mode {
-        None => Mode::Default,
-        Some(name) => Mode::parse(name).ok_or_else(|| {
-            Failure::failed(format!("`{name}` is no permission mode"))
-                .hint("one of default, acceptEdits, plan, dontAsk, bypassPermissions")
-        })?,
-    };
-    let policy = Policy::new(
-        mode,
-        rules(&args.allowed_tools),
-        rules(&args.disallowed_tools),
-    );
+    let settings = settings(args, &place)?;
+    let mut notes = Vec::new();
+    let policy = policy(world, args, &place, &settings, &mut notes)?;
     let record = record(world, args, &place)?;
     let session = record.face().session.clone();
     let name = args
         .model
         .clone()
         .or_else(|| record.model())
-        .or_else(|| variable("ANTHROPIC_MODEL"));
+        .or_else(|| variable("ANTHROPIC_MODEL"))
+        .or_else(|| settings.model());
     let model = model::named(name.as_deref().unwrap_or("default"));
     let today = Timestamp::now()
         .to_zoned(world.ui.zone().clone())
@@ -281,8 +279,61 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         setup,
         session,
         variable: access.variable(),
-        notes: Vec::new(),
+        notes,
     })
+}
+
+fn broken(broken: Broken) -> Failure {
+    let hint = broken.hint();
+    Failure::failed(broken).hint(hint)
+}
+
+/// What settings files say. One that cannot be read might forbid something: nothing begins.
+fn settings(args: &ChatArgs, place: &Place) -> Result<Settings, Failure> {
+    let places = Places {
+        user: place.config.clone(),
+        managed: settings::MANAGED.into(),
+        project: place.project.clone(),
+        given: args.settings.clone(),
+    };
+    Settings::load(&places).map_err(broken)
+}
+
+fn policy(
+    world: &World,
+    args: &ChatArgs,
+    place: &Place,
+    settings: &Settings,
+    notes: &mut Vec<String>,
+) -> Result<Policy, Failure> {
+    let mode = match &args.permission_mode {
+        None => settings
+            .default_mode()
+            .map_or(Mode::Default, |(mode, _)| mode),
+        Some(name) => {
+            let (mode, note) = Mode::read(name).ok_or_else(|| {
+                Failure::failed(format!("`{name}` is no permission mode"))
+                    .hint("one of default, acceptEdits, plan, dontAsk, bypassPermissions")
+            })?;
+            notes.extend(note.map(str::to_owned));
+            mode
+        }
+    };
+    let ground = Ground {
+        project: place.project.clone(),
+        dirs: place.dirs.clone(),
+        home: place.home.clone(),
+        readable: Vec::new(),
+        steering: vec![
+            place.config.clone(),
+            world.own.config.clone(),
+            world.own.data.clone(),
+        ],
+    };
+    let (allowed, denied) = (rules(&args.allowed_tools), rules(&args.disallowed_tools));
+    let policy = Policy::load(settings, ground, mode, &allowed, &denied).map_err(broken)?;
+    notes.extend(policy.notes.iter().cloned());
+    Ok(policy)
 }
 
 /// Rules may be given one by one, or several with commas or spaces between them.

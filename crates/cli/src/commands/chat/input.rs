@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use serde_json::Value;
 use unspool_agent::driver::{Answer, Command, Remote};
-use unspool_agent::standin::Mode;
+use unspool_agent::permission::Mode;
 
 use super::{ChatArgs, InputForm, PIPED, said};
 use crate::commands::chat::output;
@@ -125,8 +125,8 @@ fn control(value: &Value, remote: &Remote) {
     let mut error = None;
     match field("subtype") {
         "interrupt" => drop(remote.send(Command::Interrupt)),
-        "set_permission_mode" => match Mode::parse(field("mode")) {
-            Some(mode) => drop(remote.send(Command::Mode(mode))),
+        "set_permission_mode" => match Mode::read(field("mode")) {
+            Some((mode, _)) => drop(remote.send(Command::Mode(mode))),
             None => error = Some(format!("`{}` is no permission mode", field("mode"))),
         },
         "set_model" => drop(remote.send(Command::Model(field("model").to_owned()))),
