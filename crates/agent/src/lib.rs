@@ -5,7 +5,11 @@
 //! of the model is always made from the lines on disk. Around it stand the model API, the
 //! tools, what somebody allows, and the hooks.
 
+mod file;
 pub mod host;
+mod patch;
+pub mod process;
+pub mod schema;
 pub mod stop;
 pub mod tool;
 pub mod tools;
