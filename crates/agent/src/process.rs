@@ -151,7 +151,6 @@ mod unix {
     use std::process::{Child, Command};
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{Pid, Signal, kill_process_group};
 
     use super::*;
 
@@ -187,7 +186,6 @@ mod unix {
             control: control.try_clone()?,
             pipe: Some(reader),
             heard: Vec::new(),
-            shell: None,
         };
         std::thread::Builder::new()
             .name("output".to_owned())
@@ -212,7 +210,6 @@ mod unix {
         control: UnixStream,
         pipe: Option<PipeReader>,
         heard: Vec<u8>,
-        shell: Option<Pid>,
     }
 
     impl Reading {
@@ -237,9 +234,7 @@ mod unix {
                         ended = Some(said);
                     } else if !open && self.shared.state().ended.is_none() && ended.is_none() {
                         // Its shell has nobody else who would end it.
-                        if let Some(shell) = self.shell {
-                            let _ = kill_process_group(shell, Signal::KILL);
-                        }
+                        below::end_session(&guard);
                         ended = Some(lost());
                     }
                 }
@@ -296,14 +291,8 @@ mod unix {
         /// What the guard said, once all of it is here.
         fn said(&mut self) -> Option<Ended> {
             let end = self.heard.iter().position(|byte| *byte == 0)?;
-            let rest = self.heard.split_off(end + 1);
-            let heard = std::mem::replace(&mut self.heard, rest);
+            let heard = std::mem::take(&mut self.heard);
             let said = &heard[..end];
-            if let [b'@', shell @ ..] = said {
-                let shell = std::str::from_utf8(shell).ok()?.parse().ok()?;
-                self.shell = Pid::from_raw(shell);
-                return self.said();
-            }
             if let [b'!', fault @ ..] = said {
                 let fault = String::from_utf8_lossy(fault).into_owned();
                 return Some(Ended {

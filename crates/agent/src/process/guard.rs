@@ -95,7 +95,6 @@ eval "$__unspool_run""#;
         start.stdin(Stdio::null()).process_group(0);
         let child = start.spawn()?;
         let shell = Pid::from_child(&child);
-        told.write_all(format!("@{}\0", shell.as_raw_nonzero()).as_bytes())?;
         drop(start);
         // Only those below still write.
         let nowhere = File::options().read(true).write(true).open("/dev/null")?;
