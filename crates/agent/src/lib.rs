@@ -5,7 +5,7 @@
 //! of the model is always made from the lines on disk. Around it stand the model API, the
 //! tools, what somebody allows, and the hooks.
 
-mod file;
+pub mod file;
 pub mod host;
 mod patch;
 pub mod process;
