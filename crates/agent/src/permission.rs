@@ -343,7 +343,7 @@ impl Policy {
 
     /// Whether a file must not be read, so that searches leave it out.
     pub fn hides(&self, path: &Path) -> bool {
-        let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+        let place = Place::of_tool(&path.to_string_lossy(), &self.project, &self.home);
         self.rules_of(Kind::Deny, "Read")
             .any(|rule| rule.fits_file(&place))
     }

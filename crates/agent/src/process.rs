@@ -233,6 +233,8 @@ mod unix {
                     if let Some(said) = self.said() {
                         ended = Some(said);
                     } else if !open && self.shared.state().ended.is_none() && ended.is_none() {
+                        // Its shell has nobody else who would end it.
+                        below::end_session(&guard);
                         ended = Some(lost());
                     }
                 }

@@ -1,5 +1,7 @@
 //! Permission rules from outside: by sentences, by thousands of commands, and against bash.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod attacks;
 mod combined;
 mod real;

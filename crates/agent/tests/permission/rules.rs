@@ -70,6 +70,23 @@ fn files_in_the_project_are_read_without_a_question_and_others_are_not() {
 }
 
 #[test]
+fn a_file_is_judged_as_the_tools_will_open_it() {
+    let world = World::new();
+    world.rules(json!({"allow": ["Read(~/**)"], "deny": ["Read(//etc/**)"]}));
+    fs::create_dir_all(world.path("repo/src/deep")).unwrap();
+    std::os::unix::fs::symlink(world.path("repo/src/deep"), world.path("repo/link")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", world.path("repo/evil")).unwrap();
+    let policy = world.policy(Mode::AcceptEdits);
+    let cwd = world.path("repo");
+    // To the system `link/../evil` is `src/evil`; the tools read it as text first.
+    for path in ["link/../evil", "evil", "/etc/./passwd", "//etc/passwd"] {
+        assert_eq!(read(&policy, path, &cwd), Got::Deny, "{path:?}");
+        assert_ne!(edit(&policy, path, &cwd), Got::Allow, "{path:?}");
+    }
+    assert!(policy.hides(&cwd.join("evil")));
+}
+
+#[test]
 fn a_search_that_leads_out_of_the_project_is_asked_about() {
     let world = World::new();
     let policy = world.policy(Mode::Default);
