@@ -163,6 +163,10 @@ pub struct Policy {
     readable: Vec<Folder>,
     steering: Vec<Folder>,
     no_bypass: bool,
+    /// Only who manages the machine allows anything.
+    only_managed: bool,
+    /// Commands run behind a fence, and leaving it is asked about.
+    fenced: bool,
     /// Rules that were left out, and what else somebody should know.
     pub notes: Vec<String>,
 }
@@ -202,6 +206,9 @@ impl Ruling {
         self.by.get_or_insert(reason);
     }
 }
+
+/// Why a rule is left out where only managed ones count.
+const MANAGED: &str = "only the managed settings allow anything on this machine";
 
 /// Tools that only concern the conversation.
 const FREE: &[&str] = &[
@@ -257,6 +264,8 @@ impl Policy {
             project: ground.project,
             home: ground.home,
             no_bypass: settings.forbids_bypass(),
+            only_managed: settings.is_managed("allowManagedPermissionRulesOnly"),
+            fenced: false,
             notes: Vec::new(),
         };
         for written in settings.rules() {
@@ -264,6 +273,10 @@ impl Policy {
         }
         let flags = [(Kind::Deny, denied), (Kind::Allow, allowed)];
         for (kind, texts) in flags {
+            if kind == Kind::Allow && policy.only_managed && !texts.is_empty() {
+                policy.notes.push(MANAGED.to_owned());
+                continue;
+            }
             for text in texts {
                 policy.take(&policy.spoken(kind, Scope::Flag, text))?;
             }
@@ -312,6 +325,9 @@ impl Policy {
 
     /// Allows something for the rest of the session.
     pub fn add(&mut self, rule: &str) -> Result<(), String> {
+        if self.only_managed {
+            return Err(MANAGED.to_owned());
+        }
         let written = self.spoken(Kind::Allow, Scope::Session, rule);
         self.rules
             .push(Rule::read(&written, &self.project, &self.home)?);
@@ -329,6 +345,11 @@ impl Policy {
         more
     }
 
+    /// Says that commands run behind a fence, so that leaving it is asked about.
+    pub fn set_fenced(&mut self, yes: bool) {
+        self.fenced = yes;
+    }
+
     /// Adds a folder to the session.
     pub fn add_dir(&mut self, dir: &Path) {
         self.work.push(Folder::of(&self.project.join(dir)));
@@ -343,6 +364,10 @@ impl Policy {
 
     /// Whether a file must not be read, so that searches leave it out.
     pub fn hides(&self, path: &Path) -> bool {
+        // Asked for each file of a search: without rules nothing is looked up.
+        if self.rules_of(Kind::Deny, "Read").next().is_none() {
+            return false;
+        }
         let place = Place::of_tool(&path.to_string_lossy(), &self.project, &self.home);
         self.rules_of(Kind::Deny, "Read")
             .any(|rule| rule.fits_file(&place))
@@ -363,7 +388,14 @@ impl Policy {
     fn rule(&self, tool: &str, input: &Value, cwd: &Path) -> Ruling {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         match today(tool) {
-            "Bash" => self.rule_bash(text("command").unwrap_or_default(), cwd),
+            "Bash" => {
+                let mut ruling = self.rule_bash(text("command").unwrap_or_default(), cwd);
+                let leaves = input.get("dangerouslyDisableSandbox") == Some(&Value::Bool(true));
+                if self.fenced && leaves {
+                    ruling.firm(Reason::new("it wants to leave the sandbox"));
+                }
+                ruling
+            }
             name if EDITS.contains(&name) => {
                 let path = text("file_path").or(text("notebook_path"));
                 self.rule_edit(name, path.unwrap_or_default(), cwd)

@@ -7,6 +7,7 @@ mod combined;
 mod real;
 mod rules;
 mod settings;
+mod shim;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -339,6 +339,19 @@ fn accepting_edits_covers_small_commands_within_the_project_and_redirections() {
 }
 
 #[test]
+fn leaving_the_sandbox_is_asked_about_in_every_mode() {
+    let world = World::new();
+    world.rules(json!({"allow": ["Bash(ls *)"]}));
+    let mut policy = world.policy(Mode::Bypass);
+    let cwd = world.path("repo");
+    let input = json!({"command": "ls", "dangerouslyDisableSandbox": true});
+    assert_eq!(got(&policy.judge("Bash", &input, &cwd)), Got::Allow);
+    policy.set_fenced(true);
+    assert_eq!(got(&policy.judge("Bash", &input, &cwd)), Got::Ask);
+    assert_eq!(bash(&policy, "ls", &cwd), Got::Allow);
+}
+
+#[test]
 fn a_bare_rule_that_denies_takes_the_tool_away() {
     let world = World::new();
     world.rules(json!({"deny": ["WebFetch", "Bash(*)", "mcp__git", "Edit", "Read(.env)"]}));
