@@ -82,6 +82,8 @@ pub struct Reason {
     pub text: String,
     /// The rule behind it and where it stands.
     pub rule: Option<(String, Source)>,
+    /// Only a person can answer it: no mode does, and no hook that allows calls.
+    pub firm: bool,
 }
 
 impl Reason {
@@ -89,6 +91,7 @@ impl Reason {
         Reason {
             text: text.into(),
             rule: None,
+            firm: false,
         }
     }
 
@@ -96,6 +99,7 @@ impl Reason {
         Reason {
             text: text.into(),
             rule: Some((rule.text.clone(), rule.source.clone())),
+            firm: false,
         }
     }
 }
@@ -195,7 +199,8 @@ impl Ruling {
     }
 
     fn firm(&mut self, reason: Reason) {
-        self.firm.get_or_insert(reason);
+        let firm = true;
+        self.firm.get_or_insert(Reason { firm, ..reason });
     }
 
     fn soft(&mut self, reason: Reason) {

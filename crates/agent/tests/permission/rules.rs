@@ -339,6 +339,20 @@ fn accepting_edits_covers_small_commands_within_the_project_and_redirections() {
 }
 
 #[test]
+fn what_a_rule_or_a_guard_wants_asked_only_a_person_can_answer() {
+    let world = World::new();
+    world.rules(json!({"ask": ["Bash(git push *)"]}));
+    let policy = world.policy(Mode::Default);
+    let cwd = world.path("repo");
+    let is_firm = |command: &str| match policy.judge("Bash", &json!({ "command": command }), &cwd) {
+        Verdict::Ask { why, .. } => why.firm,
+        _ => panic!("{command}"),
+    };
+    assert!(is_firm("git push") && is_firm("rm -rf /") && is_firm("echo 'open"));
+    assert!(!is_firm("touch x"));
+}
+
+#[test]
 fn leaving_the_sandbox_is_asked_about_in_every_mode() {
     let world = World::new();
     world.rules(json!({"allow": ["Bash(ls *)"]}));
