@@ -148,6 +148,7 @@ mod unix {
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -159,6 +160,8 @@ mod unix {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new(job.guard);
         command
+            // Whoever ends us by our name must not end the one who ends the rest.
+            .arg0("shell-guard")
             .arg(guard::WORD)
             .arg(job.command)
             .args(job.before)

@@ -458,3 +458,12 @@ fn a_command_has_its_three_streams_and_no_way_to_its_guard() {
     assert_eq!(stream("1"), stream("2"));
     assert!(!text(&outcome).contains("socket:"), "{}", text(&outcome));
 }
+
+#[test]
+fn a_guard_does_not_bear_the_name_of_the_program() {
+    let session = Session::new();
+    let outcome = session.bash("cat /proc/$PPID/comm; tr '\\0' ' ' </proc/$PPID/cmdline");
+    let (name, words) = text(&outcome).split_once('\n').unwrap();
+    assert_eq!(name, "shell-guard");
+    assert!(words.starts_with("shell-guard __guard "), "{words}");
+}
