@@ -467,3 +467,25 @@ fn a_guard_does_not_bear_the_name_of_the_program() {
     assert_eq!(name, "shell-guard");
     assert!(words.starts_with("shell-guard __guard "), "{words}");
 }
+
+#[test]
+fn what_is_left_behind_may_write_for_ever() {
+    let session = Session::new();
+    let mark = mark();
+    let began = Instant::now();
+    let outcome = session.bash(&format!("echo started; yes {mark} & sleep 0.2"));
+    assert!(
+        outcome.result["stdout"]
+            .as_str()
+            .unwrap()
+            .starts_with("started\n")
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(alive(&mark) > 0);
+    session.kept().end();
+    until(Duration::from_secs(4), || alive(&mark) == 0);
+}
