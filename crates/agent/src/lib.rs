@@ -5,7 +5,7 @@
 //! of the model is always made from the lines on disk. Around it stand the model API, the
 //! tools, what somebody allows, and the hooks.
 
-pub mod file;
+mod file;
 pub mod host;
 mod patch;
 pub mod process;
