@@ -440,3 +440,52 @@ fn output_that_cannot_be_saved_does_not_end_the_command() {
     let call = json!({"command": "sleep 5", "run_in_background": true});
     assert!(text(&session.call("Bash", call)).contains("its output cannot be written"));
 }
+
+#[test]
+fn a_command_has_its_three_streams_and_no_way_to_its_guard() {
+    let session = Session::new();
+    let outcome = session.bash("cd /proc/$$/fd; for fd in *; do echo $fd $(readlink $fd); done");
+    let stream = |number: &str| {
+        let mut lines = text(&outcome)
+            .lines()
+            .filter_map(|line| line.split_once(' '));
+        lines
+            .find(|(fd, _)| *fd == number)
+            .map(|(_, to)| to.to_owned())
+    };
+    assert_eq!(stream("0").as_deref(), Some("/dev/null"));
+    assert!(stream("1").is_some_and(|to| to.starts_with("pipe:")));
+    assert_eq!(stream("1"), stream("2"));
+    assert!(!text(&outcome).contains("socket:"), "{}", text(&outcome));
+}
+
+#[test]
+fn a_guard_does_not_bear_the_name_of_the_program() {
+    let session = Session::new();
+    let outcome = session.bash("cat /proc/$PPID/comm; tr '\\0' ' ' </proc/$PPID/cmdline");
+    let (name, words) = text(&outcome).split_once('\n').unwrap();
+    assert_eq!(name, "shell-guard");
+    assert!(words.starts_with("shell-guard __guard "), "{words}");
+}
+
+#[test]
+fn what_is_left_behind_may_write_for_ever() {
+    let session = Session::new();
+    let mark = mark();
+    let began = Instant::now();
+    let outcome = session.bash(&format!("echo started; yes {mark} & sleep 0.2"));
+    assert!(
+        outcome.result["stdout"]
+            .as_str()
+            .unwrap()
+            .starts_with("started\n")
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(alive(&mark) > 0);
+    session.kept().end();
+    until(Duration::from_secs(4), || alive(&mark) == 0);
+}
