@@ -6,6 +6,7 @@
 //! tools, what somebody allows, and the hooks.
 
 pub mod host;
+pub mod more;
 pub mod stop;
 pub mod tool;
 pub mod tools;
