@@ -146,8 +146,13 @@ fn way(
                 headers: table("headers")?,
             })
         }
-        "sse" => Err("servers of type \"sse\" are not spoken to any more; ask for its \"http\" address".to_owned()),
-        other => Err(format!("type {other:?} is not known; known are stdio and http")),
+        "sse" => Err(
+            "servers of type \"sse\" are not spoken to any more; ask for its \"http\" address"
+                .to_owned(),
+        ),
+        other => Err(format!(
+            "type {other:?} is not known; known are stdio and http"
+        )),
     }
 }
 

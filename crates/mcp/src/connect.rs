@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use process_wrap::tokio::{CommandWrap, KillOnDrop, ProcessGroup};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientInfo, Implementation,
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
 };
 use rmcp::service::{RoleClient, RunningService, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -48,9 +48,9 @@ pub struct Session {
 struct Greeting;
 
 impl ClientHandler for Greeting {
-    fn get_info(&self) -> ClientInfo {
+    fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("unspool", env!("CARGO_PKG_VERSION"));
-        ClientInfo::new(ClientCapabilities::default(), us)
+        ClientConfig::new(ClientCapabilities::default(), us)
     }
 }
 

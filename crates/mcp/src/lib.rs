@@ -140,7 +140,10 @@ impl Servers {
 
 impl More for Servers {
     fn offers(&self) -> Vec<Offer> {
-        let tools = self.all.values().flat_map(|place| place.now().tools.clone());
+        let tools = self
+            .all
+            .values()
+            .flat_map(|place| place.now().tools.clone());
         tools.map(|known| known.offer).collect()
     }
 
@@ -264,7 +267,11 @@ mod tests {
 
     #[test]
     fn two_tools_never_have_one_name() {
-        let tools = [json!({"name": "a.b"}), json!({"name": "a_b"}), json!({"title": "none"})];
+        let tools = [
+            json!({"name": "a.b"}),
+            json!({"name": "a_b"}),
+            json!({"title": "none"}),
+        ];
         let names: Vec<String> = known("s", &tools)
             .into_iter()
             .map(|known| known.offer.name)

@@ -53,7 +53,11 @@ fn blocks(content: &Value) -> Vec<Value> {
                 let line = format!("[{}: {}]", field("name"), field("uri"));
                 said(&line, &mut left, &mut out);
             }
-            other => said(&format!("[{other} {kind}: cannot be shown]"), &mut left, &mut out),
+            other => said(
+                &format!("[{other} {kind}: cannot be shown]"),
+                &mut left,
+                &mut out,
+            ),
         }
     }
     out
@@ -118,6 +122,10 @@ mod tests {
         let blocks = blocks(&content);
         assert_eq!(blocks.len(), 1);
         let text = blocks[0]["text"].as_str().unwrap_or_default();
-        assert!(text.contains("[100000 more bytes"), "{}", &text[text.len() - 99..]);
+        assert!(
+            text.contains("[100000 more bytes"),
+            "{}",
+            &text[text.len() - 99..]
+        );
     }
 }

@@ -52,3 +52,4 @@ pub mod tokens;
 pub mod tool;
 pub mod usage;
 pub mod view;
+pub mod write;
