@@ -6,8 +6,18 @@
 //! tools, what somebody allows, and the hooks.
 
 pub mod api;
+mod call;
+mod compact;
+pub mod driver;
+pub mod history;
 pub mod host;
 pub mod more;
+pub mod machine;
+pub mod record;
+pub mod request;
+pub mod standin;
 pub mod stop;
+mod sub;
 pub mod tool;
 pub mod tools;
+pub mod words;

@@ -3,7 +3,7 @@
 //! A request runs as a task of its own; dropping [`Running`] drops the connection at once. It
 //! is repeated here, and only here, as [`super::retry`] says.
 
-use std::sync::Arc;
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -152,7 +152,21 @@ pub struct Client {
     http: reqwest::Client,
     address: String,
     patience: Patience,
-    runtime: Arc<Runtime>,
+    runtime: &'static Runtime,
+}
+
+/// One for the whole program: it is never dropped, least of all by one of its own tasks.
+fn runtime() -> Result<&'static Runtime, String> {
+    static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+    let made = RUNTIME.get_or_init(|| {
+        let builder = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("api")
+            .enable_all()
+            .build();
+        builder.map_err(|error| error.to_string())
+    });
+    made.as_ref().map_err(Clone::clone)
 }
 
 /// A request on its way. Dropped, it is over.
@@ -187,17 +201,12 @@ impl Client {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let http = unspool_net::streaming().default_headers(headers).build();
         let http = http.map_err(|error| broken(causes(&error)))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("api")
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(|error| broken(error.to_string()))?;
+        let runtime = runtime().map_err(broken)?;
         Ok(Client {
             http,
             address,
             patience,
-            runtime: Arc::new(runtime),
+            runtime,
         })
     }
 

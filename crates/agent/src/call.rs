@@ -1,0 +1,487 @@
+//! One call from beginning to end: checked, allowed, run, told.
+//!
+//! Runs on a thread of its own and may wait for a person; whoever stops it gets it back soon.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use unspool_model::time::Time;
+use unspool_model::write::Entry;
+
+use crate::api::client::Ask;
+use crate::api::model::{self, Thinking};
+use crate::driver::{Answer, Asked, Message, Notice, Shared, lock};
+use crate::host::Host;
+use crate::machine::{Halt, REJECTED};
+use crate::record::new_id;
+use crate::standin::{Decision, Verdict};
+use crate::stop::Stop;
+use crate::tool::{Call, Content, Outcome, Scene};
+use crate::tools::{self, Kept};
+
+/// What came of a call.
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
+    pub(crate) halt: Halt,
+    /// Texts for the model, behind all results.
+    pub(crate) later: Vec<String>,
+}
+
+impl Done {
+    fn with(outcome: Outcome) -> Done {
+        Done {
+            outcome,
+            halt: Halt::No,
+            later: Vec::new(),
+        }
+    }
+
+    /// The tool itself is at fault.
+    pub(crate) fn broken() -> Done {
+        Done::with(Outcome::failed(
+            "The tool broke down. Its work may be half done.",
+        ))
+    }
+
+    fn rejected() -> Done {
+        let mut outcome = Outcome::failed(REJECTED);
+        outcome.result = "User rejected tool use".into();
+        Done {
+            halt: Halt::Rejected,
+            ..Done::with(outcome)
+        }
+    }
+}
+
+/// Makes a call.
+pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
+    let Some(tool) = tools::named(&call.name) else {
+        let text = format!("Error: No such tool available: {}", call.name);
+        let mut outcome = Outcome::refused(text.as_str());
+        outcome.result = text.into();
+        return Done::with(outcome);
+    };
+    let mut call = call.clone();
+    let cwd = lock(&shared.cwd).clone();
+    let before = before(shared, &mut call, stop);
+    let mut later = before.context;
+    let allowed = match before.verdict {
+        Err(done) => Err(done),
+        Ok(decision) => allow(shared, &mut call, decision, &cwd, stop),
+    };
+    if let Err(done) = allowed {
+        return done;
+    }
+    if stop.is_told() {
+        return Done::rejected();
+    }
+    let host = Around {
+        shared: Arc::clone(shared),
+        call: call.clone(),
+        stop: stop.clone(),
+    };
+    let scene = Scene {
+        cwd,
+        stop,
+        host: &host,
+    };
+    let began = Instant::now();
+    let outcome = tool.run(&call, &scene);
+    let after = after(shared, &call, &outcome, began, stop);
+    later.extend(after.later);
+    Done {
+        outcome,
+        halt: after.halt,
+        later,
+    }
+}
+
+struct Before {
+    verdict: Result<Option<Decision>, Done>,
+    context: Vec<String>,
+}
+
+/// What hooks say before a call.
+fn before(shared: &Arc<Shared>, call: &mut Call, stop: &Stop) -> Before {
+    let mut input = shared.about("PreToolUse");
+    input["tool_name"] = call.name.as_str().into();
+    input["tool_input"] = call.input.clone();
+    input["tool_use_id"] = call.id.as_str().into();
+    let said = shared
+        .hooks
+        .run("PreToolUse", Some(&call.name), &input, stop);
+    warn(shared, said.errors, said.system_message);
+    if let Some(input) = said.updated_input {
+        call.input = input;
+    }
+    let verdict = match (said.block, said.stop) {
+        (_, Some(why)) => Err(Done {
+            halt: Halt::Told(why.clone()),
+            ..Done::with(Outcome::failed(why))
+        }),
+        (Some(why), None) => Err(Done::with(Outcome::failed(why))),
+        (None, None) => Ok(said.allow),
+    };
+    Before {
+        verdict,
+        context: said
+            .context
+            .into_iter()
+            .map(|text| reminder("PreToolUse", &text))
+            .collect(),
+    }
+}
+
+struct After {
+    halt: Halt,
+    later: Vec<String>,
+}
+
+fn after(
+    shared: &Arc<Shared>,
+    call: &Call,
+    outcome: &Outcome,
+    began: Instant,
+    stop: &Stop,
+) -> After {
+    let event = match outcome.is_error {
+        Some(true) => "PostToolUseFailure",
+        _ => "PostToolUse",
+    };
+    let mut input = shared.about(event);
+    input["tool_name"] = call.name.as_str().into();
+    input["tool_input"] = call.input.clone();
+    input["tool_use_id"] = call.id.as_str().into();
+    input["tool_response"] = outcome.result.clone();
+    input["duration_ms"] = u64::try_from(began.elapsed().as_millis())
+        .unwrap_or(0)
+        .into();
+    let said = shared.hooks.run(event, Some(&call.name), &input, stop);
+    warn(shared, said.errors, said.system_message);
+    let told = said.block.into_iter().chain(said.context);
+    After {
+        halt: said.stop.map_or(Halt::No, Halt::Told),
+        later: told.map(|text| reminder(event, &text)).collect(),
+    }
+}
+
+fn reminder(event: &str, text: &str) -> String {
+    format!("<system-reminder>\n{event} hook: {text}\n</system-reminder>")
+}
+
+fn warn(shared: &Shared, errors: Vec<String>, message: Option<String>) {
+    for text in errors.into_iter().chain(message) {
+        shared.send(Message::Tell(Notice::Warn(text)));
+    }
+}
+
+/// Whether it may run: what the rules say, then what a person says.
+fn allow(
+    shared: &Arc<Shared>,
+    call: &mut Call,
+    hook: Option<Decision>,
+    cwd: &Path,
+    stop: &Stop,
+) -> Result<(), Done> {
+    let verdict = lock(&shared.policy).judge(&call.name, &call.input, cwd);
+    let (why, always) = match (verdict, hook) {
+        (Verdict::Deny { text, .. }, _) => return Err(denied(shared, call, text)),
+        (_, Some(Decision::Deny)) => {
+            let text = "A hook does not allow this call.".to_owned();
+            return Err(denied(shared, call, text));
+        }
+        (Verdict::Allow { .. }, Some(Decision::Ask)) => {
+            ("a hook wants it asked".to_owned(), Vec::new())
+        }
+        (Verdict::Allow { .. }, _) | (_, Some(Decision::Allow)) => return Ok(()),
+        (Verdict::Ask { why, always }, _) => (why.text, always),
+    };
+    if !shared.asks {
+        let text = unanswered(call);
+        return Err(denied(shared, call, text));
+    }
+    match ask(shared, call, Asked::Permission { why, always }, stop) {
+        Some(Answer::Yes | Answer::Value(_)) => Ok(()),
+        Some(Answer::Changed(input)) => {
+            call.input = input;
+            Ok(())
+        }
+        Some(Answer::Always(rules)) => {
+            let mut policy = lock(&shared.policy);
+            for rule in rules {
+                if let Err(why) = policy.add(&rule) {
+                    shared.send(Message::Tell(Notice::Warn(why)));
+                }
+            }
+            Ok(())
+        }
+        Some(Answer::No(Some(reason))) => {
+            let text = format!("{REJECTED} The user said: {reason}");
+            let mut outcome = Outcome::failed(text);
+            outcome.result = "User rejected tool use".into();
+            Err(Done::with(outcome))
+        }
+        Some(Answer::No(None)) | None => Err(Done::rejected()),
+    }
+}
+
+/// What the model is told where nobody can be asked.
+fn unanswered(call: &Call) -> String {
+    let field = |name: &str| call.input[name].as_str().map(str::to_owned);
+    match call.name.as_str() {
+        "Write" | "Edit" | "NotebookEdit" => {
+            let path = field("file_path")
+                .or_else(|| field("notebook_path"))
+                .unwrap_or_default();
+            format!(
+                "Claude requested permissions to write to {path}, but you haven't granted it yet."
+            )
+        }
+        name => {
+            format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
+        }
+    }
+}
+
+fn denied(shared: &Shared, call: &Call, text: String) -> Done {
+    shared.send(Message::Tell(Notice::Denied {
+        call: call.clone(),
+        why: text.clone(),
+    }));
+    Done::with(Outcome::failed(text))
+}
+
+/// Asks a person and waits, until there is an answer or somebody stops it.
+fn ask(shared: &Shared, call: &Call, what: Asked, stop: &Stop) -> Option<Answer> {
+    let (reply, answers) = channel();
+    shared.send(Message::Ask(call.clone(), what, reply));
+    loop {
+        match answers.recv_timeout(Duration::from_millis(25)) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Timeout) if !stop.is_told() => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// The session around a call.
+struct Around {
+    shared: Arc<Shared>,
+    call: Call,
+    stop: Stop,
+}
+
+impl Host for Around {
+    fn project(&self) -> &Path {
+        &self.shared.place.project
+    }
+
+    fn dirs(&self) -> &[PathBuf] {
+        &self.shared.place.dirs
+    }
+
+    fn home(&self) -> &Path {
+        &self.shared.place.home
+    }
+
+    fn beside(&self) -> &Path {
+        &self.shared.beside
+    }
+
+    fn session(&self) -> &str {
+        &self.shared.session
+    }
+
+    fn kept(&self) -> Arc<Kept> {
+        Arc::clone(&self.shared.kept)
+    }
+
+    fn set_cwd(&self, cwd: PathBuf) {
+        lock(&self.shared.record).cwd.clone_from(&cwd);
+        *lock(&self.shared.cwd) = cwd;
+    }
+
+    fn will_change(&self, path: &Path) -> std::io::Result<()> {
+        let top = self.shared.top();
+        let message = {
+            let record = lock(&self.shared.record);
+            let line = record.line_of(&self.call.id);
+            line.or_else(|| record.parent().map(str::to_owned))
+                .unwrap_or_default()
+        };
+        let now = Time(Timestamp::now().as_millisecond());
+        let entry = lock(&top.history).change(path, &message, now)?;
+        if let Some(entry) = entry {
+            top.add(entry).map_err(std::io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    fn progress(&self, call: &Call, data: Value) {
+        let kind = data["type"]
+            .as_str()
+            .unwrap_or("progress")
+            .replace('_', "-");
+        let id = new_id();
+        let entry = Entry::Progress {
+            data: data.clone(),
+            call: call.id.clone(),
+            id: format!("{kind}-{}", &id[..8]),
+        };
+        // What cannot be noted is shown all the same; the next line tells about the disk.
+        let _ = self.shared.add(entry);
+        self.shared.send(Message::Tell(Notice::Progress {
+            call: call.id.clone(),
+            data,
+        }));
+    }
+
+    fn agent(&self, call: &Call) -> Outcome {
+        crate::sub::run(&self.shared, call, &self.stop)
+    }
+
+    fn question(&self, call: &Call) -> Outcome {
+        if !self.shared.asks {
+            return Outcome::failed(
+                "Nobody is here to answer. Decide yourself, and say what you decided.",
+            );
+        }
+        match ask(&self.shared, call, Asked::Question, &self.stop) {
+            Some(Answer::Value(answers)) => {
+                let given = answers.as_object().cloned().unwrap_or_default();
+                let told: Vec<String> = given
+                    .iter()
+                    .map(|(question, answer)| {
+                        let answer = answer
+                            .as_str()
+                            .map_or_else(|| answer.to_string(), str::to_owned);
+                        format!("\"{question}\"=\"{answer}\"")
+                    })
+                    .collect();
+                let text = format!(
+                    "User has answered your questions: {}. You can now continue with the user's answers in mind.",
+                    told.join(", ")
+                );
+                Outcome::done(
+                    text,
+                    json!({"questions": call.input["questions"], "answers": given}),
+                )
+            }
+            Some(Answer::No(Some(reason))) => {
+                Outcome::failed(format!("The user did not answer, and said: {reason}"))
+            }
+            _ => {
+                let mut outcome = Outcome::failed(REJECTED);
+                outcome.result = "User rejected tool use".into();
+                outcome
+            }
+        }
+    }
+
+    fn plan(&self, call: &Call) -> Outcome {
+        if !self.shared.asks {
+            return Outcome::failed("Nobody is here to approve the plan. Give it as your answer.");
+        }
+        match ask(&self.shared, call, Asked::Plan, &self.stop) {
+            Some(Answer::Yes | Answer::Always(_) | Answer::Value(_) | Answer::Changed(_)) => {
+                let plan = call.input["plan"].as_str().unwrap_or_default();
+                let text = format!(
+                    "User has approved your plan. You can now start coding. Start with updating your todo list if applicable\n\n## Approved Plan:\n{plan}"
+                );
+                Outcome::done(
+                    text,
+                    json!({"plan": plan, "isAgent": self.shared.above.is_some()}),
+                )
+            }
+            Some(Answer::No(Some(reason))) => {
+                Outcome::failed(format!("The user wants the plan changed: {reason}"))
+            }
+            _ => {
+                let mut outcome = Outcome::failed(REJECTED);
+                outcome.result = "User rejected tool use".into();
+                outcome
+            }
+        }
+    }
+
+    fn small_model(&self, prompt: &str) -> Result<String, String> {
+        let ask = plain(model::small(), prompt, 4_096);
+        let (blocks, message) = self
+            .shared
+            .client
+            .collect(ask, &self.stop)
+            .map_err(|trouble| trouble.message)?;
+        lock(&self.shared.top().spent).add(&message.model, &message.usage);
+        Ok(blocks
+            .iter()
+            .filter_map(|block| block.json["text"].as_str())
+            .collect())
+    }
+
+    fn web_search(&self, call: &Call) -> Result<Vec<Value>, String> {
+        let field = |name: &str| call.input[name].as_str().unwrap_or_default();
+        let model = lock(&self.shared.frame).model.clone();
+        let prompt = format!("Search the web for: {}", field("query"));
+        let mut tool = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 8});
+        for list in ["allowed_domains", "blocked_domains"] {
+            if call.input[list]
+                .as_array()
+                .is_some_and(|domains| !domains.is_empty())
+            {
+                tool[list] = call.input[list].clone();
+            }
+        }
+        let mut all = Vec::new();
+        let mut messages = vec![json!({"role": "user", "content": prompt})];
+        // The API may pause and wants its own words back to go on.
+        for _ in 0..8 {
+            let mut ask = plain(model.clone(), "", 8_192);
+            ask.messages = Value::Array(messages.clone()).to_string();
+            ask.tools = vec![tool.clone()];
+            let (blocks, message) = self
+                .shared
+                .client
+                .collect(ask, &self.stop)
+                .map_err(|trouble| trouble.message)?;
+            lock(&self.shared.top().spent).add(&message.model, &message.usage);
+            let said: Vec<Value> = blocks.into_iter().map(|block| block.json).collect();
+            all.extend(said.iter().cloned());
+            if message.stop.as_deref() != Some("pause_turn") {
+                break;
+            }
+            messages.push(json!({"role": "assistant", "content": said}));
+        }
+        Ok(all)
+    }
+
+    fn skill(&self, name: &str, _arguments: &str) -> Result<String, String> {
+        Err(format!("Unknown skill: {name}"))
+    }
+}
+
+/// A question without a conversation.
+fn plain(model: String, prompt: &str, most: u64) -> Ask {
+    Ask {
+        model,
+        most,
+        thinking: Thinking::Off,
+        effort: None,
+        system: Vec::new(),
+        tools: Vec::new(),
+        messages: json!([{"role": "user", "content": prompt}]).to_string(),
+        more: Map::new(),
+        betas: Vec::new(),
+    }
+}
+
+/// Texts of content blocks.
+pub(crate) fn blocks(texts: &[String]) -> Content {
+    let blocks = texts
+        .iter()
+        .map(|text| json!({"type": "text", "text": text}));
+    Content::Blocks(blocks.collect())
+}
