@@ -17,8 +17,9 @@ use crate::api::model::{self, Thinking};
 use crate::driver::{Answer, Asked, Message, Notice, Shared, lock};
 use crate::host::Host;
 use crate::machine::{Halt, REJECTED};
+use crate::permission::Verdict;
 use crate::record::new_id;
-use crate::standin::{Decision, Verdict};
+use crate::standin::Decision;
 use crate::stop::Stop;
 use crate::tool::{Call, Content, Outcome, Scene};
 use crate::tools::{self, Kept};
@@ -188,20 +189,24 @@ fn allow(
     stop: &Stop,
 ) -> Result<(), Done> {
     let verdict = lock(&shared.policy).judge(&call.name, &call.input, cwd);
-    let (why, always) = match (verdict, hook) {
+    let (why, always, text) = match (verdict, hook) {
         (Verdict::Deny { text, .. }, _) => return Err(denied(shared, call, text)),
         (_, Some(Decision::Deny)) => {
             let text = "A hook does not allow this call.".to_owned();
             return Err(denied(shared, call, text));
         }
         (Verdict::Allow { .. }, Some(Decision::Ask)) => {
-            ("a hook wants it asked".to_owned(), Vec::new())
+            let text = "A hook wants this call to be asked about, and nobody can be asked.";
+            (
+                "a hook wants it asked".to_owned(),
+                Vec::new(),
+                text.to_owned(),
+            )
         }
         (Verdict::Allow { .. }, _) | (_, Some(Decision::Allow)) => return Ok(()),
-        (Verdict::Ask { why, always }, _) => (why.text, always),
+        (Verdict::Ask { why, always, text }, _) => (why.to_string(), always, text),
     };
     if !shared.asks {
-        let text = unanswered(call);
         return Err(denied(shared, call, text));
     }
     match ask(shared, call, Asked::Permission { why, always }, stop) {
@@ -226,24 +231,6 @@ fn allow(
             Err(Done::with(outcome))
         }
         Some(Answer::No(None)) | None => Err(Done::rejected()),
-    }
-}
-
-/// What the model is told where nobody can be asked.
-fn unanswered(call: &Call) -> String {
-    let field = |name: &str| call.input[name].as_str().map(str::to_owned);
-    match call.name.as_str() {
-        "Write" | "Edit" | "NotebookEdit" => {
-            let path = field("file_path")
-                .or_else(|| field("notebook_path"))
-                .unwrap_or_default();
-            format!(
-                "Claude requested permissions to write to {path}, but you haven't granted it yet."
-            )
-        }
-        name => {
-            format!("Claude requested permissions to use {name}, but you haven't granted it yet.")
-        }
     }
 }
 
@@ -351,7 +338,8 @@ impl Host for Around {
             );
         }
         match ask(&self.shared, call, Asked::Question, &self.stop) {
-            Some(Answer::Value(answers)) => {
+            Some(Answer::Value(said)) => {
+                let answers = said.get("answers").unwrap_or(&said);
                 let given = answers.as_object().cloned().unwrap_or_default();
                 let told: Vec<String> = given
                     .iter()

@@ -499,6 +499,9 @@ impl Machine {
             }
             Item::Ended(message, _) => self.answered(message, todo),
             Item::Cut(trouble) => self.cut(trouble, todo),
+            Item::Failed(trouble) if self.held.is_some() || !self.calls.is_empty() => {
+                self.cut(trouble, todo);
+            }
             Item::Failed(trouble)
                 if is_too_long(&trouble)
                     && self.limits.compacts

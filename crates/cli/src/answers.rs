@@ -90,7 +90,9 @@ impl From<Failure> for Refused {
         let (status, told) = match failure {
             Failure::Nothing(told) => (404, told),
             Failure::Failed(told) => (500, told),
-            Failure::Found | Failure::Closed => return Refused::failed("nobody reads any more"),
+            Failure::Found | Failure::Code(_) | Failure::Closed => {
+                return Refused::failed("nobody reads any more");
+            }
         };
         let refused = Refused::new(status, secrets::known().mask(&told.message));
         match told.hint {

@@ -36,6 +36,7 @@ pub mod hook;
 pub mod id;
 pub mod input;
 pub mod json;
+pub mod jsonc;
 pub mod known;
 pub mod listed;
 pub mod log;

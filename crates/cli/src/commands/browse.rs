@@ -91,7 +91,9 @@ impl Hands {
     fn told(&self, failure: &Failure) -> String {
         let told = match failure {
             Failure::Nothing(told) | Failure::Failed(told) => told,
-            Failure::Found | Failure::Closed => return "it ended early".to_owned(),
+            Failure::Found | Failure::Code(_) | Failure::Closed => {
+                return "it ended early".to_owned();
+            }
         };
         let text = match &told.hint {
             Some(hint) => format!("{}; {hint}", told.message),
