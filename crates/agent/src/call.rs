@@ -17,7 +17,7 @@ use crate::api::model::{self, Thinking};
 use crate::driver::{Answer, Asked, Message, Notice, Shared, lock};
 use crate::host::Host;
 use crate::machine::{Halt, REJECTED};
-use crate::permission::Verdict;
+use crate::permission::{Mode, Verdict};
 use crate::record::new_id;
 use crate::standin::Decision;
 use crate::stop::Stop;
@@ -99,6 +99,24 @@ pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
         halt: after.halt,
         later,
     }
+}
+
+/// Runs what a person typed themselves: nobody is asked.
+pub(crate) fn own(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
+    let Some(tool) = tools::named(&call.name) else {
+        return Outcome::failed(format!("there is no tool {}", call.name));
+    };
+    let host = Around {
+        shared: Arc::clone(shared),
+        call: call.clone(),
+        stop: stop.clone(),
+    };
+    let scene = Scene {
+        cwd: lock(&shared.cwd).clone(),
+        stop,
+        host: &host,
+    };
+    tool.run(call, &scene)
 }
 
 struct Before {
@@ -255,6 +273,22 @@ fn ask(shared: &Shared, call: &Call, what: Asked, stop: &Stop) -> Option<Answer>
     }
 }
 
+impl Around {
+    /// An approved plan is carried out in another mode.
+    fn leave_plan(&self, answer: &Answer) {
+        let wanted = match answer {
+            Answer::Value(said) => said["mode"].as_str().and_then(Mode::read),
+            _ => None,
+        };
+        let mode = wanted.map_or(Mode::Default, |(mode, _)| mode);
+        let set = lock(&self.shared.policy).set_mode(mode);
+        self.shared.send(Message::Tell(match set {
+            Ok(()) => Notice::Mode(mode),
+            Err(why) => Notice::Warn(why),
+        }));
+    }
+}
+
 /// The session around a call.
 struct Around {
     shared: Arc<Shared>,
@@ -374,8 +408,15 @@ impl Host for Around {
         if !self.shared.asks {
             return Outcome::failed("Nobody is here to approve the plan. Give it as your answer.");
         }
-        match ask(&self.shared, call, Asked::Plan, &self.stop) {
-            Some(Answer::Yes | Answer::Always(_) | Answer::Value(_) | Answer::Changed(_)) => {
+        let answer = ask(&self.shared, call, Asked::Plan, &self.stop);
+        let approved = match &answer {
+            Some(Answer::Value(said)) => said["approved"] != false,
+            Some(Answer::Yes | Answer::Always(_) | Answer::Changed(_)) => true,
+            Some(Answer::No(_)) | None => false,
+        };
+        match answer {
+            Some(said) if approved => {
+                self.leave_plan(&said);
                 let plan = call.input["plan"].as_str().unwrap_or_default();
                 let text = format!(
                     "User has approved your plan. You can now start coding. Start with updating your todo list if applicable\n\n## Approved Plan:\n{plan}"

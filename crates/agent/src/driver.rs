@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use unspool_model::rewind::files_before;
 use unspool_model::write::Entry;
 use unspool_store::error::Error;
 
@@ -29,7 +30,7 @@ use crate::record::{Record, Written, new_id};
 use crate::request::Frame;
 use crate::standin::Hooks;
 use crate::stop::Stop;
-use crate::tool::{Call, Outcome};
+use crate::tool::{Call, Content, Outcome};
 use crate::tools::{self, Kept};
 
 pub use spent::Spent;
@@ -66,7 +67,13 @@ pub enum Command {
     Rewind {
         /// The id of its line.
         prompt: String,
+        /// Files become what they were.
+        files: bool,
+        /// The conversation goes on from there.
+        conversation: bool,
     },
+    /// Runs a command of the person's own, without the model.
+    Shell(String),
     /// Names the session.
     Title(String),
     /// Writes down a command that the front end answered itself, and its answer.
@@ -249,6 +256,8 @@ pub struct Setup {
     pub asks: bool,
     /// Where prompts come from: `typed`, `sdk`.
     pub source: Option<String>,
+    /// How it begins: `startup` or `resume`.
+    pub begins: &'static str,
 }
 
 /// Where a session works.
@@ -274,6 +283,7 @@ pub(crate) enum Message {
     Deadline(u64),
     Compacted(u64, Result<compact::Summary, String>),
     MayStop(u64, Option<String>),
+    Shell(Call, Outcome),
 }
 
 /// What the threads of a session share.
@@ -363,9 +373,18 @@ impl Handle {
     /// Waits for its end: what was spent.
     pub fn join(mut self) -> Spent {
         let thread = self.thread.take();
+        let _ = self.events.send(Message::Command(Command::Close));
         thread
             .and_then(|thread| thread.join().ok())
             .unwrap_or_default()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Nobody can tell it anything any more.
+        let _ = self.events.send(Message::Command(Command::Interrupt));
+        let _ = self.events.send(Message::Command(Command::Close));
     }
 }
 
@@ -401,9 +420,14 @@ pub(crate) struct Driver {
     closing: bool,
     budget: Option<f64>,
     source: Option<String>,
+    begins: &'static str,
+    /// Texts that go with the next prompt.
+    context: Vec<String>,
     active: Arc<AtomicU64>,
     broken: bool,
     agent: Option<String>,
+    /// A command of the person's own that runs, and its id.
+    own: Option<(Stop, String)>,
     /// How the last turn ended.
     pub(crate) ending: Option<Ending>,
 }
@@ -461,18 +485,58 @@ impl Driver {
             closing: false,
             budget: setup.budget,
             source: setup.source,
+            begins: setup.begins,
+            context: Vec::new(),
             active: Arc::default(),
             broken: false,
             agent,
+            own: None,
             ending: None,
+        }
+    }
+
+    /// Hooks of the session's beginning: what they say goes with the first prompt.
+    fn open(&mut self) {
+        if self.agent.is_some() {
+            return;
+        }
+        let mut input = self.shared.about("SessionStart");
+        input["source"] = self.begins.into();
+        let said = self
+            .shared
+            .hooks
+            .run("SessionStart", Some(self.begins), &input, &self.stop);
+        for text in said.errors.into_iter().chain(said.system_message) {
+            self.tell(Notice::Warn(text));
+        }
+        let texts = said.context.into_iter();
+        self.context = texts
+            .map(|text| format!("<system-reminder>\nSessionStart hook: {text}\n</system-reminder>"))
+            .collect();
+    }
+
+    /// Hooks of its end.
+    fn close(&mut self) {
+        if self.agent.is_some() {
+            return;
+        }
+        let mut input = self.shared.about("SessionEnd");
+        input["reason"] = "other".into();
+        let said = self
+            .shared
+            .hooks
+            .run("SessionEnd", Some("other"), &input, &Stop::new());
+        for text in said.errors {
+            self.tell(Notice::Warn(text));
         }
     }
 
     /// Works until it is closed; `outer` stops it from outside.
     pub(crate) fn run(&mut self, outer: Option<&Stop>) {
+        self.open();
         let step = Duration::from_millis(50);
         let mut told = false;
-        while !(self.closing && self.machine.is_idle()) {
+        while !(self.closing && self.is_idle()) {
             let message = match outer {
                 Some(_) => self.events.recv_timeout(step),
                 None => self
@@ -493,6 +557,7 @@ impl Driver {
         }
         self.stop.tell();
         self.asking = None;
+        self.close();
         // Calls that were told to stop are waited for, but not for ever.
         let end = Instant::now() + Duration::from_secs(2);
         while self.active.load(Ordering::Acquire) > 0 && Instant::now() < end {
@@ -545,6 +610,7 @@ impl Driver {
             }
             Message::Ask(call, what, reply) => self.question(call, what, reply),
             Message::Tell(notice) => self.tell(notice),
+            Message::Shell(call, outcome) => self.shell_done(call, outcome),
             // Late words of something that was stopped.
             Message::Item(..)
             | Message::Ran(..)
@@ -570,6 +636,9 @@ impl Driver {
             Command::Submit { content, context } => self.submit(content, context),
             Command::Interrupt => {
                 self.questions.clear();
+                if let Some((stop, _)) = &self.own {
+                    stop.tell();
+                }
                 self.step(Event::Interrupt);
             }
             Command::Answer { ask, answer } => {
@@ -594,7 +663,12 @@ impl Driver {
                 self.began = Instant::now();
                 self.step(Event::Compact { words });
             }
-            Command::Rewind { prompt } => self.rewind(&prompt),
+            Command::Rewind {
+                prompt,
+                files,
+                conversation,
+            } => self.rewind(&prompt, files, conversation),
+            Command::Shell(command) => self.shell(command),
             Command::Title(title) => drop(self.append(Entry::Title(title))),
             Command::Local { command, output } => {
                 let name = command.trim_start_matches('/');
@@ -616,8 +690,10 @@ impl Driver {
         if self.machine.is_idle() {
             self.began = Instant::now();
             self.broken = false;
+            self.stop = Stop::new();
             lock(&self.shared.record).look_around();
         }
+        context.append(&mut self.context);
         let mode = lock(&self.shared.policy).mode().name().to_owned();
         let mut prompt = Prompt {
             content,
@@ -662,28 +738,95 @@ impl Driver {
         self.step(Event::Submit(prompt));
     }
 
-    fn rewind(&mut self, prompt: &str) {
-        if !self.machine.is_idle() {
+    fn rewind(&mut self, prompt: &str, files: bool, conversation: bool) {
+        if !self.is_idle() {
             return self.tell(Notice::Warn(
-                "nothing is taken back while the model works".to_owned(),
+                "nothing is taken back while something is going on".to_owned(),
             ));
         }
-        let before = lock(&self.shared.record).before(prompt);
+        let (before, kept) = {
+            let record = lock(&self.shared.record);
+            let kept = record
+                .loaded()
+                .and_then(|loaded| files_before(&loaded.session, &loaded.source, prompt));
+            (record.before(prompt), kept)
+        };
         let Some(parent) = before else {
             return self.tell(Notice::Warn(format!("there is no prompt `{prompt}`")));
         };
-        let written = self.append(Entry::LastPrompt {
-            text: String::new(),
-            leaf: parent.clone(),
-            explicit: true,
-        });
-        if written {
-            lock(&self.shared.record).go_to(parent);
-            self.machine.filled = lock(&self.shared.record).filled();
-            self.tell(Notice::Rewound {
-                prompt: prompt.to_owned(),
-            });
+        if files {
+            match kept {
+                Some(kept) => {
+                    let failed = lock(&self.shared.history).restore(&kept);
+                    for why in failed {
+                        self.tell(Notice::Warn(format!("not brought back: {why}")));
+                    }
+                }
+                None => self.tell(Notice::Warn(
+                    "no copies of files are known from then".to_owned(),
+                )),
+            }
         }
+        if conversation {
+            let written = self.append(Entry::LastPrompt {
+                text: String::new(),
+                leaf: parent.clone(),
+                explicit: true,
+            });
+            if !written {
+                return;
+            }
+            let mut record = lock(&self.shared.record);
+            record.go_to(parent);
+            self.machine.filled = record.filled();
+        }
+        self.tell(Notice::Rewound {
+            prompt: prompt.to_owned(),
+        });
+    }
+
+    fn is_idle(&self) -> bool {
+        self.machine.is_idle() && self.own.is_none()
+    }
+
+    /// Runs a command of the person's own. What it says is there for the model's next answer.
+    fn shell(&mut self, command: String) {
+        if !self.is_idle() {
+            return self.tell(Notice::Warn("wait until it is done, or stop it".to_owned()));
+        }
+        let id = new_id();
+        let typed = format!("<bash-input>{command}</bash-input>");
+        if !self.append(spoken(typed, &id)) {
+            return;
+        }
+        let call = Call {
+            id: format!("shell-{id}"),
+            name: "Bash".to_owned(),
+            input: json!({"command": command}),
+        };
+        self.tell(Notice::CallBegan(call.clone()));
+        let stop = Stop::new();
+        self.own = Some((stop.clone(), id));
+        let shared = Arc::clone(&self.shared);
+        thread::spawn(move || {
+            let outcome = crate::call::own(&shared, &call, &stop);
+            shared.send(Message::Shell(call, outcome));
+        });
+    }
+
+    fn shell_done(&mut self, call: Call, outcome: Outcome) {
+        let Some((_, id)) = self.own.take() else {
+            return;
+        };
+        let field = |name: &str| outcome.result[name].as_str().map(str::to_owned);
+        let (out, error) = match (&outcome.content, field("stdout")) {
+            (_, Some(out)) => (out, field("stderr").unwrap_or_default()),
+            (Content::Text(text), None) => (String::new(), text.clone()),
+            (Content::Blocks(_), None) => Default::default(),
+        };
+        let text = format!("<bash-stdout>{out}</bash-stdout><bash-stderr>{error}</bash-stderr>");
+        self.append(spoken(text, &id));
+        self.tell(Notice::CallEnded { call, outcome });
     }
 
     /// What the front end is told while the model speaks.
@@ -779,7 +922,7 @@ impl Driver {
             uuid: written.uuid,
             agent: self.agent.clone(),
         });
-        if prompts && self.shared.above.is_none() {
+        if prompts && self.own.is_none() && self.shared.above.is_none() {
             let entry = lock(&self.shared.history).begin(&uuid, time);
             return self.append(entry);
         }
@@ -897,6 +1040,16 @@ impl Driver {
         }
         self.ending = Some(ending.clone());
         self.tell(Notice::Ended { ending, time });
+    }
+}
+
+/// A line that somebody typed, or that was printed for them.
+fn spoken(text: String, id: &str) -> Entry {
+    Entry::Prompt {
+        content: text.into(),
+        id: id.to_owned(),
+        mode: None,
+        source: None,
     }
 }
 

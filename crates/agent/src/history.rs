@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use twox_hash::XxHash3_128;
+use unspool_model::rewind::Before;
 use unspool_model::time::Time;
 use unspool_model::write::{Backup, Entry};
 use unspool_store::append;
@@ -79,6 +80,44 @@ impl History {
         Ok(Some(self.entry(message, &prompt, since, true)))
     }
 
+    /// Brings files back as they were; what could not be brought back, and why.
+    pub fn restore(&self, files: &[Before]) -> Vec<String> {
+        let failed = files.iter().filter_map(|file| {
+            let path = self.project.join(&file.path);
+            let done = self.bring_back(&path, file.copy.as_deref());
+            done.err().map(|why| format!("{}: {why}", path.display()))
+        });
+        failed.collect()
+    }
+
+    fn bring_back(&self, path: &Path, copy: Option<&str>) -> Result<(), String> {
+        let told = |error: io::Error| error.to_string();
+        match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(told(error)),
+            Ok(metadata) if !metadata.is_file() => return Err("it is no plain file now".to_owned()),
+            Ok(metadata) if links(&metadata) > 1 => {
+                return Err("it has other names, which would change too".to_owned());
+            }
+            Ok(_) => {}
+        }
+        let Some(copy) = copy else {
+            return match std::fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(told(error)),
+                _ => Ok(()),
+            };
+        };
+        if copy.contains(['/', '\\']) {
+            return Err(format!("`{copy}` is no copy of ours"));
+        }
+        let bytes =
+            std::fs::read(self.folder.join(copy)).map_err(|_| "its copy is gone".to_owned())?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(told)?;
+        }
+        std::fs::write(path, bytes).map_err(told)
+    }
+
     /// Copies a file; false if it is none that can be.
     fn copy(&mut self, path: &Path, time: Time) -> io::Result<bool> {
         let version = self.kept.get(path).map_or(1, |kept| kept.version + 1);
@@ -130,6 +169,19 @@ impl History {
             files: files.collect(),
             update,
         }
+    }
+}
+
+/// How many names a file has.
+fn links(metadata: &std::fs::Metadata) -> u64 {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::MetadataExt::nlink(metadata)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        1
     }
 }
 
@@ -187,6 +239,32 @@ mod tests {
         };
         assert!(update);
         assert_eq!((files[0].path.as_str(), &files[0].name), ("new.txt", &None));
+    }
+
+    #[test]
+    fn files_come_back_and_new_ones_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        std::fs::write(&old, "before").unwrap();
+        let mut history = History::new(folder.path().join("copies"), folder.path());
+        history.begin("p", Time(1));
+        history.change(&old, "m", Time(2)).unwrap();
+        let Some(Entry::Snapshot { files, .. }) = history.change(&new, "m", Time(3)).unwrap()
+        else {
+            panic!("no line");
+        };
+        std::fs::write(&old, "after").unwrap();
+        std::fs::write(&new, "new").unwrap();
+        let back = files.into_iter().map(|file| Before {
+            path: file.path,
+            copy: file.name,
+        });
+        let mut back: Vec<Before> = back.collect();
+        assert_eq!(history.restore(&back), [""; 0]);
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "before");
+        assert!(!new.exists());
+        back[0].copy = Some("../evil".into());
+        assert_eq!(history.restore(&back[..1]).len(), 1);
     }
 
     #[cfg(unix)]

@@ -7,19 +7,26 @@
 
 pub mod api;
 mod call;
+pub mod commands;
 mod compact;
+pub mod definitions;
 pub mod driver;
+pub mod front;
 pub mod history;
+pub mod hooks;
 pub mod host;
 pub mod more;
 pub mod machine;
+pub mod memory;
 pub mod permission;
 pub mod record;
 pub mod request;
+pub mod sandbox;
 pub mod settings;
 pub mod standin;
 pub mod stop;
 mod sub;
 pub mod tool;
 pub mod tools;
+pub mod trust;
 pub mod words;

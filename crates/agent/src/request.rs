@@ -52,13 +52,21 @@ impl Frame {
                 block["cache_control"] = json!({"type": "ephemeral"});
             }
         }
+        let mut tools = self.tools.clone();
+        if tools.is_empty() && messages.contains("\"tool_use\"") {
+            // The API takes no calls without tools, and what was called stays said.
+            tools.push(json!({
+                "name": "none", "description": "No tools are available in this session.",
+                "input_schema": {"type": "object", "properties": {}},
+            }));
+        }
         Ask {
             model: self.model.clone(),
             most: self.most.unwrap_or_else(|| model::most_output(&self.model)),
             thinking: self.thinking,
             effort: self.effort.clone(),
             system,
-            tools: self.tools.clone(),
+            tools,
             messages,
             more: Map::new(),
             betas: Vec::new(),

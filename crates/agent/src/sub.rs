@@ -145,6 +145,7 @@ fn setup(above: &Arc<Shared>, call: &Call, id: &str, kind: &str) -> Result<Setup
         compacts: true,
         asks: above.asks,
         source: None,
+        begins: "startup",
     })
 }
 

@@ -42,6 +42,7 @@ pub mod listed;
 pub mod log;
 mod marks;
 pub mod price;
+pub mod rewind;
 pub mod secrets;
 pub mod session;
 pub mod spent;

@@ -229,6 +229,11 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
     let mut notes = Vec::new();
     let policy = policy(world, args, &place, &settings, &mut notes)?;
     let record = record(world, args, &place)?;
+    let begins = if record.session().is_some() {
+        "resume"
+    } else {
+        "startup"
+    };
     let session = record.face().session.clone();
     let name = args
         .model
@@ -274,6 +279,7 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         compacts: true,
         asks: args.permission_prompt_tool.as_deref() == Some("stdio"),
         source: Some(if args.print { "sdk" } else { "typed" }.to_owned()),
+        begins,
     };
     Ok(Opened {
         setup,

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod browse;
+mod chat;
 mod clone;
 mod cloner;
 mod counting;
