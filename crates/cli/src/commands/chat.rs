@@ -1,7 +1,9 @@
 //! `chat`: talk to the model; what is said becomes a session that Claude Code can resume.
 
+mod desk;
 mod input;
 mod output;
+mod talk;
 
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
@@ -37,8 +39,9 @@ use input::Input;
 use output::{Form, Output};
 
 /// Arguments of `chat`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
+  unspool chat                                     talk, here
   unspool chat -p \"what does this project do?\"      one answer, then done
   git diff | unspool chat -p \"review this\"          the prompt goes with what is piped in
   unspool chat -p --continue \"and the tests?\"       goes on with the latest session of this directory
@@ -175,12 +178,11 @@ pub enum InputForm {
 }
 
 /// Runs `chat`.
-pub fn run(world: &World, args: &ChatArgs) -> Result<(), Failure> {
+pub fn run(world: World, args: &ChatArgs) -> Result<(), Failure> {
     let alone =
         args.print || !std::io::stdout().is_terminal() || args.input_format != InputForm::Text;
     if !alone {
-        return Err(Failure::failed("there is no screen for `chat` yet")
-            .hint("ask for one answer with `unspool chat -p PROMPT`"));
+        return talk::run(world, args.clone());
     }
     if args.input_format == InputForm::StreamJson && args.output_format != Form::StreamJson {
         return Err(Failure::failed(
@@ -188,8 +190,8 @@ pub fn run(world: &World, args: &ChatArgs) -> Result<(), Failure> {
         ));
     }
     let input = Input::read(args)?;
-    let opened = open(world, args)?;
-    print(world, args, opened, input)
+    let opened = open(&world, args)?;
+    print(&world, args, opened, input)
 }
 
 /// A session that is ready to begin, and what is known about it.

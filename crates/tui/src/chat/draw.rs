@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use unspool_agent::standin::Mode;
+use unspool_agent::permission::Mode;
 use unspool_show::layout::cut;
 use unspool_show::{Line, Paint, amount, clean, markdown};
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::{Event, KeyEventKind};
 use serde_json::Value;
 use unspool_agent::driver::{Command, Notice};
-use unspool_agent::standin::Mode;
+use unspool_agent::permission::Mode;
 use unspool_show::Paint;
 
 use super::draw;
@@ -38,6 +38,13 @@ pub enum Next {
 pub enum Told {
     /// Something is shown, with Markdown in it.
     Say(String),
+    /// A command was answered without the model; the session keeps it.
+    Answered {
+        /// The command, with its slash.
+        command: String,
+        /// The answer, with Markdown in it.
+        output: String,
+    },
     /// Something is wrong.
     Fail(String),
     /// The session is told this.
@@ -290,6 +297,10 @@ impl Hands {
     fn told(&self, chat: &mut Chat, told: Told) -> Option<Next> {
         match told {
             Told::Say(text) => chat.tell(&text),
+            Told::Answered { command, output } => {
+                chat.tell(&output);
+                self.order(chat, Command::Local { command, output });
+            }
             Told::Fail(why) => chat.note(Paint::ERROR, &why),
             Told::Do(commands) => {
                 for command in commands {

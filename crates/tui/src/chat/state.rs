@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 use unspool_agent::driver::{Answer, Command, Notice, Spent};
 use unspool_agent::machine::{Ending, Why};
-use unspool_agent::standin::Mode;
+use unspool_agent::permission::Mode;
 use unspool_agent::tool::Call;
 use unspool_show::{Line, Paint, amount, clean};
 

@@ -11,7 +11,7 @@ use unspool_agent::definitions::Definitions;
 use unspool_agent::driver::{Command, Setup, Spent};
 use unspool_agent::memory::{self, Roots};
 use unspool_agent::permission::{Mode, always};
-use unspool_model::view::context;
+use unspool_model::view::{context, turns};
 use unspool_show::amount;
 use unspool_tui::chat::{Choice, Desk, Next, Pick, Told};
 
@@ -24,9 +24,15 @@ use crate::world::{self, World};
 const COMMANDS: &[(&str, &str)] = &[
     ("help", "what there is"),
     ("clear", "begin a new session; this one is kept"),
-    ("compact", "replace the conversation by a summary; words behind it say what matters"),
+    (
+        "compact",
+        "replace the conversation by a summary; words behind it say what matters",
+    ),
     ("resume", "go on with another session"),
-    ("rewind", "go back to before a prompt: the conversation, the files, or both"),
+    (
+        "rewind",
+        "go back to before a prompt: the conversation, the files, or both",
+    ),
     ("model", "show or change the model"),
     ("cost", "what this session has cost"),
     ("context", "what fills the context"),
@@ -34,7 +40,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("agents", "agents that are defined"),
     ("mcp", "servers that offer tools"),
     ("memory", "files the model is told at the start"),
-    ("export", "write this session to a file: html, md, txt, json"),
+    (
+        "export",
+        "write this session to a file: html, md, txt, json",
+    ),
     ("exit", "leave"),
 ];
 
@@ -96,7 +105,7 @@ impl Talk {
             home: place.home.clone(),
             prompts: None,
             rules: setup.policy.listed(),
-            trusted: setup.trusted,
+            trusted: false,
             seen,
         }
     }
@@ -187,12 +196,20 @@ impl Talk {
         let tokens = if filled > 0 { filled } else { context.tokens };
         let mut text = match window {
             0 => format!("{} tokens\n\n", amount::tokens(tokens)),
-            window => format!("{} of {} tokens\n\n", amount::tokens(tokens), amount::tokens(window)),
+            window => format!(
+                "{} of {} tokens\n\n",
+                amount::tokens(tokens),
+                amount::tokens(window)
+            ),
         };
         text.push_str("| what | tokens | share |\n|---|---:|---:|\n");
         for row in &context.categories {
             let share = (row.share * 100.0).round();
-            text.push_str(&format!("| {} | {} | {share} % |\n", row.category, amount::tokens(row.tokens)));
+            text.push_str(&format!(
+                "| {} | {} | {share} % |\n",
+                row.category,
+                amount::tokens(row.tokens)
+            ));
         }
         Ok(text)
     }
@@ -206,7 +223,9 @@ impl Talk {
         for rule in &self.rules {
             text.push_str(&format!("- `{rule}`\n"));
         }
-        text.push_str("\n`/permissions MODE` changes the mode: default, acceptEdits, plan, dontAsk");
+        text.push_str(
+            "\n`/permissions MODE` changes the mode: default, acceptEdits, plan, dontAsk",
+        );
         text
     }
 
@@ -234,10 +253,17 @@ impl Talk {
         let mut text = String::new();
         for file in &memory.files {
             let lines = file.text.lines().count() as u64;
-            text.push_str(&format!("- {} ({})\n", file.path.display(), amount::count(lines, "line")));
+            text.push_str(&format!(
+                "- {} ({})\n",
+                file.path.display(),
+                amount::count(lines, "line")
+            ));
         }
         for path in &memory.external {
-            text.push_str(&format!("- {} is outside the project and is not read\n", path.display()));
+            text.push_str(&format!(
+                "- {} is outside the project and is not read\n",
+                path.display()
+            ));
         }
         match text.is_empty() {
             true => "no CLAUDE.md is read here; `#text` begins one".to_owned(),
@@ -279,7 +305,11 @@ impl Talk {
                 value: row.id,
             }
         });
-        Told::Pick(Pick::new("resume", "Go on with which session?", choices.collect()))
+        Told::Pick(Pick::new(
+            "resume",
+            "Go on with which session?",
+            choices.collect(),
+        ))
     }
 
     /// A command or skill that somebody wrote.
@@ -335,14 +365,16 @@ impl Talk {
 
 impl Desk for Talk {
     fn commands(&self) -> Vec<(String, String)> {
-        let own = COMMANDS.iter().map(|(name, about)| ((*name).to_owned(), (*about).to_owned()));
+        let own = COMMANDS
+            .iter()
+            .map(|(name, about)| ((*name).to_owned(), (*about).to_owned()));
         let theirs = self.templates.list.iter().filter(|it| it.for_person);
         let theirs = theirs.map(|it| (it.name.clone(), it.description.clone()));
         own.chain(theirs).collect()
     }
 
     fn files(&self) -> Vec<String> {
-        unspool_agent::tools::files(&self.project, MOST)
+        Vec::new()
     }
 
     fn typed(&self, text: &str) -> Told {
@@ -362,7 +394,13 @@ impl Desk for Talk {
         }
         match text.strip_prefix('/') {
             // A path is no command.
-            Some(rest) if !rest.split_whitespace().next().unwrap_or_default().contains('/') => {
+            Some(rest)
+                if !rest
+                    .split_whitespace()
+                    .next()
+                    .unwrap_or_default()
+                    .contains('/') =>
+            {
                 let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
                 self.slash(name, rest.trim())
             }
@@ -405,19 +443,27 @@ impl Desk for Talk {
             Err(_) => return Told::Fail("nothing has been said yet".to_owned()),
         };
         let main = &chosen.family.main;
-        let turns = unspool_model::view::turns::turns(&main.session, &main.source);
-        let choices = turns.iter().rev().filter_map(|turn| {
-            let prompt = turn.uuid.as_ref()?;
-            Some(Choice {
-                label: turn.prompt.clone(),
-                detail: String::new(),
-                value: prompt.to_string(),
-            })
-        });
+        let turns = turns::turns(&main.session, &main.source, turns::Options::default());
+        let choices = turns
+            .iter()
+            .rev()
+            .filter(|turn| turn.live)
+            .filter_map(|turn| {
+                let prompt = main.session.records[turn.record as usize].uuid.as_ref()?;
+                Some(Choice {
+                    label: turn.prompt.clone(),
+                    detail: String::new(),
+                    value: prompt.to_string(),
+                })
+            });
         let choices: Vec<Choice> = choices.collect();
         match choices.is_empty() {
             true => Told::Fail("nothing has been said yet".to_owned()),
-            false => Told::Pick(Pick::new("rewind", "Go back to before which prompt?", choices)),
+            false => Told::Pick(Pick::new(
+                "rewind",
+                "Go back to before which prompt?",
+                choices,
+            )),
         }
     }
 
@@ -489,7 +535,10 @@ fn unquoted(word: &str) -> String {
 fn picture(path: &Path) -> Option<Value> {
     let end = path.extension()?.to_str()?.to_ascii_lowercase();
     let (_, kind) = PICTURES.iter().find(|(known, _)| *known == end)?;
-    let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+    let size = std::fs::metadata(path)
+        .ok()
+        .filter(std::fs::Metadata::is_file)?
+        .len();
     if size > LARGEST {
         return None;
     }
