@@ -490,11 +490,13 @@ impl Chat {
                 self.note(Paint::ERROR, &format!("no summary could be made: {why}"));
             }
         }
-        // What was typed meanwhile is not lost.
-        let unsaid: Vec<String> = self.queue.drain(..).collect();
-        if !unsaid.is_empty() && self.editor.is_empty() {
-            self.editor.set(&unsaid.join("\n"));
+        // What was typed meanwhile and is not said any more is not lost.
+        if ending.unsaid.is_empty() {
+            return;
         }
+        let mut unsaid: Vec<String> = self.queue.drain(..).collect();
+        unsaid.extend(Some(self.editor.text().to_owned()).filter(|text| !text.is_empty()));
+        self.editor.set(&unsaid.join("\n"));
     }
 
     fn rest(&mut self) {
