@@ -14,14 +14,16 @@ use unspool_model::write::Entry;
 
 use crate::api::client::Ask;
 use crate::api::model::{self, Thinking};
+use crate::commands::{Expanded, Runner, Template};
 use crate::driver::{Answer, Asked, Message, Notice, Shared, lock};
+use crate::hooks::{Decision, Ran};
 use crate::host::Host;
 use crate::machine::{Halt, REJECTED};
+use crate::more::More;
 use crate::permission::{Mode, Verdict};
 use crate::record::new_id;
-use crate::standin::Decision;
 use crate::stop::Stop;
-use crate::tool::{Call, Content, Outcome, Scene};
+use crate::tool::{Call, Content, Outcome, Scene, Tool};
 use crate::tools::{self, Kept};
 
 /// What came of a call.
@@ -58,15 +60,41 @@ impl Done {
     }
 }
 
+/// Who runs a call.
+enum Doer {
+    Own(&'static dyn Tool),
+    Other(Arc<dyn More>),
+}
+
+/// Finds who runs a call, and sees whether its input can be taken.
+fn doer(shared: &Shared, call: &mut Call) -> Result<Doer, Outcome> {
+    if call.name.starts_with("mcp__") {
+        let more = shared.more.as_ref().filter(|more| {
+            let offers = more.offers();
+            offers.iter().any(|offer| offer.name == call.name)
+        });
+        return more
+            .map(|more| Doer::Other(Arc::clone(more)))
+            .ok_or_else(|| tools::unknown(&call.name));
+    }
+    let tool = tools::check(&call.name, &mut call.input).map_err(|outcome| *outcome)?;
+    // A sub-agent has no more tools than it was given.
+    let given = |frame: &crate::request::Frame| {
+        frame.tools.iter().any(|given| given["name"] == tool.name())
+    };
+    if shared.above.is_some() && tool.is_offered() && !given(&lock(&shared.frame)) {
+        return Err(tools::unknown(&call.name));
+    }
+    Ok(Doer::Own(tool))
+}
+
 /// Makes a call.
 pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
-    let Some(tool) = tools::named(&call.name) else {
-        let text = format!("Error: No such tool available: {}", call.name);
-        let mut outcome = Outcome::refused(text.as_str());
-        outcome.result = text.into();
-        return Done::with(outcome);
-    };
     let mut call = call.clone();
+    let doer = match doer(shared, &mut call) {
+        Ok(doer) => doer,
+        Err(outcome) => return Done::with(outcome),
+    };
     let cwd = lock(&shared.cwd).clone();
     let before = before(shared, &mut call, stop);
     let mut later = before.context;
@@ -91,7 +119,13 @@ pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
         host: &host,
     };
     let began = Instant::now();
-    let outcome = tool.run(&call, &scene);
+    let outcome = match &doer {
+        Doer::Own(tool) => tool.run(&call, &scene),
+        Doer::Other(more) => more.run(&call, stop),
+    };
+    if call.name == "Read" && outcome.is_error != Some(true) {
+        later.extend(nearby(shared, &call));
+    }
     let after = after(shared, &call, &outcome, began, stop);
     later.extend(after.later);
     Done {
@@ -119,6 +153,63 @@ pub(crate) fn own(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
     tool.run(call, &scene)
 }
 
+/// Instructions that stand beside a file that was read, the first time.
+fn nearby(shared: &Shared, call: &Call) -> Option<String> {
+    let path = call.input["file_path"].as_str()?;
+    let mut lore = lock(&shared.lore);
+    let roots = lore.roots.clone();
+    let files = lore.memory.beside(Path::new(path), &roots);
+    let files: Vec<(PathBuf, String)> = files
+        .into_iter()
+        .map(|file| (file.path, file.text))
+        .collect();
+    let text = crate::words::memory(&files)?;
+    Some(format!("<system-reminder>\n{text}\n</system-reminder>"))
+}
+
+/// Makes the prompt that a command or skill stands for.
+pub(crate) fn expand(
+    shared: &Arc<Shared>,
+    template: &Template,
+    arguments: &str,
+    stop: &Stop,
+) -> Result<Expanded, String> {
+    let trusted = lock(&shared.lore).trusted;
+    let mut runs = Runs { shared, stop };
+    template.expand(arguments, &shared.place.project, trusted, &mut runs)
+}
+
+/// Runs commands that stand in a template, if they are allowed without asking.
+struct Runs<'a> {
+    shared: &'a Arc<Shared>,
+    stop: &'a Stop,
+}
+
+impl Runner for Runs<'_> {
+    fn run(&mut self, command: &str, allowed_tools: &[String]) -> Result<String, String> {
+        let call = Call {
+            id: format!("command-{}", new_id()),
+            name: "Bash".to_owned(),
+            input: json!({"command": command}),
+        };
+        let cwd = lock(&self.shared.cwd).clone();
+        let policy = lock(&self.shared.policy).with(allowed_tools);
+        match policy.judge("Bash", &call.input, &cwd) {
+            Verdict::Allow { .. } => {}
+            Verdict::Ask { text, .. } | Verdict::Deny { text, .. } => return Err(text),
+        }
+        let outcome = own(self.shared, &call, self.stop);
+        let text = match &outcome.content {
+            Content::Text(text) => text.clone(),
+            Content::Blocks(_) => String::new(),
+        };
+        match outcome.is_error {
+            Some(true) => Err(text),
+            _ => Ok(text),
+        }
+    }
+}
+
 struct Before {
     verdict: Result<Option<Decision>, Done>,
     context: Vec<String>,
@@ -134,6 +225,7 @@ fn before(shared: &Arc<Shared>, call: &mut Call, stop: &Stop) -> Before {
         .hooks
         .run("PreToolUse", Some(&call.name), &input, stop);
     warn(shared, said.errors, said.system_message);
+    note_hooks(shared, "PreToolUse", call, &said.ran);
     if let Some(input) = said.updated_input {
         call.input = input;
     }
@@ -181,10 +273,27 @@ fn after(
         .into();
     let said = shared.hooks.run(event, Some(&call.name), &input, stop);
     warn(shared, said.errors, said.system_message);
+    note_hooks(shared, event, call, &said.ran);
     let told = said.block.into_iter().chain(said.context);
     After {
         halt: said.stop.map_or(Halt::No, Halt::Told),
         later: told.map(|text| reminder(event, &text)).collect(),
+    }
+}
+
+/// Notes which hooks ran.
+fn note_hooks(shared: &Shared, event: &str, call: &Call, ran: &[Ran]) {
+    for hook in ran {
+        let data = json!({
+            "type": "hook_progress", "hookEvent": event,
+            "hookName": format!("{event}:{}", call.name), "command": hook.command,
+        });
+        // What cannot be noted is no reason to stop; the next line tells about the disk.
+        let _ = shared.add(Entry::Progress {
+            data,
+            call: call.id.clone(),
+            id: call.id.clone(),
+        });
     }
 }
 
@@ -224,6 +333,11 @@ fn allow(
         (Verdict::Allow { .. }, _) | (_, Some(Decision::Allow)) => return Ok(()),
         (Verdict::Ask { why, always, text }, _) => (why.to_string(), always, text),
     };
+    match requested(shared, call, stop) {
+        Some(Decision::Allow) => return Ok(()),
+        Some(Decision::Deny) => return Err(denied(shared, call, text)),
+        Some(Decision::Ask) | None => {}
+    }
     if !shared.asks {
         return Err(denied(shared, call, text));
     }
@@ -250,6 +364,21 @@ fn allow(
         }
         Some(Answer::No(None)) | None => Err(Done::rejected()),
     }
+}
+
+/// What hooks say where a person would be asked.
+fn requested(shared: &Shared, call: &Call, stop: &Stop) -> Option<Decision> {
+    if !shared.hooks.has("PermissionRequest") {
+        return None;
+    }
+    let mut input = shared.about("PermissionRequest");
+    input["tool_name"] = call.name.as_str().into();
+    input["tool_input"] = call.input.clone();
+    let said = shared
+        .hooks
+        .run("PermissionRequest", Some(&call.name), &input, stop);
+    warn(shared, said.errors, said.system_message);
+    said.allow
 }
 
 fn denied(shared: &Shared, call: &Call, text: String) -> Done {
@@ -359,6 +488,17 @@ impl Host for Around {
             call: call.id.clone(),
             data,
         }));
+    }
+
+    fn before_shell(&self, _call: &Call) -> Vec<std::ffi::OsString> {
+        match (&self.shared.fence, std::env::current_exe()) {
+            (Some(fence), Ok(program)) => fence.before(&program),
+            _ => Vec::new(),
+        }
+    }
+
+    fn hides(&self, path: &Path) -> bool {
+        lock(&self.shared.policy).hides(path)
     }
 
     fn agent(&self, call: &Call) -> Outcome {
@@ -487,8 +627,16 @@ impl Host for Around {
         Ok(all)
     }
 
-    fn skill(&self, name: &str, _arguments: &str) -> Result<String, String> {
-        Err(format!("Unknown skill: {name}"))
+    fn skill(&self, name: &str, arguments: &str) -> Result<String, String> {
+        let found = {
+            let lore = lock(&self.shared.lore);
+            lore.commands
+                .named(name)
+                .filter(|one| one.for_model)
+                .cloned()
+        };
+        let template = found.ok_or_else(|| format!("Unknown skill: {name}"))?;
+        expand(&self.shared, &template, arguments, &self.stop).map(|done| done.text)
     }
 }
 

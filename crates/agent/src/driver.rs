@@ -22,13 +22,18 @@ use unspool_store::error::Error;
 use crate::api::client::{Client, Item, Running};
 use crate::api::model;
 use crate::call::Done;
+use crate::commands::Commands;
 use crate::compact;
+use crate::definitions::Definitions;
 use crate::history::History;
+use crate::hooks::Hooks;
 use crate::machine::{Effect, Ending, Event, Limits, Machine, Prompt, Why};
+use crate::memory::{Memory, Roots};
+use crate::more::More;
 use crate::permission::{Mode, Policy};
 use crate::record::{Record, Written, new_id};
 use crate::request::Frame;
-use crate::standin::Hooks;
+use crate::sandbox::Fence;
 use crate::stop::Stop;
 use crate::tool::{Call, Content, Outcome};
 use crate::tools::{self, Kept};
@@ -246,6 +251,12 @@ pub struct Setup {
     pub place: Place,
     /// What is kept between calls.
     pub kept: Arc<Kept>,
+    /// What people and the project wrote down.
+    pub lore: Lore,
+    /// Tools from elsewhere.
+    pub more: Option<Arc<dyn More>>,
+    /// What commands cannot leave.
+    pub fence: Option<Fence>,
     /// How often the model is asked in one turn.
     pub turns: Option<u32>,
     /// Dollars that may be spent.
@@ -258,6 +269,21 @@ pub struct Setup {
     pub source: Option<String>,
     /// How it begins: `startup` or `resume`.
     pub begins: &'static str,
+}
+
+/// What people and the project wrote down for sessions.
+#[derive(Clone, Debug)]
+pub struct Lore {
+    /// Slash commands and skills.
+    pub commands: Commands,
+    /// Kinds of sub-agents.
+    pub agents: Definitions,
+    /// Instructions.
+    pub memory: Memory,
+    /// Where they are looked for.
+    pub roots: Roots,
+    /// Whether somebody trusts the folder.
+    pub trusted: bool,
 }
 
 /// Where a session works.
@@ -294,6 +320,9 @@ pub(crate) struct Shared {
     pub(crate) hooks: Hooks,
     pub(crate) place: Place,
     pub(crate) kept: Arc<Kept>,
+    pub(crate) lore: Mutex<Lore>,
+    pub(crate) more: Option<Arc<dyn More>>,
+    pub(crate) fence: Option<Fence>,
     pub(crate) cwd: Mutex<PathBuf>,
     pub(crate) client: Client,
     pub(crate) frame: Mutex<Frame>,
@@ -426,6 +455,8 @@ pub(crate) struct Driver {
     active: Arc<AtomicU64>,
     broken: bool,
     agent: Option<String>,
+    /// What is allowed when the command that widened it is over.
+    narrow: Option<Policy>,
     /// A command of the person's own that runs, and its id.
     own: Option<(Stop, String)>,
     /// How the last turn ended.
@@ -463,6 +494,9 @@ impl Driver {
             hooks: setup.hooks,
             place: setup.place,
             kept: setup.kept,
+            lore: Mutex::new(setup.lore),
+            more: setup.more,
+            fence: setup.fence,
             client: setup.client,
             frame: Mutex::new(setup.frame),
             events: Mutex::new(sender),
@@ -490,6 +524,7 @@ impl Driver {
             active: Arc::default(),
             broken: false,
             agent,
+            narrow: None,
             own: None,
             ending: None,
         }
@@ -537,15 +572,10 @@ impl Driver {
         let step = Duration::from_millis(50);
         let mut told = false;
         while !(self.closing && self.is_idle()) {
-            let message = match outer {
-                Some(_) => self.events.recv_timeout(step),
-                None => self
-                    .events
-                    .recv()
-                    .map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            match message {
+            let step = if outer.is_some() { step } else { LOOK };
+            match self.events.recv_timeout(step) {
                 Ok(message) => self.take(message),
+                Err(RecvTimeoutError::Timeout) if outer.is_none() => self.look(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -558,10 +588,31 @@ impl Driver {
         self.stop.tell();
         self.asking = None;
         self.close();
+        if self.agent.is_none() {
+            self.shared.kept.end();
+        }
         // Calls that were told to stop are waited for, but not for ever.
         let end = Instant::now() + Duration::from_secs(2);
         while self.active.load(Ordering::Acquire) > 0 && Instant::now() < end {
             thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Something in the background may have ended while nothing else goes on.
+    fn look(&mut self) {
+        if !self.is_idle() || self.broken {
+            return;
+        }
+        let news = self.shared.kept.news();
+        if !news.is_empty() {
+            self.began = Instant::now();
+            self.step(Event::Submit(Prompt {
+                content: news.join("\n").into(),
+                id: new_id(),
+                mode: None,
+                source: Some("system".to_owned()),
+                context: Vec::new(),
+            }));
         }
     }
 
@@ -583,7 +634,10 @@ impl Driver {
                     later,
                 } = done;
                 for text in later {
-                    self.machine.say_later(text);
+                    self.machine.say_later(text, None);
+                }
+                for text in outcome.also.clone() {
+                    self.machine.say_later(text, Some(call.id.clone()));
                 }
                 self.tell(Notice::CallEnded {
                     call: call.clone(),
@@ -694,6 +748,21 @@ impl Driver {
             lock(&self.shared.record).look_around();
         }
         context.append(&mut self.context);
+        let content = match self.expanded(&content, &mut context) {
+            Ok(expanded) => expanded.unwrap_or(content),
+            Err(why) => {
+                self.tell(Notice::Warn(why.clone()));
+                if self.machine.is_idle() {
+                    self.finish(Ending {
+                        why: Why::Hook(why),
+                        text: String::new(),
+                        turns: 0,
+                        unsaid: Vec::new(),
+                    });
+                }
+                return;
+            }
+        };
         let mode = lock(&self.shared.policy).mode().name().to_owned();
         let mut prompt = Prompt {
             content,
@@ -736,6 +805,49 @@ impl Driver {
         }
         prompt.context = context;
         self.step(Event::Submit(prompt));
+    }
+
+    /// A slash command that somebody wrote: what stands in the line, and what the model reads.
+    fn expanded(
+        &mut self,
+        content: &Value,
+        context: &mut Vec<String>,
+    ) -> Result<Option<Value>, String> {
+        let Some(typed) = content.as_str().and_then(|text| text.strip_prefix('/')) else {
+            return Ok(None);
+        };
+        if self.agent.is_some() {
+            return Ok(None);
+        }
+        let (name, arguments) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        let found = {
+            let lore = lock(&self.shared.lore);
+            let found = lore
+                .commands
+                .named(name)
+                .filter(|command| command.for_person);
+            found.cloned()
+        };
+        let Some(template) = found else {
+            return Ok(None);
+        };
+        let done = crate::call::expand(&self.shared, &template, arguments, &self.stop)?;
+        if !done.allowed_tools.is_empty() {
+            let mut policy = lock(&self.shared.policy);
+            let wider = policy.with(&done.allowed_tools);
+            self.narrow
+                .get_or_insert(std::mem::replace(&mut policy, wider));
+        }
+        if let Some(name) = done.model {
+            lock(&self.shared.frame).model = model::named(&name);
+        }
+        context.insert(0, done.text);
+        let line = format!(
+            "<command-message>{0}</command-message>\n<command-name>/{0}</command-name>\n<command-args>{1}</command-args>",
+            template.name,
+            arguments.trim()
+        );
+        Ok(Some(line.into()))
     }
 
     fn rewind(&mut self, prompt: &str, files: bool, conversation: bool) {
@@ -948,7 +1060,41 @@ impl Driver {
         });
     }
 
+    /// Tools from elsewhere that are there now. They stand behind the others and in the order
+    /// they came, so that what the API remembers of the request stays of use. A sub-agent has
+    /// what it was given.
+    fn offer_more(&self) {
+        let Some(more) = self.shared.more.as_ref().filter(|_| self.agent.is_none()) else {
+            return;
+        };
+        let mut offers = more.offers();
+        offers.sort_by(|one, other| one.name.cmp(&other.name));
+        let policy = lock(&self.shared.policy);
+        let mut frame = lock(&self.shared.frame);
+        for offer in offers {
+            let known = frame.tools.iter().any(|tool| tool["name"] == offer.name);
+            if !known && policy.offers(&offer.name) {
+                frame.tools.push(json!({
+                    "name": offer.name, "description": offer.description, "input_schema": offer.schema,
+                }));
+            }
+        }
+    }
+
     fn ask(&mut self) {
+        if self.agent.is_none() {
+            for text in self.shared.kept.news() {
+                let entry = Entry::Meta {
+                    content: text.into(),
+                    id: None,
+                    call: None,
+                };
+                if !self.append(entry) {
+                    return;
+                }
+            }
+        }
+        self.offer_more();
         self.round += 1;
         self.stop = Stop::new();
         let ask = {
@@ -1016,6 +1162,12 @@ impl Driver {
     }
 
     fn finish(&mut self, ending: Ending) {
+        if let Some(mut narrow) = self.narrow.take() {
+            let mut policy = lock(&self.shared.policy);
+            // Only rules go; what somebody set in the meantime stays.
+            let _ = narrow.set_mode(policy.mode());
+            *policy = narrow;
+        }
         let time = self.began.elapsed();
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         if ending.turns > 0 && self.agent.is_none() {
@@ -1052,6 +1204,9 @@ fn spoken(text: String, id: &str) -> Entry {
         source: None,
     }
 }
+
+/// How often somebody looks whether something ended in the background.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How long calls that were told to stop are waited for.
 const GRACE: Duration = Duration::from_millis(150);

@@ -36,6 +36,18 @@ pub trait Host: Sync {
     /// Something to show and to write down while a call runs: `data` of a `progress` line.
     fn progress(&self, call: &Call, data: Value);
 
+    /// What stands before the shell of a command, such as a sandbox: a program and its arguments.
+    fn before_shell(&self, call: &Call) -> Vec<std::ffi::OsString> {
+        let _ = call;
+        Vec::new()
+    }
+
+    /// Whether a file is none of the model's business: Glob and Grep leave it out.
+    fn hides(&self, path: &Path) -> bool {
+        let _ = path;
+        false
+    }
+
     /// Runs a sub-agent to its end: the input of the Agent tool.
     fn agent(&self, call: &Call) -> Outcome;
 

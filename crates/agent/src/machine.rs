@@ -869,15 +869,19 @@ impl Machine {
                 operation: "dequeue",
                 content: None,
             }));
+            todo.push(Effect::Queued(self.queue.len()));
             self.submitted(prompt, todo);
         }
     }
 
-    /// Says something to the model when the results of this round are there.
-    pub fn say_later(&mut self, text: String) {
-        if let Effect::Append(entry) = self.meta(text) {
-            self.later.push(entry);
-        }
+    /// Says something to the model when the results of this round are there; `call` is where it
+    /// comes from.
+    pub fn say_later(&mut self, text: String, call: Option<String>) {
+        self.later.push(Entry::Meta {
+            content: json!([{"type": "text", "text": text}]),
+            id: self.prompt.clone(),
+            call,
+        });
     }
 }
 

@@ -9,6 +9,7 @@ use unspool_store::append;
 
 use crate::api::model;
 use crate::call::blocks;
+use crate::definitions::Definition;
 use crate::driver::{Command, Driver, Message, Notice, Setup, Shared, lock};
 use crate::machine::Why;
 use crate::record::{Face, Record};
@@ -28,18 +29,26 @@ pub(crate) fn run(above: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
         return Outcome::failed("The sub-agent was given no prompt.");
     };
     let kind = field("subagent_type").unwrap_or(GENERAL);
-    if kind != GENERAL {
-        return Outcome::failed(format!(
-            "Agent type '{kind}' not found. Available agents: {GENERAL}"
-        ));
-    }
+    let definition = {
+        let lore = lock(&above.lore);
+        let found = lore.agents.named(kind).cloned();
+        if found.is_none() && kind != GENERAL {
+            let names = lore.agents.list.iter().map(|one| one.name.as_str());
+            let names: Vec<&str> = std::iter::once(GENERAL).chain(names).collect();
+            return Outcome::failed(format!(
+                "Agent type '{kind}' not found. Available agents: {}",
+                names.join(", ")
+            ));
+        }
+        found
+    };
     if above.above.is_some() {
         return Outcome::failed("A sub-agent cannot start another one.");
     }
     let id = new_agent();
     let began = Instant::now();
     let (sender, events) = channel();
-    let setup = match setup(above, call, &id, kind) {
+    let setup = match setup(above, call, &id, kind, definition) {
         Ok(setup) => setup,
         Err(why) => return Outcome::failed(why),
     };
@@ -102,7 +111,13 @@ fn finish(driver: &Driver, call: &Call, id: &str, kind: &str, began: Instant) ->
     outcome
 }
 
-fn setup(above: &Arc<Shared>, call: &Call, id: &str, kind: &str) -> Result<Setup, String> {
+fn setup(
+    above: &Arc<Shared>,
+    call: &Call,
+    id: &str,
+    kind: &str,
+    definition: Option<Definition>,
+) -> Result<Setup, String> {
     let folder = above.beside.join("subagents");
     let meta = json!({
         "agentType": kind, "description": call.input["description"], "toolUseId": call.id,
@@ -120,6 +135,31 @@ fn setup(above: &Arc<Shared>, call: &Call, id: &str, kind: &str) -> Result<Setup
     };
     let record = Record::new(&folder.join(format!("agent-{id}.jsonl")), face, &cwd, false);
     let mut frame = lock(&above.frame).clone();
+    let mut policy = lock(&above.policy).clone();
+    let mut turns = TURNS;
+    if let Some(definition) = definition {
+        if let Some(name) = definition.model.filter(|name| name != "inherit") {
+            frame.model = model::named(&name);
+        }
+        if let Some(mode) = definition.mode {
+            policy.set_mode(mode)?;
+        }
+        turns = definition.max_turns.unwrap_or(TURNS).min(TURNS);
+        let named = |names: &[String], tool: &Value| {
+            names
+                .iter()
+                .any(|name| tool["name"] == name.split('(').next().unwrap_or(name).trim())
+        };
+        if let Some(names) = &definition.tools {
+            frame.tools.retain(|tool| named(names, tool));
+        }
+        frame
+            .tools
+            .retain(|tool| !named(&definition.disallowed, tool));
+        if let Some(first) = frame.system.first_mut() {
+            *first = definition.prompt;
+        }
+    }
     if let Some(name) = call.input["model"]
         .as_str()
         .filter(|name| *name != "inherit")
@@ -136,11 +176,14 @@ fn setup(above: &Arc<Shared>, call: &Call, id: &str, kind: &str) -> Result<Setup
         client: above.client.clone(),
         record,
         frame,
-        policy: lock(&above.policy).clone(),
+        policy,
         hooks: above.hooks.clone(),
         place: above.place.clone(),
         kept: Arc::clone(&above.kept),
-        turns: Some(TURNS),
+        lore: lock(&above.lore).clone(),
+        more: above.more.clone(),
+        fence: above.fence.clone(),
+        turns: Some(turns),
         budget: None,
         compacts: true,
         asks: above.asks,

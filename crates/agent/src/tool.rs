@@ -40,6 +40,9 @@ pub struct Outcome {
     pub is_error: Option<bool>,
     /// `toolUseResult` of the line.
     pub result: Value,
+    /// Texts for the model that are lines of their own after it (`isMeta`), such as the text of
+    /// a skill.
+    pub also: Vec<String>,
 }
 
 impl Outcome {
@@ -49,6 +52,17 @@ impl Outcome {
             content: Content::Text(text.into()),
             is_error: None,
             result,
+            also: Vec::new(),
+        }
+    }
+
+    /// It worked, and the model gets blocks.
+    pub fn blocks(blocks: Vec<Value>, result: Value) -> Outcome {
+        Outcome {
+            content: Content::Blocks(blocks),
+            is_error: None,
+            result,
+            also: Vec::new(),
         }
     }
 
@@ -59,6 +73,7 @@ impl Outcome {
             result: Value::String(format!("Error: {text}")),
             content: Content::Text(text),
             is_error: Some(true),
+            also: Vec::new(),
         }
     }
 
@@ -69,6 +84,7 @@ impl Outcome {
             result: Value::String(format!("Error: {text}")),
             content: Content::Text(format!("<tool_use_error>{text}</tool_use_error>")),
             is_error: Some(true),
+            also: Vec::new(),
         }
     }
 }
@@ -91,6 +107,11 @@ pub trait Tool: Sync {
     /// Names it had in older clients, which are accepted.
     fn old_names(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Whether the model is told of it. What only older clients had is run when it is called.
+    fn is_offered(&self) -> bool {
+        true
     }
 
     /// What the model is told about it, in our own words.

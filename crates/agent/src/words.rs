@@ -56,6 +56,17 @@ pub fn surroundings(
     text
 }
 
+/// Names and what they are for; nothing if there are none.
+pub fn list<'a>(title: &str, items: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let lines: Vec<String> = items
+        .map(|(name, about)| format!("- {name}: {about}\n"))
+        .collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("{title}:\n{}", lines.concat()),
+    }
+}
+
 /// What the person and the project wrote down for every session.
 pub fn memory(files: &[(std::path::PathBuf, String)]) -> Option<String> {
     let written = files.iter().filter(|(_, text)| !text.trim().is_empty());

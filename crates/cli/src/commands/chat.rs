@@ -1,12 +1,13 @@
 //! `chat`: talk to the model; what is said becomes a session that Claude Code can resume.
 
 mod desk;
+mod explain;
 mod input;
 mod output;
+mod servers;
 mod talk;
 
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -18,20 +19,26 @@ use serde_json::{Value, json};
 use unspool_agent::api::client::{Client, Patience};
 use unspool_agent::api::model::{self, Thinking};
 use unspool_agent::api::retry::{Kind, Trouble};
-use unspool_agent::driver::{self, Command, Notice, Place, Remote, Setup};
+use unspool_agent::commands::Commands;
+use unspool_agent::definitions::Definitions;
+use unspool_agent::driver::{self, Command, Lore, Notice, Place, Remote, Setup};
+use unspool_agent::hooks::Hooks;
 use unspool_agent::machine::Why;
+use unspool_agent::memory::{self, Roots};
 use unspool_agent::permission::{Ground, Mode, Policy};
 use unspool_agent::record::{Face, Record, new_id};
 use unspool_agent::request::Frame;
+use unspool_agent::sandbox::{self, Fence, Support};
 use unspool_agent::settings::{self, Broken, Places, Settings};
-use unspool_agent::standin::Hooks;
 use unspool_agent::tools::{self, Kept};
+use unspool_agent::trust::{Standing, Trust};
 use unspool_agent::words;
 use unspool_ask::{Access, Api};
 use unspool_model::write::slug;
 use unspool_store::project;
 use unspool_store::resolve::{self, Target};
 
+use crate::commands::browse::is_screen;
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -158,13 +165,40 @@ pub struct ChatArgs {
     #[arg(long, value_name = "MODE", help_heading = "Permissions")]
     pub permission_mode: Option<String>,
 
+    /// Servers that offer tools: a file, or JSON itself (can be repeated)
+    #[arg(long, value_name = "FILE", help_heading = "Tools")]
+    pub mcp_config: Vec<String>,
+
+    /// Only the servers of `--mcp-config`
+    #[arg(long, help_heading = "Tools")]
+    pub strict_mcp_config: bool,
+
     /// More settings: a file, or JSON itself
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
     pub settings: Option<String>,
 
+    /// Trust this folder: its settings may run hooks and allow things
+    #[arg(long, help_heading = "Permissions")]
+    pub trust: bool,
+
+    /// Commands can write in this folder only
+    #[arg(long, help_heading = "Permissions")]
+    pub sandbox: bool,
+
+    /// Say whether a command would be allowed, and by which rule
+    #[arg(long, value_name = "CMD", help_heading = "Permissions")]
+    pub explain_permission: Option<String>,
+
     /// One more folder to work in (can be repeated)
     #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub add_dir: Vec<PathBuf>,
+}
+
+impl ChatArgs {
+    /// Whether nobody sits there to talk.
+    fn is_alone(&self) -> bool {
+        self.print || !is_screen() || self.input_format != InputForm::Text
+    }
 }
 
 /// How prompts come in.
@@ -179,9 +213,10 @@ pub enum InputForm {
 
 /// Runs `chat`.
 pub fn run(world: World, args: &ChatArgs) -> Result<(), Failure> {
-    let alone =
-        args.print || !std::io::stdout().is_terminal() || args.input_format != InputForm::Text;
-    if !alone {
+    if let Some(command) = &args.explain_permission {
+        return explain::run(&world, args, command);
+    }
+    if !args.is_alone() {
         return talk::run(world, args.clone());
     }
     if args.input_format == InputForm::StreamJson && args.output_format != Form::StreamJson {
@@ -208,28 +243,27 @@ pub struct Opened {
 
 /// Makes a session ready, new or old, as the arguments say.
 pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
+    let mut notes = Vec::new();
+    let place = place(world, args)?;
+    let settings = settings(world, args, &place, &mut notes)?;
+    let given = settings.env();
     let variable = |name: &str| {
-        std::env::var(name)
-            .ok()
+        let set = std::env::var(name).ok();
+        let written = || {
+            given
+                .iter()
+                .find(|(key, ..)| key == name)
+                .map(|(_, value, _)| value.clone())
+        };
+        set.or_else(written)
             .filter(|value| !value.trim().is_empty())
     };
-    let access = Access::from_variables(variable).ok_or_else(|| {
-        Failure::failed("there is no access to a model: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set")
-            .hint("set one of them; ANTHROPIC_BASE_URL names another address than Anthropic's")
-    })?;
-    let base = variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| Api::BASE.to_owned());
-    let patience = Patience {
-        retries: variable("CLAUDE_CODE_MAX_RETRIES")
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(Patience::default().retries),
-        ..Patience::default()
-    };
-    let client = Client::new(&base, &access, patience)
-        .map_err(|trouble| Failure::failed(trouble.message))?;
-    let place = place(world, args)?;
-    let settings = settings(args, &place)?;
-    let mut notes = Vec::new();
+    let (client, access) = client(&variable)?;
     let policy = policy(world, args, &place, &settings, &mut notes)?;
+    let program = std::env::current_exe().ok();
+    let hooks = Hooks::load(&settings, &place.project, program.as_deref()).map_err(broken)?;
+    notes.extend(hooks.notes.iter().cloned());
+    let lore = lore(&place, &settings, &mut notes);
     let record = record(world, args, &place)?;
     let begins = if record.session().is_some() {
         "resume"
@@ -237,22 +271,15 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         "startup"
     };
     let session = record.face().session.clone();
-    let name = args
-        .model
-        .clone()
-        .or_else(|| record.model())
+    let name = args.model.clone().or_else(|| record.model());
+    let name = name
         .or_else(|| variable("ANTHROPIC_MODEL"))
         .or_else(|| settings.model());
     let model = model::named(name.as_deref().unwrap_or("default"));
-    let today = Timestamp::now()
-        .to_zoned(world.ui.zone().clone())
-        .date()
-        .to_string();
-    let around = words::surroundings(&place.project, &place.dirs, record.branch(), &today, &model);
-    let mut system = vec![words::SYSTEM.to_owned(), around];
-    system.extend(args.append_system_prompt.clone());
-    let offered = tools::ALL.iter().filter(|tool| policy.offers(tool.name()));
-    let offered = offered.map(|tool| {
+    let tools = tools::ALL
+        .iter()
+        .filter(|tool| tool.is_offered() && policy.offers(tool.name()));
+    let tools = tools.map(|tool| {
         json!({"name": tool.name(), "description": tool.description(), "input_schema": tool.schema()})
     });
     let frame = Frame {
@@ -264,18 +291,22 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
             }),
         effort: args.effort.clone(),
         most: variable("CLAUDE_CODE_MAX_OUTPUT_TOKENS").and_then(|text| text.parse().ok()),
-        system,
-        tools: offered.collect(),
+        system: system(world, args, &place, &lore, record.branch(), &model),
+        tools: tools.collect(),
         model,
     };
+    let more = servers::start(args, &place, lore.trusted, &variable, &mut notes)?;
     let setup = Setup {
         client,
+        kept: kept(&record),
         record,
         frame,
         policy,
-        hooks: Hooks::default(),
+        hooks,
+        fence: fence(args, &place, &mut notes),
         place,
-        kept: Arc::new(Kept::default()),
+        lore,
+        more,
         turns: args.max_turns,
         budget: args.max_budget_usd,
         compacts: true,
@@ -291,20 +322,160 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
     })
 }
 
+fn client(variable: &dyn Fn(&str) -> Option<String>) -> Result<(Client, Access), Failure> {
+    let access = Access::from_variables(variable).ok_or_else(|| {
+        Failure::failed("there is no access to a model: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set")
+            .hint("set one of them; ANTHROPIC_BASE_URL names another address than Anthropic's")
+    })?;
+    let base = variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| Api::BASE.to_owned());
+    let retries = variable("CLAUDE_CODE_MAX_RETRIES").and_then(|text| text.parse().ok());
+    let patience = Patience {
+        retries: retries.unwrap_or(Patience::default().retries),
+        ..Patience::default()
+    };
+    let client = Client::new(&base, &access, patience)
+        .map_err(|trouble| Failure::failed(trouble.message))?;
+    Ok((client, access))
+}
+
+/// What the model is told before the conversation.
+fn system(
+    world: &World,
+    args: &ChatArgs,
+    place: &Place,
+    lore: &Lore,
+    branch: Option<&str>,
+    model: &str,
+) -> Vec<String> {
+    let today = Timestamp::now()
+        .to_zoned(world.ui.zone().clone())
+        .date()
+        .to_string();
+    let mut around = words::surroundings(&place.project, &place.dirs, branch, &today, model);
+    let agents = lore
+        .agents
+        .list
+        .iter()
+        .map(|one| (&one.name, &one.description));
+    around += &words::list(
+        "Sub-agents that can be started, beside general-purpose",
+        agents,
+    );
+    let skills = lore.commands.list.iter().filter(|one| one.for_model);
+    around += &words::list("Skills", skills.map(|one| (&one.name, &one.description)));
+    let files = lore
+        .memory
+        .files
+        .iter()
+        .map(|file| (file.path.clone(), file.text.clone()));
+    let mut system = vec![words::SYSTEM.to_owned(), around];
+    system.extend(words::memory(&files.collect::<Vec<_>>()));
+    system.extend(args.append_system_prompt.clone());
+    system
+}
+
+fn lore(place: &Place, settings: &Settings, notes: &mut Vec<String>) -> Lore {
+    let roots = Roots {
+        managed: Path::new(settings::MANAGED).with_file_name("CLAUDE.md"),
+        config: place.config.clone(),
+        home: place.home.clone(),
+        cwd: place.project.clone(),
+        external: false,
+    };
+    let trusted = settings.is_trusted();
+    let agents = Definitions::find(&place.config, &place.project, trusted);
+    for (path, why) in &agents.faults {
+        notes.push(format!("{}: {why}", path.display()));
+    }
+    let memory = memory::memory(&roots);
+    for path in &memory.external {
+        notes.push(format!(
+            "{} is outside the project and is not imported",
+            path.display()
+        ));
+    }
+    Lore {
+        commands: Commands::find(&place.config, &place.project),
+        agents,
+        memory,
+        roots,
+        trusted,
+    }
+}
+
+/// What earlier turns read or wrote may be changed without reading it again.
+fn kept(record: &Record) -> Arc<Kept> {
+    let kept = Kept::default();
+    if let Some(session) = record.session() {
+        for call in &session.calls {
+            let file = matches!(
+                session.text(call.tool),
+                "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit"
+            );
+            let worked = call.result.as_ref().is_some_and(|result| !result.is_error);
+            if let Some(path) = session.subject(call).filter(|_| file && worked) {
+                kept.saw_before(Path::new(path));
+            }
+        }
+    }
+    Arc::new(kept)
+}
+
+fn fence(args: &ChatArgs, place: &Place, notes: &mut Vec<String>) -> Option<Fence> {
+    if !args.sandbox {
+        return None;
+    }
+    if let Support::No(why) = sandbox::support() {
+        notes.push(format!("commands run without a sandbox: {why}"));
+        return None;
+    }
+    Some(Fence::around(
+        &place.project,
+        &place.dirs,
+        &std::env::temp_dir(),
+    ))
+}
+
 fn broken(broken: Broken) -> Failure {
     let hint = broken.hint();
     Failure::failed(broken).hint(hint)
 }
 
 /// What settings files say. One that cannot be read might forbid something: nothing begins.
-fn settings(args: &ChatArgs, place: &Place) -> Result<Settings, Failure> {
+fn settings(
+    world: &World,
+    args: &ChatArgs,
+    place: &Place,
+    notes: &mut Vec<String>,
+) -> Result<Settings, Failure> {
     let places = Places {
         user: place.config.clone(),
         managed: settings::MANAGED.into(),
         project: place.project.clone(),
         given: args.settings.clone(),
     };
-    Settings::load(&places).map_err(broken)
+    let mut settings = Settings::load(&places).map_err(broken)?;
+    notes.extend(settings.notes.iter().cloned());
+    let trust = Trust::at(world.own.data.join("trust.json"));
+    if args.trust {
+        trust.store(&settings)?;
+    }
+    let trusted = trust.check(&settings)? == Standing::Trusted;
+    settings.trust(trusted);
+    let acting = settings.acting();
+    if !trusted && !acting.is_empty() && !args.is_alone() {
+        talk::ask_for_trust(world, &settings, &acting, &trust)?;
+        settings.trust(trust.check(&settings)? == Standing::Trusted);
+    }
+    if !settings.is_trusted() && !acting.is_empty() {
+        let mut keys: Vec<&str> = acting.iter().map(|one| one.key.as_str()).collect();
+        keys.dedup();
+        notes.push(format!(
+            "this folder is not trusted: what its settings would do is left out ({}); `--trust` accepts it",
+            keys.join(", ")
+        ));
+    }
+    Ok(settings)
 }
 
 fn policy(

@@ -1,5 +1,7 @@
 //! `chat -p`: the real program against a model that plays a script and judges every request.
 
+mod tools;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

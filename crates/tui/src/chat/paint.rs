@@ -47,11 +47,6 @@ impl<W: Write> Painter<W> {
         self.height.saturating_sub(1).max(1)
     }
 
-    /// Columns of the terminal.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// Adds lines that stay, and draws the live rows below them.
     pub fn draw(&mut self, said: &[Line], live: &[Line], cursor: Cursor) -> io::Result<()> {
         let mut frame: Vec<u8> = Vec::with_capacity(1024);

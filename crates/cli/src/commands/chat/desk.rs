@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use serde_json::{Value, json};
-use unspool_agent::commands::{Commands, Runner};
+use unspool_agent::commands::Commands;
 use unspool_agent::definitions::Definitions;
 use unspool_agent::driver::{Command, Setup, Spent};
 use unspool_agent::memory::{self, Roots};
+use unspool_agent::more::{Health, More};
 use unspool_agent::permission::{Mode, always};
 use unspool_model::view::{context, turns};
 use unspool_show::amount;
@@ -79,33 +80,33 @@ pub struct Seen {
 /// Answers what is typed.
 pub struct Talk {
     world: Arc<World>,
-    session: String,
     path: PathBuf,
     project: PathBuf,
     config: PathBuf,
-    home: PathBuf,
     prompts: Option<talk::Prompts>,
     rules: Vec<String>,
     trusted: bool,
+    more: Option<Arc<dyn More>>,
     seen: Arc<Mutex<Seen>>,
     templates: Commands,
+    roots: Roots,
 }
 
 impl Talk {
     /// The desk of a session.
-    pub fn new(world: Arc<World>, setup: &Setup, session: &str, seen: Arc<Mutex<Seen>>) -> Talk {
+    pub fn new(world: Arc<World>, setup: &Setup, seen: Arc<Mutex<Seen>>) -> Talk {
         let place = &setup.place;
         Talk {
-            templates: Commands::find(&place.config, &place.project),
+            templates: setup.lore.commands.clone(),
+            roots: setup.lore.roots.clone(),
             world,
-            session: session.to_owned(),
             path: setup.record.path().to_owned(),
             project: place.project.clone(),
             config: place.config.clone(),
-            home: place.home.clone(),
             prompts: None,
             rules: setup.policy.listed(),
-            trusted: false,
+            trusted: setup.lore.trusted,
+            more: setup.more.clone(),
             seen,
         }
     }
@@ -245,11 +246,27 @@ impl Talk {
     }
 
     fn servers(&self) -> String {
-        "no servers".to_owned()
+        let servers = self.more.as_ref().map(|more| more.servers());
+        let mut text = String::new();
+        for server in servers.iter().flatten() {
+            let tools = amount::count(server.tools as u64, "tool");
+            let how = match &server.health {
+                Health::Failed(why) => format!("failed: {why}"),
+                Health::NeedsLogin => {
+                    "wants a login: give it a header with a token in its settings".to_owned()
+                }
+                health => format!("{}, {tools}", health.name()),
+            };
+            text.push_str(&format!("- **{}**: {how}\n", server.name));
+        }
+        match text.is_empty() {
+            true => "no servers; `.mcp.json` and `--mcp-config` name them".to_owned(),
+            false => text,
+        }
     }
 
     fn memory(&self) -> String {
-        let memory = memory::memory(&self.roots());
+        let memory = memory::memory(&self.roots);
         let mut text = String::new();
         for file in &memory.files {
             let lines = file.text.lines().count() as u64;
@@ -268,16 +285,6 @@ impl Talk {
         match text.is_empty() {
             true => "no CLAUDE.md is read here; `#text` begins one".to_owned(),
             false => text,
-        }
-    }
-
-    fn roots(&self) -> Roots {
-        Roots {
-            managed: PathBuf::from("/etc/claude-code/CLAUDE.md"),
-            config: self.config.clone(),
-            home: self.home.clone(),
-            cwd: self.project.clone(),
-            external: false,
         }
     }
 
@@ -312,27 +319,16 @@ impl Talk {
         ))
     }
 
-    /// A command or skill that somebody wrote.
+    /// A command or skill that somebody wrote: the session expands it.
     fn template(&self, name: &str, rest: &str) -> Told {
-        let Some(template) = self.templates.named(name).filter(|it| it.for_person) else {
+        if self.templates.named(name).is_none_or(|it| !it.for_person) {
             return Told::Fail(format!("there is no command /{name}; /help lists them"));
-        };
-        let mut runner = Shell {
-            project: &self.project,
-        };
-        match template.expand(rest, &self.project, self.trusted, &mut runner) {
-            Ok(expanded) => {
-                let text = format!("/{name} {rest}");
-                let head = format!(
-                    "<command-message>{name}</command-message>\n<command-name>/{name}</command-name>\n<command-args>{rest}</command-args>"
-                );
-                Told::Submit {
-                    text: text.trim_end().to_owned(),
-                    content: Value::String(head),
-                    context: vec![expanded.text],
-                }
-            }
-            Err(why) => Told::Fail(why),
+        }
+        let text = format!("/{name} {rest}").trim_end().to_owned();
+        Told::Submit {
+            content: Value::String(text.clone()),
+            text,
+            context: Vec::new(),
         }
     }
 
@@ -374,7 +370,7 @@ impl Desk for Talk {
     }
 
     fn files(&self) -> Vec<String> {
-        Vec::new()
+        unspool_agent::tools::glob::listed(&self.project, MOST)
     }
 
     fn typed(&self, text: &str) -> Told {
@@ -470,25 +466,6 @@ impl Desk for Talk {
     fn keep(&self, rules: &[String]) -> Result<String, String> {
         let path = always::store(rules, &self.project).map_err(|why| why.to_string())?;
         Ok(format!("{} kept in {}", rules.join(", "), path.display()))
-    }
-}
-
-/// Runs what a template wants to know, as the person who typed its name.
-struct Shell<'a> {
-    project: &'a Path,
-}
-
-impl Runner for Shell<'_> {
-    fn run(&mut self, command: &str, _: &[String]) -> Result<String, String> {
-        let mut shell = std::process::Command::new("sh");
-        shell.arg("-c").arg(command).current_dir(self.project);
-        shell.stdin(std::process::Stdio::null());
-        let output = shell.output().map_err(|why| why.to_string())?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        match output.status.success() {
-            true => Ok(text),
-            false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        }
     }
 }
 

@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use unspool_agent::driver::{self, Command, Notice};
+use unspool_agent::settings::{Acting, Settings};
+use unspool_agent::trust::Trust;
+use unspool_show::clean;
 use unspool_tui::chat::{Next, Setting};
 
 use super::desk::{Seen, Talk};
@@ -49,10 +52,7 @@ fn show_end(world: &World, opened: &Opened) {
 
 fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<Next, Failure> {
     let Opened {
-        mut setup,
-        session,
-        notes,
-        ..
+        mut setup, notes, ..
     } = opened;
     setup.asks = true;
     let prompts = world.own.data.join("prompts.jsonl");
@@ -63,7 +63,7 @@ fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<N
         mode: setup.policy.mode(),
         ..Seen::default()
     }));
-    let mut talk = Talk::new(Arc::clone(world), &setup, &session, Arc::clone(&seen));
+    let mut talk = Talk::new(Arc::clone(world), &setup, Arc::clone(&seen));
     let (mode, model) = (setup.policy.mode(), setup.frame.model.clone());
     let greeting = greeting(&model, &project, &notes);
     let (sender, notices) = channel();
@@ -91,6 +91,35 @@ fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<N
     handle.send(Command::Close);
     handle.join();
     Ok(next?)
+}
+
+/// Shows what a folder's settings would do, and asks whether they may.
+pub fn ask_for_trust(
+    world: &World,
+    settings: &Settings,
+    acting: &[Acting],
+    trust: &Trust,
+) -> Result<(), Failure> {
+    let root = settings.root().display().to_string();
+    world.ui.note(&format!(
+        "This folder brings settings that act: {}",
+        clean::line(&root)
+    ));
+    for one in acting {
+        let value = one.value.to_string();
+        let value: String = clean::line(&value).chars().take(200).collect();
+        world
+            .ui
+            .note(&format!("  {}: {value}", clean::line(&one.key)));
+    }
+    eprint!("Let them act, now and later? [y/N] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        trust.store(settings)?;
+    }
+    Ok(())
 }
 
 fn greeting(model: &str, project: &Path, notes: &[String]) -> String {
