@@ -67,7 +67,7 @@ enum Doer {
 }
 
 /// Finds who runs a call, and sees whether its input can be taken.
-fn doer(shared: &Shared, call: &mut Call) -> Result<Doer, Outcome> {
+fn doer(shared: &Shared, call: &mut Call) -> Result<Doer, Box<Outcome>> {
     if call.name.starts_with("mcp__") {
         let more = shared.more.as_ref().filter(|more| {
             let offers = more.offers();
@@ -75,15 +75,15 @@ fn doer(shared: &Shared, call: &mut Call) -> Result<Doer, Outcome> {
         });
         return more
             .map(|more| Doer::Other(Arc::clone(more)))
-            .ok_or_else(|| tools::unknown(&call.name));
+            .ok_or_else(|| Box::new(tools::unknown(&call.name)));
     }
-    let tool = tools::check(&call.name, &mut call.input).map_err(|outcome| *outcome)?;
+    let tool = tools::check(&call.name, &mut call.input)?;
     // A sub-agent has no more tools than it was given.
     let given = |frame: &crate::request::Frame| {
         frame.tools.iter().any(|given| given["name"] == tool.name())
     };
     if shared.above.is_some() && tool.is_offered() && !given(&lock(&shared.frame)) {
-        return Err(tools::unknown(&call.name));
+        return Err(Box::new(tools::unknown(&call.name)));
     }
     Ok(Doer::Own(tool))
 }
@@ -93,7 +93,7 @@ pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
     let mut call = call.clone();
     let doer = match doer(shared, &mut call) {
         Ok(doer) => doer,
-        Err(outcome) => return Done::with(outcome),
+        Err(outcome) => return Done::with(*outcome),
     };
     let cwd = lock(&shared.cwd).clone();
     let before = before(shared, &mut call, stop);
@@ -103,7 +103,7 @@ pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
         Ok(decision) => allow(shared, &mut call, decision, &cwd, stop),
     };
     if let Err(done) = allowed {
-        return done;
+        return *done;
     }
     if stop.is_told() {
         return Done::rejected();
@@ -211,7 +211,7 @@ impl Runner for Runs<'_> {
 }
 
 struct Before {
-    verdict: Result<Option<Decision>, Done>,
+    verdict: Result<Option<Decision>, Box<Done>>,
     context: Vec<String>,
 }
 
@@ -230,11 +230,11 @@ fn before(shared: &Arc<Shared>, call: &mut Call, stop: &Stop) -> Before {
         call.input = input;
     }
     let verdict = match (said.block, said.stop) {
-        (_, Some(why)) => Err(Done {
+        (_, Some(why)) => Err(Box::new(Done {
             halt: Halt::Told(why.clone()),
             ..Done::with(Outcome::failed(why))
-        }),
-        (Some(why), None) => Err(Done::with(Outcome::failed(why))),
+        })),
+        (Some(why), None) => Err(Box::new(Done::with(Outcome::failed(why)))),
         (None, None) => Ok(said.allow),
     };
     Before {
@@ -314,7 +314,7 @@ fn allow(
     hook: Option<Decision>,
     cwd: &Path,
     stop: &Stop,
-) -> Result<(), Done> {
+) -> Result<(), Box<Done>> {
     let verdict = lock(&shared.policy).judge(&call.name, &call.input, cwd);
     let (why, always, text) = match (verdict, hook) {
         (Verdict::Deny { text, .. }, _) => return Err(denied(shared, call, text)),
@@ -330,7 +330,9 @@ fn allow(
                 text.to_owned(),
             )
         }
-        (Verdict::Allow { .. }, _) | (_, Some(Decision::Allow)) => return Ok(()),
+        (Verdict::Allow { .. }, _) => return Ok(()),
+        // What a rule or a guard wants asked is asked, whatever a hook allows.
+        (Verdict::Ask { why, .. }, Some(Decision::Allow)) if !why.firm => return Ok(()),
         (Verdict::Ask { why, always, text }, _) => (why.to_string(), always, text),
     };
     match requested(shared, call, stop) {
@@ -345,7 +347,11 @@ fn allow(
         Some(Answer::Yes | Answer::Value(_)) => Ok(()),
         Some(Answer::Changed(input)) => {
             call.input = input;
-            Ok(())
+            // Another input is another call: what is denied stays denied.
+            match lock(&shared.policy).judge(&call.name, &call.input, cwd) {
+                Verdict::Deny { text, .. } => Err(denied(shared, call, text)),
+                Verdict::Allow { .. } | Verdict::Ask { .. } => Ok(()),
+            }
         }
         Some(Answer::Always(rules)) => {
             let mut policy = lock(&shared.policy);
@@ -360,9 +366,9 @@ fn allow(
             let text = format!("{REJECTED} The user said: {reason}");
             let mut outcome = Outcome::failed(text);
             outcome.result = "User rejected tool use".into();
-            Err(Done::with(outcome))
+            Err(Box::new(Done::with(outcome)))
         }
-        Some(Answer::No(None)) | None => Err(Done::rejected()),
+        Some(Answer::No(None)) | None => Err(Box::new(Done::rejected())),
     }
 }
 
@@ -381,12 +387,12 @@ fn requested(shared: &Shared, call: &Call, stop: &Stop) -> Option<Decision> {
     said.allow
 }
 
-fn denied(shared: &Shared, call: &Call, text: String) -> Done {
+fn denied(shared: &Shared, call: &Call, text: String) -> Box<Done> {
     shared.send(Message::Tell(Notice::Denied {
         call: call.clone(),
         why: text.clone(),
     }));
-    Done::with(Outcome::failed(text))
+    Box::new(Done::with(Outcome::failed(text)))
 }
 
 /// Asks a person and waits, until there is an answer or somebody stops it.

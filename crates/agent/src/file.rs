@@ -8,12 +8,14 @@ use std::path::{Component, Path, PathBuf};
 use twox_hash::XxHash3_128;
 
 /// A path as the model may write it: relative to where Bash stands, or to the home folder.
+///
+/// The one way to read it: whoever judges a call has to mean the same file as the tool. Nothing is
+/// trimmed or guessed.
 pub fn absolute(path: &str, cwd: &Path, home: &Path) -> PathBuf {
-    let path = path.trim();
-    let whole = match path.strip_prefix("~/") {
-        Some(rest) => home.join(rest),
-        None if path == "~" => home.to_owned(),
-        None => cwd.join(path),
+    let whole = match path.strip_prefix('~') {
+        Some("") => home.to_owned(),
+        Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => cwd.join(path),
     };
     let mut out = PathBuf::new();
     for part in whole.components() {
@@ -27,20 +29,31 @@ pub fn absolute(path: &str, cwd: &Path, home: &Path) -> PathBuf {
     out
 }
 
-/// What a file is found by: where it really is, if it is.
+/// What a file is found by: where it really is, or will be.
 pub fn real(path: &Path) -> PathBuf {
-    if let Ok(real) = fs::canonicalize(path) {
-        return real;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if let Ok(real) = fs::canonicalize(&path) {
+            return real;
+        }
+        // A file that is not there yet may be in a folder behind a link, or itself behind one.
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return path;
+        };
+        let Ok(parent) = fs::canonicalize(parent) else {
+            return path;
+        };
+        let here = parent.join(name);
+        match fs::read_link(&here) {
+            Ok(target) => path = parent.join(target),
+            Err(_) => return here,
+        }
     }
-    // A file that is not there yet may be in a folder behind a link.
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => match fs::canonicalize(parent) {
-            Ok(parent) => parent.join(name),
-            Err(_) => path.to_owned(),
-        },
-        _ => path.to_owned(),
-    }
+    path
 }
+
+/// Links that follow each other, at most.
+const LINKS: usize = 40;
 
 /// A path as it is told: from `cwd` if it is below.
 pub fn relative(path: &Path, cwd: &Path) -> String {
@@ -176,6 +189,9 @@ pub fn to_crlf(text: &str) -> String {
 /// would not be the same one.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let real = real(path);
+    if fs::symlink_metadata(&real).is_ok_and(|it| it.is_symlink()) {
+        return Err(io::Error::other("its links lead in a circle"));
+    }
     let parent = real.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(parent)?;
     let before = fs::metadata(&real).ok();
@@ -252,7 +268,9 @@ mod tests {
         assert_eq!(read("c/../d"), Path::new("/a/b/d"));
         assert_eq!(read("../../../../d"), Path::new("/d"));
         assert_eq!(read("~/d"), Path::new("/home/x/d"));
-        assert_eq!(read(" /d "), Path::new("/d"));
+        assert_eq!(read("~//etc/x"), Path::new("/home/x/etc/x"));
+        assert_eq!(read(" /d"), Path::new("/a/b/ /d"));
+        assert_eq!(read("~root/x"), Path::new("/a/b/~root/x"));
     }
 
     #[test]
@@ -285,6 +303,20 @@ mod tests {
         let mode = fs::metadata(&target).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_yet_stays_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("target", &link).unwrap();
+        write(&link, b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(folder.path().join("target")).unwrap(), b"new");
+        let around = folder.path().join("around");
+        std::os::unix::fs::symlink("around", &around).unwrap();
+        assert!(write(&around, b"new").is_err());
     }
 
     #[cfg(unix)]

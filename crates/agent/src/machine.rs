@@ -491,7 +491,7 @@ impl Machine {
                 todo.push(Effect::Append(Entry::Retry {
                     status: trouble.status(),
                     message: trouble.message,
-                    request: trouble.request,
+                    request: trouble.request.map(String::from),
                     wait: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
                     attempt: tries,
                     most,

@@ -148,6 +148,7 @@ mod unix {
     use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -159,6 +160,8 @@ mod unix {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new(job.guard);
         command
+            // Whoever ends us by our name must not end the one who ends the rest.
+            .arg0("shell-guard")
             .arg(guard::WORD)
             .arg(job.command)
             .args(job.before)
@@ -186,6 +189,9 @@ mod unix {
             control: control.try_clone()?,
             pipe: Some(reader),
             heard: Vec::new(),
+            open: true,
+            ended: None,
+            rest: 0,
         };
         std::thread::Builder::new()
             .name("output".to_owned())
@@ -204,56 +210,53 @@ mod unix {
         found.unwrap_or("/bin/sh")
     }
 
+    /// What a pipe holds.
+    const PIPE: usize = 64 << 10;
+
     /// The thread that reads all a guard and those below it write.
     struct Reading {
         shared: Arc<Shared>,
         control: UnixStream,
         pipe: Option<PipeReader>,
         heard: Vec<u8>,
+        /// Whether the guard may say more.
+        open: bool,
+        /// How the shell ended, until that is told.
+        ended: Option<Ended>,
+        /// So many bytes of what comes may still be the shell's: what was in the pipe when it
+        /// ended. Others may go on writing for ever.
+        rest: usize,
     }
 
     impl Reading {
         fn run(mut self, mut guard: Child) {
-            let mut buffer = vec![0; 64 << 10];
-            let mut ended: Option<Ended> = None;
-            let mut open = true;
-            while open || self.pipe.is_some() {
-                // Once the shell has ended, what is in the pipe now belongs to it.
-                let (pipe, control) = self.ready(open, ended.is_some());
+            let mut buffer = vec![0; PIPE];
+            while self.open || self.pipe.is_some() {
+                let (pipe, control) = self.ready();
                 if pipe {
                     self.read(&mut buffer);
-                } else if let Some(ended) = ended.take() {
-                    self.tell(ended);
+                }
+                if !pipe || self.rest == 0 {
+                    self.tell();
                 }
                 if control {
-                    match self.control.read(&mut buffer) {
-                        Ok(0) | Err(_) => open = false,
-                        Ok(read) => self.heard.extend(&buffer[..read]),
-                    }
-                    if let Some(said) = self.said() {
-                        ended = Some(said);
-                    } else if !open && self.shared.state().ended.is_none() && ended.is_none() {
-                        ended = Some(lost());
-                    }
-                }
-                if !open
-                    && self.pipe.is_none()
-                    && let Some(ended) = ended.take()
-                {
-                    self.tell(ended);
+                    self.hear(&mut buffer, &guard);
                 }
             }
+            self.tell();
             let _ = guard.wait();
             self.shared.state().gone = true;
             self.shared.woken.notify_all();
         }
 
-        fn ready(&self, open: bool, hurry: bool) -> (bool, bool) {
+        /// Waits for something to read: from the pipe, from the guard. Once the shell has ended it
+        /// does not wait.
+        fn ready(&self) -> (bool, bool) {
             let mut places = Vec::with_capacity(2);
             if let Some(pipe) = &self.pipe {
                 places.push(PollFd::new(pipe, PollFlags::IN));
             }
-            if open {
+            if self.open {
                 let control = self.control.as_fd();
                 places.push(PollFd::from_borrowed_fd(control, PollFlags::IN));
             }
@@ -261,12 +264,12 @@ mod unix {
                 tv_sec: 0,
                 tv_nsec: 0,
             };
-            if poll(&mut places, hurry.then_some(&at_once)).is_err() {
+            if poll(&mut places, self.ended.is_some().then_some(&at_once)).is_err() {
                 return (false, false);
             }
             let ready = |at: usize| places.get(at).is_some_and(|it| !it.revents().is_empty());
             match self.pipe.is_some() {
-                true => (ready(0), open && ready(1)),
+                true => (ready(0), self.open && ready(1)),
                 false => (false, ready(0)),
             }
         }
@@ -275,15 +278,39 @@ mod unix {
             let Some(pipe) = &mut self.pipe else { return };
             match pipe.read(buffer) {
                 Ok(0) => self.pipe = None,
-                Ok(read) => self.shared.state().output.push(&buffer[..read]),
+                Ok(read) => {
+                    self.rest = self.rest.saturating_sub(read);
+                    self.shared.state().output.push(&buffer[..read]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => self.pipe = None,
             }
         }
 
-        fn tell(&self, ended: Ended) {
-            self.shared.state().ended = Some(ended);
-            self.shared.woken.notify_all();
+        fn hear(&mut self, buffer: &mut [u8], guard: &Child) {
+            match self.control.read(buffer) {
+                Ok(0) | Err(_) => self.open = false,
+                Ok(read) => self.heard.extend(&buffer[..read]),
+            }
+            let mut said = self.said();
+            let known = self.ended.is_some() || self.shared.state().ended.is_some();
+            if said.is_none() && !self.open && !known {
+                // Its shell has nobody else who would end it.
+                below::end_session(guard);
+                said = Some(lost());
+            }
+            if let Some(said) = said {
+                self.ended = Some(said);
+                self.rest = PIPE;
+            }
+        }
+
+        /// Tells that the shell has ended, if it has and was not told.
+        fn tell(&mut self) {
+            if let Some(ended) = self.ended.take() {
+                self.shared.state().ended = Some(ended);
+                self.shared.woken.notify_all();
+            }
         }
 
         /// What the guard said, once all of it is here.

@@ -329,7 +329,7 @@ impl Client {
             }
         };
         Err(Trouble {
-            request,
+            request: request.map(Into::into),
             finished: ear.message.finished,
             ..trouble
         })
@@ -403,7 +403,7 @@ async fn refused(response: Response) -> Trouble {
     let message = said.unwrap_or_else(raw);
     Trouble {
         error: error["type"].as_str().unwrap_or_default().to_owned(),
-        request: request_id(&headers),
+        request: request_id(&headers).map(Into::into),
         after: unspool_net::after(&headers),
         again,
         ..Trouble::new(Kind::Status(status), message)

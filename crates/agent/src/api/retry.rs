@@ -29,7 +29,7 @@ pub struct Trouble {
     /// What was said about it.
     pub message: String,
     /// The id of the request.
-    pub request: Option<String>,
+    pub request: Option<Box<str>>,
     /// How long the API asks to be left alone.
     pub after: Option<Duration>,
     /// Whether the API says that trying again makes sense.

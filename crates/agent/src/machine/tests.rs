@@ -1,7 +1,5 @@
 use std::time::Duration;
 
-use serde_json::Map;
-
 use super::*;
 use crate::api::retry::Kind;
 
@@ -50,13 +48,15 @@ fn ended(stop: &str) -> Event {
 }
 
 fn ended_with(stop: &str, tokens: u64) -> Event {
-    let mut usage = Map::new();
-    usage.insert("input_tokens".into(), tokens.into());
     let mut message = Message::default();
-    message.id = "msg".into();
-    message.stop = Some(stop.into());
-    message.usage = usage;
-    message.ended = true;
+    let usage = json!({"input_tokens": tokens});
+    for event in [
+        json!({"type": "message_start", "message": {"id": "msg", "usage": usage}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": stop}}),
+        json!({"type": "message_stop"}),
+    ] {
+        message.take(&event);
+    }
     Event::Item(Item::Ended(message, None))
 }
 

@@ -83,8 +83,8 @@ impl Policy {
         }
         let absolute = folder.starts_with(['/', '~']);
         let folders: &[PathBuf] = match (absolute, cwds) {
-            (true, _) => std::slice::from_ref(&self.project),
-            (false, Some(cwds)) => cwds,
+            (_, Some(cwds)) => cwds,
+            (true, None) => std::slice::from_ref(&self.project),
             (false, None) => {
                 return Some(format!(
                     "nobody knows in which folder {raw} would be removed"

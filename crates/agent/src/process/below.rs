@@ -1,4 +1,4 @@
-//! Who descends from this process.
+//! Who descends from a process, and who belongs to it.
 
 use rustix::process::Pid;
 
@@ -8,8 +8,8 @@ use rustix::process::Pid;
 pub fn each(mut act: impl FnMut(Pid)) {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     let mut children = std::collections::HashMap::<i32, Vec<i32>>::new();
-    for (pid, parent) in all() {
-        children.entry(parent).or_default().push(pid);
+    for found in all() {
+        children.entry(found.parent).or_default().push(found.pid);
     }
     let mut next = vec![own];
     while let Some(parent) = next.pop() {
@@ -25,9 +25,40 @@ pub fn each(mut act: impl FnMut(Pid)) {
 #[cfg(not(target_os = "linux"))]
 pub fn each(_: impl FnMut(Pid)) {}
 
-/// Every process with its parent.
+/// Ends everybody in the session that a child of ours led until it was killed. Nobody else can
+/// have its number before we have waited for it.
 #[cfg(target_os = "linux")]
-fn all() -> impl Iterator<Item = (i32, i32)> {
+pub fn end_session(leader: &std::process::Child) {
+    let Ok(leader) = i32::try_from(leader.id()) else {
+        return;
+    };
+    // Those who are being started are found the next time.
+    for _ in 0..20 {
+        let alive = |found: &Found| found.session == leader && found.pid != leader && found.lives;
+        let members: Vec<Found> = all().filter(alive).collect();
+        if members.is_empty() {
+            return;
+        }
+        for pid in members.iter().filter_map(|found| Pid::from_raw(found.pid)) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn end_session(_: &std::process::Child) {}
+
+#[cfg(target_os = "linux")]
+struct Found {
+    pid: i32,
+    parent: i32,
+    session: i32,
+    lives: bool,
+}
+
+/// Every process.
+#[cfg(target_os = "linux")]
+fn all() -> impl Iterator<Item = Found> {
     let read = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     read.filter_map(|entry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
@@ -35,8 +66,16 @@ fn all() -> impl Iterator<Item = (i32, i32)> {
         // The name stands in brackets and may hold anything, brackets too.
         let after = stat.iter().rposition(|byte| *byte == b')')? + 1;
         let rest = std::str::from_utf8(stat.get(after..)?).ok()?;
-        let parent = rest.split_ascii_whitespace().nth(1)?.parse().ok()?;
-        Some((pid, parent))
+        let mut words = rest.split_ascii_whitespace();
+        let state = words.next()?;
+        let parent = words.next()?.parse().ok()?;
+        let session = words.nth(1)?.parse().ok()?;
+        Some(Found {
+            pid,
+            parent,
+            session,
+            lives: !matches!(state, "Z" | "X"),
+        })
     })
 }
 

@@ -140,7 +140,11 @@ eval "$__unspool_run""#;
                 Ok(None) => break,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => {
-                    tell(told, ended, false, note);
+                    let left = is_left(shell);
+                    tell(told, ended, left, note);
+                    while is_left(shell) {
+                        thread::sleep(10 * LOOK);
+                    }
                     return;
                 }
             }
@@ -152,6 +156,11 @@ eval "$__unspool_run""#;
                 Err(_) => return,
             }
         }
+    }
+
+    /// Whether somebody is left whom we did not adopt, where nobody is adopted.
+    fn is_left(shell: Pid) -> bool {
+        cfg!(not(target_os = "linux")) && rustix::process::test_kill_process_group(shell).is_ok()
     }
 
     fn tell(told: &mut UnixStream, ended: Option<i32>, left: bool, note: &Note) {

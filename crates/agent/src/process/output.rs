@@ -1,7 +1,6 @@
 //! What a command wrote: its beginning and its end in memory, the rest in a file, and of what
 //! is more than that only the amount.
 
-use std::collections::VecDeque;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +19,8 @@ pub const FILE: u64 = 100 << 20;
 #[derive(Debug)]
 pub struct Output {
     head: Vec<u8>,
-    tail: VecDeque<u8>,
+    /// At most twice what is kept, so that old bytes are dropped seldom.
+    tail: Vec<u8>,
     total: u64,
     lines: u64,
     path: PathBuf,
@@ -35,7 +35,7 @@ impl Output {
     pub fn new(path: PathBuf) -> Output {
         Output {
             head: Vec::new(),
-            tail: VecDeque::new(),
+            tail: Vec::new(),
             total: 0,
             lines: 0,
             path,
@@ -63,18 +63,20 @@ impl Output {
             return;
         }
         self.total += bytes.len() as u64;
-        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.lines += memchr::memchr_iter(b'\n', bytes).count() as u64;
         // Before the head is full the file is made from it.
         if self.file.is_none() && self.fault.is_none() && self.total > HEAD as u64 / 4 {
             self.fault = self.to_file().err();
         }
         self.save(bytes);
         let room = HEAD - self.head.len();
-        self.head.extend(&bytes[..bytes.len().min(room)]);
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         let end = &bytes[bytes.len().saturating_sub(TAIL)..];
-        let over = (self.tail.len() + end.len()).saturating_sub(TAIL);
-        self.tail.drain(..over);
-        self.tail.extend(end);
+        if self.tail.len() + end.len() > 2 * TAIL {
+            let keep = TAIL.min(self.tail.len());
+            self.tail.drain(..self.tail.len() - keep);
+        }
+        self.tail.extend_from_slice(end);
     }
 
     fn save(&mut self, bytes: &[u8]) {
@@ -137,12 +139,14 @@ impl Output {
     /// The end, at most so many characters.
     pub fn tail(&self, chars: usize) -> String {
         let keep = self.tail.len().min(4 * chars);
-        let mut bytes: Vec<u8> = self.tail.range(self.tail.len() - keep..).copied().collect();
+        let mut bytes = &self.tail[self.tail.len() - keep..];
         // Not in the middle of a character.
         let broken = bytes.iter().take_while(|byte| **byte & 0xc0 == 0x80);
         let broken = broken.count().min(3);
-        bytes.drain(..if keep as u64 == self.total { 0 } else { broken });
-        let text = String::from_utf8_lossy(&bytes);
+        if (keep as u64) < self.total {
+            bytes = &bytes[broken..];
+        }
+        let text = String::from_utf8_lossy(bytes);
         let skip = text.chars().count().saturating_sub(chars);
         text.chars().skip(skip).collect()
     }
@@ -154,9 +158,11 @@ impl Output {
             .tail
             .len()
             .min(usize::try_from(new).unwrap_or(usize::MAX));
-        let bytes: Vec<u8> = self.tail.range(self.tail.len() - keep..).copied().collect();
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        (new - keep as u64, text)
+        let bytes = &self.tail[self.tail.len() - keep..];
+        (
+            new - keep as u64,
+            String::from_utf8_lossy(bytes).into_owned(),
+        )
     }
 
     /// Forgets the file: nobody was told of it.

@@ -44,7 +44,10 @@ impl Tool for Agent {
             ),
             (
                 "effort",
-                choice("How much it thinks", ["low", "medium", "high"]),
+                choice(
+                    "How much it thinks",
+                    ["low", "medium", "high", "xhigh", "max"],
+                ),
             ),
             (
                 "run_in_background",

@@ -30,7 +30,7 @@ const LONGEST: u64 = 600_000;
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long we wait for the end of what we end; it ends even if we do not.
-const PATIENCE: Duration = Duration::from_millis(120);
+const PATIENCE: Duration = Duration::from_millis(80);
 
 /// The tool.
 #[derive(Debug)]

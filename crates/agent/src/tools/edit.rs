@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::kept::Seen;
-use super::write::{CURRENT, LARGEST, UNREAD, cannot, unwritable};
+use super::write::{CURRENT, LARGEST, UNREAD, cannot, original, unwritable};
 use super::{fail, object, refuse, str_of, text, truth};
 use crate::file::{self, Unread};
 use crate::patch;
@@ -112,7 +112,7 @@ impl Wish<'_> {
         );
         let shown = self.path.display().to_string();
         let mut result = json!({
-            "filePath": shown, "oldString": self.old, "newString": new, "originalFile": old,
+            "filePath": shown, "oldString": self.old, "newString": new, "originalFile": original(&old),
             "structuredPatch": patch::hunks(&old, &changed), "userModified": false,
             "replaceAll": self.all,
         });

@@ -71,12 +71,7 @@ impl Tool for Glob {
 
     fn run(&self, call: &Call, scene: &Scene<'_>) -> Outcome {
         let began = Instant::now();
-        let (home, pattern) = (scene.host.home(), str_of(&call.input, "pattern"));
-        let root = match call.input.get("path").and_then(Value::as_str) {
-            Some(path) => file::absolute(path, &scene.cwd, home),
-            None => scene.cwd.clone(),
-        };
-        let (root, pattern) = parted(root, pattern);
+        let (root, pattern) = place(&call.input, &scene.cwd, scene.host.home());
         if !root.is_dir() {
             let what = if root.exists() {
                 format!("Path is not a directory: {}", root.display())
@@ -100,6 +95,16 @@ impl Tool for Glob {
         let found = look(&root, &matcher, began + PATIENCE, scene);
         tell(found, began, scene)
     }
+}
+
+/// The folder that a call looks into, whether its path or its pattern says so; what is left of
+/// the pattern.
+pub fn place(input: &Value, cwd: &Path, home: &Path) -> (PathBuf, String) {
+    let root = match input.get("path").and_then(Value::as_str) {
+        Some(path) => file::absolute(path, cwd, home),
+        None => cwd.to_owned(),
+    };
+    parted(root, str_of(input, "pattern"))
 }
 
 /// The folder of an absolute pattern, and what is left of it; a pattern without a slash means

@@ -26,6 +26,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Nobody needs more of this at once, whatever was asked for.
 const BYTES: usize = 256 << 10;
 
+/// A file whose lines, or which as a whole if lines are joined, takes more than this is left.
+const HEAP: usize = 256 << 20;
+
 /// Folders of version control hold nothing a person wrote.
 const NEVER: [&str; 6] = ["!.git", "!.svn", "!.hg", "!.bzr", "!.jj", "!.sl"];
 
@@ -172,6 +175,7 @@ impl Search<'_> {
         builder
             .binary_detection(BinaryDetection::quit(0))
             .multi_line(self.input["multiline"] == true)
+            .heap_limit(Some(HEAP))
             .line_number(true);
         builder
     }

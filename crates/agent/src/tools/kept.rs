@@ -72,6 +72,11 @@ pub struct Done {
 impl Default for Kept {
     /// The program itself is the guard.
     fn default() -> Kept {
+        // The file we were started from, even if a newer one has taken its place.
+        let own = PathBuf::from("/proc/self/exe");
+        if own.exists() {
+            return Kept::with_guard(own);
+        }
         // Without it every command says why it cannot start.
         Kept::with_guard(std::env::current_exe().unwrap_or_else(|_| PathBuf::from("unspool")))
     }

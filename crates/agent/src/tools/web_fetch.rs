@@ -177,6 +177,138 @@ impl Pages {
 mod tests {
     use super::*;
 
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::path::{Path, PathBuf};
+
+    use crate::host::Host;
+    use crate::stop::Stop;
+    use crate::tool::Content;
+    use crate::tools::Kept;
+
+    /// A session whose small model repeats what it is asked.
+    struct Web(Arc<Kept>);
+
+    impl Host for Web {
+        fn project(&self) -> &Path {
+            Path::new("/")
+        }
+        fn dirs(&self) -> &[PathBuf] {
+            &[]
+        }
+        fn home(&self) -> &Path {
+            Path::new("/")
+        }
+        fn beside(&self) -> &Path {
+            Path::new("/")
+        }
+        fn session(&self) -> &str {
+            ""
+        }
+        fn kept(&self) -> Arc<Kept> {
+            Arc::clone(&self.0)
+        }
+        fn set_cwd(&self, _: PathBuf) {}
+        fn will_change(&self, _: &Path) -> std::io::Result<()> {
+            Ok(())
+        }
+        fn progress(&self, _: &Call, _: Value) {}
+        fn agent(&self, _: &Call) -> Outcome {
+            Outcome::failed("")
+        }
+        fn question(&self, _: &Call) -> Outcome {
+            Outcome::failed("")
+        }
+        fn plan(&self, _: &Call) -> Outcome {
+            Outcome::failed("")
+        }
+        fn small_model(&self, prompt: &str) -> Result<String, String> {
+            Ok(prompt.to_owned())
+        }
+        fn web_search(&self, _: &Call) -> Result<Vec<Value>, String> {
+            Ok(Vec::new())
+        }
+        fn skill(&self, _: &str, _: &str) -> Result<String, String> {
+            Err(String::new())
+        }
+    }
+
+    fn call(port: u16) -> Call {
+        let url = format!("http://127.0.0.1:{port}/x");
+        Call {
+            id: String::new(),
+            name: "WebFetch".to_owned(),
+            input: json!({"url": url, "prompt": "what is it?"}),
+        }
+    }
+
+    #[test]
+    fn a_page_is_fetched_once_and_asked_about_as_often_as_wanted() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let serving = std::thread::spawn(move || {
+            // One connection, and no second one.
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 12\r\n\r\n<h1>Hey</h1>";
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let web = Web(Arc::new(Kept::with_guard(PathBuf::new())));
+        let stop = Stop::new();
+        let scene = Scene {
+            cwd: PathBuf::from("/"),
+            stop: &stop,
+            host: &web,
+        };
+        for _ in 0..2 {
+            let outcome = fetch(&call(port), &scene, Rules::ANY);
+            let Content::Text(said) = &outcome.content else {
+                panic!("no text");
+            };
+            assert!(said.contains("<page>\n# Hey\n</page>") && said.ends_with("what is it?"));
+            let result = &outcome.result;
+            assert_eq!(
+                (&result["bytes"], &result["code"]),
+                (&json!(12), &json!(200))
+            );
+            assert_eq!(
+                (&result["codeText"], &result["result"]),
+                (&json!("OK"), &json!(said))
+            );
+            assert_eq!(result["url"], call(port).input["url"]);
+        }
+        serving.join().unwrap();
+    }
+
+    #[test]
+    fn who_does_not_answer_is_left_at_once_when_somebody_says_stop() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let web = Web(Arc::new(Kept::with_guard(PathBuf::new())));
+        let stop = Stop::new();
+        std::thread::scope(|scope| {
+            let fetching = scope.spawn(|| {
+                let scene = Scene {
+                    cwd: PathBuf::from("/"),
+                    stop: &stop,
+                    host: &web,
+                };
+                fetch(&call(port), &scene, Rules::ANY)
+            });
+            let held = listener.accept().unwrap();
+            let began = Instant::now();
+            stop.tell();
+            assert_eq!(fetching.join().unwrap().is_error, Some(true));
+            assert!(
+                began.elapsed() < Duration::from_millis(200),
+                "{:?}",
+                began.elapsed()
+            );
+            drop(held);
+        });
+    }
+
     fn page(text: &str) -> Page {
         Page {
             text: text.to_owned(),

@@ -18,7 +18,16 @@ pub(super) const CURRENT: &str =
 pub(super) const UNREAD: &str = "File has not been read yet. Read it first before writing to it.";
 
 /// Files that are larger are not changed by a tool for texts.
-pub(super) const LARGEST: u64 = 1 << 30;
+pub(super) const LARGEST: u64 = 64 << 20;
+
+/// A content that was replaced is written down if it is no longer than this: otherwise every
+/// change to a large file would make the transcript grow by all of it.
+const ORIGINAL: usize = 1 << 20;
+
+/// The content that was replaced, as the line of the result tells it.
+pub(super) fn original(old: &str) -> Option<&str> {
+    (old.len() <= ORIGINAL).then_some(old)
+}
 
 /// The tool.
 #[derive(Debug)]
@@ -125,7 +134,7 @@ fn store(
     let old = String::from_utf8_lossy(&old);
     let result = json!({
         "type": "update", "filePath": shown.to_string(), "content": content,
-        "structuredPatch": patch::hunks(&old, &written), "originalFile": old,
+        "structuredPatch": patch::hunks(&old, &written), "originalFile": original(&old),
         "userModified": false,
     });
     let text = format!("The file {shown} has been updated successfully.{CURRENT}");

@@ -393,25 +393,99 @@ fn many_commands_at_once_each_get_their_own_output() {
 }
 
 #[test]
-fn no_note_of_a_folder_stays() {
+fn the_note_of_a_folder_does_not_stay() {
     let session = Session::new();
-    let listed = session.bash("ls ${TMPDIR:-/tmp}");
+    let outcome = session.bash("ls -l $__unspool_cwd; echo $__unspool_cwd");
+    let (listed, path) = text(&outcome).rsplit_once('\n').unwrap();
+    assert!(listed.starts_with("-rw-------"), "{listed}");
+    until(Duration::from_secs(5), || !Path::new(path).exists());
+}
+
+#[test]
+fn what_stands_before_the_shell_runs_it() {
+    let session = Session::new();
+    *session.before.lock().unwrap() = vec!["/usr/bin/env".into(), "FENCED=yes".into()];
+    assert_eq!(text(&session.bash("echo $FENCED")), "yes");
+    *session.before.lock().unwrap() = vec!["/no/such/program".into()];
+    let outcome = session.bash("echo ran");
     assert!(
-        text(&listed).contains("unspool-cwd-"),
-        "there is one while it runs"
+        text(&outcome).starts_with("cannot start the command: "),
+        "{}",
+        text(&outcome)
     );
-    let began = std::time::SystemTime::now();
-    for _ in 0..5 {
-        session.bash("true");
-    }
-    let ours = |entry: &std::fs::DirEntry| {
-        let name = entry.file_name();
-        let old = entry.metadata().and_then(|it| it.modified());
-        name.to_string_lossy().starts_with("unspool-cwd-") && old.is_ok_and(|old| old < began)
+    assert_eq!(outcome.is_error, Some(true));
+}
+
+#[test]
+fn a_guard_that_is_killed_takes_its_shell_with_it() {
+    let session = Session::new();
+    let mark = mark();
+    let outcome = session.bash(&format!("echo $__unspool_cwd; kill -9 $PPID; sleep {mark}"));
+    let told = text(&outcome).strip_prefix("Exit code 137\n").unwrap();
+    std::fs::remove_file(told).unwrap();
+    until(Duration::from_secs(3), || alive(&mark) == 0);
+}
+
+#[test]
+fn output_that_cannot_be_saved_does_not_end_the_command() {
+    let session = Session::new();
+    std::fs::write(session.beside(), "a file where a folder should be").unwrap();
+    let outcome = session.bash("seq 100000; touch done");
+    assert!(session.project.join("done").exists());
+    assert!(
+        text(&outcome).contains("It could not be saved"),
+        "{}",
+        text(&outcome)
+    );
+    let call = json!({"command": "sleep 5", "run_in_background": true});
+    assert!(text(&session.call("Bash", call)).contains("its output cannot be written"));
+}
+
+#[test]
+fn a_command_has_its_three_streams_and_no_way_to_its_guard() {
+    let session = Session::new();
+    let outcome = session.bash("cd /proc/$$/fd; for fd in *; do echo $fd $(readlink $fd); done");
+    let stream = |number: &str| {
+        let mut lines = text(&outcome)
+            .lines()
+            .filter_map(|line| line.split_once(' '));
+        lines
+            .find(|(fd, _)| *fd == number)
+            .map(|(_, to)| to.to_owned())
     };
-    // Those of tests that run at the same time go too.
-    until(Duration::from_secs(30), || {
-        let read = std::fs::read_dir(std::env::temp_dir()).unwrap();
-        read.flatten().filter(ours).count() == 0
-    });
+    assert_eq!(stream("0").as_deref(), Some("/dev/null"));
+    assert!(stream("1").is_some_and(|to| to.starts_with("pipe:")));
+    assert_eq!(stream("1"), stream("2"));
+    assert!(!text(&outcome).contains("socket:"), "{}", text(&outcome));
+}
+
+#[test]
+fn a_guard_does_not_bear_the_name_of_the_program() {
+    let session = Session::new();
+    let outcome = session.bash("cat /proc/$PPID/comm; tr '\\0' ' ' </proc/$PPID/cmdline");
+    let (name, words) = text(&outcome).split_once('\n').unwrap();
+    assert_eq!(name, "shell-guard");
+    assert!(words.starts_with("shell-guard __guard "), "{words}");
+}
+
+#[test]
+fn what_is_left_behind_may_write_for_ever() {
+    let session = Session::new();
+    let mark = mark();
+    let began = Instant::now();
+    let outcome = session.bash(&format!("echo started; yes {mark} & sleep 0.2"));
+    assert!(
+        outcome.result["stdout"]
+            .as_str()
+            .unwrap()
+            .starts_with("started\n")
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(alive(&mark) > 0);
+    session.kept().end();
+    until(Duration::from_secs(4), || alive(&mark) == 0);
 }

@@ -113,6 +113,55 @@ fn is_elsewhere(call: &Recorded) -> bool {
 }
 
 #[test]
+fn inputs_that_were_ever_recorded_can_be_taken() {
+    let mut taken = std::collections::BTreeMap::<String, usize>::new();
+    for file in corpus::files() {
+        for call in recorded(&file) {
+            let mut input = call.input.clone();
+            let about = format!("{} {} {input}", file.name(), call.name);
+            let unfit = call.name == "NoSuchTool" || input.get("wrong_arg").is_some();
+            match unspool_agent::tools::check(&call.name, &mut input) {
+                Ok(_) => assert!(!unfit, "{about}"),
+                Err(refused) => assert!(unfit, "{about}: {refused:?}"),
+            }
+            *taken.entry(call.name).or_default() += 1;
+        }
+    }
+    let names: Vec<&str> = taken.keys().map(String::as_str).collect();
+    for name in [
+        "Agent",
+        "Task",
+        "TodoWrite",
+        "ExitPlanMode",
+        "Bash",
+        "Skill",
+    ] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+#[test]
+fn lists_of_older_clients_are_told_as_they_told_them() {
+    let mut made = 0;
+    for file in corpus::files()
+        .into_iter()
+        .filter(|file| file.version == "2.1.29")
+    {
+        let session = Session::new();
+        for call in recorded(&file)
+            .into_iter()
+            .filter(|call| call.name == "TodoWrite")
+        {
+            let outcome = session.call(&call.name, call.input.clone());
+            assert_eq!(content(&outcome), call.block["content"], "{}", file.name());
+            assert_eq!(Some(outcome.result), call.result, "{}", file.name());
+            made += 1;
+        }
+    }
+    assert!(made >= 2);
+}
+
+#[test]
 fn recorded_calls_give_what_they_gave() {
     let mut made: HashMap<String, usize> = HashMap::new();
     for file in corpus::files()

@@ -451,3 +451,20 @@ fn a_hundred_thousand_replacements_take_no_time() {
     assert!(text(&session.call("Edit", input)).contains("All occurrences"));
     assert!(began.elapsed().as_secs() < 20, "{:?}", began.elapsed());
 }
+
+#[test]
+fn a_change_to_a_large_file_does_not_write_all_of_it_down() {
+    let session = Session::new();
+    let path = session.write("a.txt", format!("{}needle\n", "line\n".repeat(1 << 19)));
+    session.call("Read", json!({"file_path": path, "limit": 1}));
+    let outcome = edit(&session, "a.txt", "needle", "thread");
+    assert_eq!(outcome.result["originalFile"], Value::Null);
+    assert!(outcome.result.to_string().len() < 1_000);
+    session.write("huge.txt", "");
+    let huge = fs::File::options()
+        .write(true)
+        .open(session.project.join("huge.txt"))
+        .unwrap();
+    huge.set_len(65 << 20).unwrap();
+    assert!(text(&edit(&session, "huge.txt", "a", "b")).contains("65MB is too large"));
+}

@@ -1,5 +1,6 @@
 //! A session for tests: a folder, and whatever was asked of it written down.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -21,6 +22,7 @@ pub struct Session {
     kept: Mutex<Arc<Kept>>,
     pub changes: Mutex<Vec<PathBuf>>,
     pub progress: Mutex<Vec<Value>>,
+    pub before: Mutex<Vec<OsString>>,
     pub stop: Stop,
 }
 
@@ -42,6 +44,7 @@ impl Session {
             kept: Mutex::new(fresh()),
             changes: Mutex::default(),
             progress: Mutex::default(),
+            before: Mutex::default(),
             stop: Stop::new(),
             _root: root,
         }
@@ -143,6 +146,10 @@ impl Host for Session {
 
     fn progress(&self, _: &Call, data: Value) {
         self.progress.lock().unwrap().push(data);
+    }
+
+    fn before_shell(&self, _: &Call) -> Vec<OsString> {
+        self.before.lock().unwrap().clone()
     }
 
     fn hides(&self, path: &Path) -> bool {

@@ -132,6 +132,16 @@ mod tests {
     }
 
     #[test]
+    fn a_pull_request_that_was_made_is_found() {
+        let url = "https://github.com/acme/widgets/pull/42";
+        assert_eq!(
+            pull_request("gh pr create --title x --body y", url),
+            Some(json!({"pr": {"number": 42, "url": url, "action": "created"}}))
+        );
+        assert_eq!(pull_request("echo x", url), None);
+    }
+
+    #[test]
     fn some_commands_say_nothing() {
         assert!(is_silent("mkdir -p a && touch 'a/b;c'") && !is_silent("mkdir a && ls"));
     }

@@ -44,6 +44,8 @@ pub fn fetch(mut url: Url, rules: Rules) -> Result<Fetched, String> {
         let Some(to) = moved(&response, &url) else {
             return page(response, &url).map(Fetched::Page);
         };
+        // Where it moves to is an address like the first one.
+        let to = rules.address(to.as_str())?;
         let code = response.status().as_u16();
         if !is_same_site(&url, &to) {
             return Ok(Fetched::Moved {
@@ -51,8 +53,7 @@ pub fn fetch(mut url: Url, rules: Rules) -> Result<Fetched, String> {
                 code,
             });
         }
-        // Another page of the site is an address like the first one.
-        url = rules.address(to.as_str())?;
+        url = to;
     }
     Err(format!("{url} moves on and on"))
 }
@@ -254,6 +255,9 @@ mod tests {
             panic!("not moved");
         };
         assert_eq!((&*to, code), ("https://other.example/z", 301));
+        let (port, serving_file) = server(vec![answer("302 Found\r\nlocation: file:///etc/x", "")]);
+        assert!(get(port, "/").unwrap_err().contains("only http and https"));
+        serving_file.join().unwrap();
         assert_eq!(
             serving.join().unwrap(),
             ["GET /here HTTP/1.1", "GET /there HTTP/1.1"]

@@ -158,11 +158,21 @@ fn a_tool_that_is_denied_is_not_offered() {
 }
 
 fn slow(home: &Home, model: &Model) -> Child {
-    let child = command(home, model, &["--allowedTools", "Bash", "go"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = command(
+        home,
+        model,
+        &[
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools",
+            "Bash",
+            "go",
+        ],
+    )
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
     let began = Instant::now();
     while !file(home, "count").exists() {
         assert!(began.elapsed() < LONG);
