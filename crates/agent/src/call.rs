@@ -330,7 +330,9 @@ fn allow(
                 text.to_owned(),
             )
         }
-        (Verdict::Allow { .. }, _) | (_, Some(Decision::Allow)) => return Ok(()),
+        (Verdict::Allow { .. }, _) => return Ok(()),
+        // What a rule or a guard wants asked is asked, whatever a hook allows.
+        (Verdict::Ask { why, .. }, Some(Decision::Allow)) if !why.firm => return Ok(()),
         (Verdict::Ask { why, always, text }, _) => (why.to_string(), always, text),
     };
     match requested(shared, call, stop) {
@@ -345,7 +347,11 @@ fn allow(
         Some(Answer::Yes | Answer::Value(_)) => Ok(()),
         Some(Answer::Changed(input)) => {
             call.input = input;
-            Ok(())
+            // Another input is another call: what is denied stays denied.
+            match lock(&shared.policy).judge(&call.name, &call.input, cwd) {
+                Verdict::Deny { text, .. } => Err(denied(shared, call, text)),
+                Verdict::Allow { .. } | Verdict::Ask { .. } => Ok(()),
+            }
         }
         Some(Answer::Always(rules)) => {
             let mut policy = lock(&shared.policy);

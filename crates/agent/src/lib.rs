@@ -11,7 +11,7 @@ pub mod commands;
 mod compact;
 pub mod definitions;
 pub mod driver;
-mod file;
+pub mod file;
 pub mod front;
 pub mod history;
 pub mod hooks;

@@ -82,6 +82,8 @@ pub struct Reason {
     pub text: String,
     /// The rule behind it and where it stands.
     pub rule: Option<(String, Source)>,
+    /// Only a person can answer it: no mode does, and no hook that allows calls.
+    pub firm: bool,
 }
 
 impl Reason {
@@ -89,6 +91,7 @@ impl Reason {
         Reason {
             text: text.into(),
             rule: None,
+            firm: false,
         }
     }
 
@@ -96,6 +99,7 @@ impl Reason {
         Reason {
             text: text.into(),
             rule: Some((rule.text.clone(), rule.source.clone())),
+            firm: false,
         }
     }
 }
@@ -163,6 +167,10 @@ pub struct Policy {
     readable: Vec<Folder>,
     steering: Vec<Folder>,
     no_bypass: bool,
+    /// Only who manages the machine allows anything.
+    only_managed: bool,
+    /// Commands run behind a fence, and leaving it is asked about.
+    fenced: bool,
     /// Rules that were left out, and what else somebody should know.
     pub notes: Vec<String>,
 }
@@ -191,7 +199,8 @@ impl Ruling {
     }
 
     fn firm(&mut self, reason: Reason) {
-        self.firm.get_or_insert(reason);
+        let firm = true;
+        self.firm.get_or_insert(Reason { firm, ..reason });
     }
 
     fn soft(&mut self, reason: Reason) {
@@ -202,6 +211,9 @@ impl Ruling {
         self.by.get_or_insert(reason);
     }
 }
+
+/// Why a rule is left out where only managed ones count.
+const MANAGED: &str = "only the managed settings allow anything on this machine";
 
 /// Tools that only concern the conversation.
 const FREE: &[&str] = &[
@@ -257,6 +269,8 @@ impl Policy {
             project: ground.project,
             home: ground.home,
             no_bypass: settings.forbids_bypass(),
+            only_managed: settings.is_managed("allowManagedPermissionRulesOnly"),
+            fenced: false,
             notes: Vec::new(),
         };
         for written in settings.rules() {
@@ -264,6 +278,10 @@ impl Policy {
         }
         let flags = [(Kind::Deny, denied), (Kind::Allow, allowed)];
         for (kind, texts) in flags {
+            if kind == Kind::Allow && policy.only_managed && !texts.is_empty() {
+                policy.notes.push(MANAGED.to_owned());
+                continue;
+            }
             for text in texts {
                 policy.take(&policy.spoken(kind, Scope::Flag, text))?;
             }
@@ -312,6 +330,9 @@ impl Policy {
 
     /// Allows something for the rest of the session.
     pub fn add(&mut self, rule: &str) -> Result<(), String> {
+        if self.only_managed {
+            return Err(MANAGED.to_owned());
+        }
         let written = self.spoken(Kind::Allow, Scope::Session, rule);
         self.rules
             .push(Rule::read(&written, &self.project, &self.home)?);
@@ -329,6 +350,11 @@ impl Policy {
         more
     }
 
+    /// Says that commands run behind a fence, so that leaving it is asked about.
+    pub fn set_fenced(&mut self, yes: bool) {
+        self.fenced = yes;
+    }
+
     /// Adds a folder to the session.
     pub fn add_dir(&mut self, dir: &Path) {
         self.work.push(Folder::of(&self.project.join(dir)));
@@ -343,7 +369,11 @@ impl Policy {
 
     /// Whether a file must not be read, so that searches leave it out.
     pub fn hides(&self, path: &Path) -> bool {
-        let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+        // Asked for each file of a search: without rules nothing is looked up.
+        if self.rules_of(Kind::Deny, "Read").next().is_none() {
+            return false;
+        }
+        let place = Place::of_tool(&path.to_string_lossy(), &self.project, &self.home);
         self.rules_of(Kind::Deny, "Read")
             .any(|rule| rule.fits_file(&place))
     }
@@ -363,7 +393,14 @@ impl Policy {
     fn rule(&self, tool: &str, input: &Value, cwd: &Path) -> Ruling {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         match today(tool) {
-            "Bash" => self.rule_bash(text("command").unwrap_or_default(), cwd),
+            "Bash" => {
+                let mut ruling = self.rule_bash(text("command").unwrap_or_default(), cwd);
+                let leaves = input.get("dangerouslyDisableSandbox") == Some(&Value::Bool(true));
+                if self.fenced && leaves {
+                    ruling.firm(Reason::new("it wants to leave the sandbox"));
+                }
+                ruling
+            }
             name if EDITS.contains(&name) => {
                 let path = text("file_path").or(text("notebook_path"));
                 self.rule_edit(name, path.unwrap_or_default(), cwd)

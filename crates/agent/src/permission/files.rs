@@ -12,11 +12,11 @@ impl Policy {
     /// Judges a file that a tool would change.
     pub(super) fn rule_edit(&self, tool: &str, path: &str, cwd: &Path) -> Ruling {
         let mut ruling = Ruling::default();
-        if path.is_empty() || path.contains('\0') {
+        if path.trim().is_empty() || path.contains('\0') {
             ruling.firm(Reason::new("the file is not named"));
             return ruling;
         }
-        let place = Place::of(path, cwd, &self.home);
+        let place = Place::of_tool(path, cwd, &self.home);
         self.write(tool, &place, &mut ruling);
         ruling.always = self.always_edit(&place);
         ruling
@@ -82,7 +82,7 @@ impl Policy {
         let text = |key: &str| input.get(key).and_then(Value::as_str);
         let path = text("file_path").or(text("notebook_path")).or(text("path"));
         let base = match path {
-            Some(path) if !path.is_empty() => Place::of(path, cwd, &self.home),
+            Some(path) if !path.trim().is_empty() => Place::of_tool(path, cwd, &self.home),
             _ if tool == "Read" => {
                 ruling.firm(Reason::new("the file is not named"));
                 return ruling;
@@ -95,23 +95,17 @@ impl Policy {
         }
         self.read(tool, &base, &mut ruling);
         // A pattern can lead out of the folder it starts from.
-        let pattern = match tool {
-            "Glob" => text("pattern"),
-            _ => None,
-        };
-        if let Some(pattern) = pattern
-            && (pattern.starts_with(['/', '~'])
-                || pattern.split('/').any(|part| part.contains("..")))
-        {
-            let end = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
-            let start = pattern[..end]
-                .rfind('/')
-                .map_or("", |slash| &pattern[..=slash]);
-            if pattern[end..].contains("..") {
-                ruling.soft(Reason::new("the pattern leads upwards"));
+        if let (Some(pattern), "Glob") = (text("pattern"), tool) {
+            let (folder, rest) = crate::tools::glob::place(input, cwd, &self.home);
+            self.read(
+                tool,
+                &Place::of_tool(&folder.to_string_lossy(), cwd, &self.home),
+                &mut ruling,
+            );
+            let climbs = rest.split('/').any(|part| part.contains(".."));
+            if climbs || pattern.starts_with('~') || pattern.contains('\0') {
+                ruling.soft(Reason::new("the pattern leads elsewhere"));
             }
-            let place = Place::of(start, &base.written, &self.home);
-            self.read(tool, &place, &mut ruling);
         }
         ruling.always = self.always_read(&base);
         ruling

@@ -55,6 +55,10 @@ impl Pattern {
 
     /// Whether a text fits.
     pub fn fits(&self, text: &str) -> bool {
+        // Most texts differ in their first letters.
+        if !text.starts_with(self.start().trim_end_matches(' ')) {
+            return false;
+        }
         let units: Vec<Unit> = text.chars().map(Unit::Char).collect();
         self.could_fit(&units)
     }

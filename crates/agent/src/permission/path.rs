@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use crate::file;
+
 /// A path twice: as it was written, and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -24,6 +26,15 @@ impl Place {
         Place {
             written: cleaned(&full),
             real: real(&full),
+        }
+    }
+
+    /// Looks at a path as the tools open it: first cleaned as text, then followed.
+    pub fn of_tool(path: &str, cwd: &Path, home: &Path) -> Place {
+        let written = file::absolute(path, cwd, home);
+        Place {
+            real: real(&written),
+            written,
         }
     }
 

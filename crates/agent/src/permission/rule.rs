@@ -133,16 +133,13 @@ impl Rule {
     }
 }
 
-/// Whether a name with stars would allow more than one server.
+/// Whether a name with stars would allow more than one server: the server must be named whole.
 fn is_too_wide(tool: &str) -> bool {
-    match tool.find('*') {
-        None => false,
-        Some(star) => {
-            let before = &tool[..star];
-            let server = before.strip_prefix("mcp__");
-            !server.is_some_and(|server| server.find("__").is_some_and(|at| at > 0))
-        }
-    }
+    let Some(star) = tool.find('*') else {
+        return false;
+    };
+    let server = tool[..star].strip_prefix("mcp__").unwrap_or_default();
+    server.find("__").unwrap_or(0) == 0
 }
 
 fn what(tool: &str, spec: &str, base: &Path, cwd: &Path, home: &Path) -> Result<What, String> {

@@ -1,10 +1,13 @@
 //! Permission rules from outside: by sentences, by thousands of commands, and against bash.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod attacks;
 mod combined;
 mod real;
 mod rules;
 mod settings;
+mod shim;
 
 use std::fs;
 use std::path::{Path, PathBuf};

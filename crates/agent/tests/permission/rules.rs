@@ -70,6 +70,23 @@ fn files_in_the_project_are_read_without_a_question_and_others_are_not() {
 }
 
 #[test]
+fn a_file_is_judged_as_the_tools_will_open_it() {
+    let world = World::new();
+    world.rules(json!({"allow": ["Read(~/**)"], "deny": ["Read(//etc/**)"]}));
+    fs::create_dir_all(world.path("repo/src/deep")).unwrap();
+    std::os::unix::fs::symlink(world.path("repo/src/deep"), world.path("repo/link")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", world.path("repo/evil")).unwrap();
+    let policy = world.policy(Mode::AcceptEdits);
+    let cwd = world.path("repo");
+    // To the system `link/../evil` is `src/evil`; the tools read it as text first.
+    for path in ["link/../evil", "evil", "/etc/./passwd", "//etc/passwd"] {
+        assert_eq!(read(&policy, path, &cwd), Got::Deny, "{path:?}");
+        assert_ne!(edit(&policy, path, &cwd), Got::Allow, "{path:?}");
+    }
+    assert!(policy.hides(&cwd.join("evil")));
+}
+
+#[test]
 fn a_search_that_leads_out_of_the_project_is_asked_about() {
     let world = World::new();
     let policy = world.policy(Mode::Default);
@@ -319,6 +336,33 @@ fn accepting_edits_covers_small_commands_within_the_project_and_redirections() {
     ] {
         assert_eq!(bash(&policy, command, &cwd), Got::Ask, "{command}");
     }
+}
+
+#[test]
+fn what_a_rule_or_a_guard_wants_asked_only_a_person_can_answer() {
+    let world = World::new();
+    world.rules(json!({"ask": ["Bash(git push *)"]}));
+    let policy = world.policy(Mode::Default);
+    let cwd = world.path("repo");
+    let is_firm = |command: &str| match policy.judge("Bash", &json!({ "command": command }), &cwd) {
+        Verdict::Ask { why, .. } => why.firm,
+        _ => panic!("{command}"),
+    };
+    assert!(is_firm("git push") && is_firm("rm -rf /") && is_firm("echo 'open"));
+    assert!(!is_firm("touch x"));
+}
+
+#[test]
+fn leaving_the_sandbox_is_asked_about_in_every_mode() {
+    let world = World::new();
+    world.rules(json!({"allow": ["Bash(ls *)"]}));
+    let mut policy = world.policy(Mode::Bypass);
+    let cwd = world.path("repo");
+    let input = json!({"command": "ls", "dangerouslyDisableSandbox": true});
+    assert_eq!(got(&policy.judge("Bash", &input, &cwd)), Got::Allow);
+    policy.set_fenced(true);
+    assert_eq!(got(&policy.judge("Bash", &input, &cwd)), Got::Ask);
+    assert_eq!(bash(&policy, "ls", &cwd), Got::Allow);
 }
 
 #[test]

@@ -154,6 +154,10 @@ fn whoever_manages_the_machine_can_take_rules_hooks_and_bypass_away() {
     assert_eq!((policy.mode(), policy.notes.len()), (Mode::Default, 1));
     assert!(policy.set_mode(Mode::Bypass).is_err());
     let cwd = world.path("repo");
+    assert!(policy.add("Bash(ls *)").is_err());
+    let flags = ["Bash(ls *)".to_owned()];
+    let flagged = Policy::load(&settings, world.ground(), Mode::Default, &flags, &[]).unwrap();
+    assert_eq!(bash(&flagged, "ls", &cwd), Got::Ask);
     assert_eq!(bash(&policy, "ls", &cwd), Got::Ask);
     assert_eq!(bash(&policy, "pwd", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "x", &cwd), Got::Deny);
