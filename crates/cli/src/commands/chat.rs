@@ -259,7 +259,9 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
             .filter(|value| !value.trim().is_empty())
     };
     let (client, access) = client(&variable)?;
-    let policy = policy(world, args, &place, &settings, &mut notes)?;
+    let mut policy = policy(world, args, &place, &settings, &mut notes)?;
+    let fence = fence(args, &place, &mut notes);
+    policy.set_fenced(fence.is_some());
     let program = std::env::current_exe().ok();
     let hooks = Hooks::load(&settings, &place.project, program.as_deref()).map_err(broken)?;
     notes.extend(hooks.notes.iter().cloned());
@@ -303,7 +305,7 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         frame,
         policy,
         hooks,
-        fence: fence(args, &place, &mut notes),
+        fence,
         place,
         lore,
         more,
