@@ -1060,6 +1060,27 @@ impl Driver {
         });
     }
 
+    /// Tools from elsewhere that are there now. They stand behind the others and in the order
+    /// they came, so that what the API remembers of the request stays of use. A sub-agent has
+    /// what it was given.
+    fn offer_more(&self) {
+        let Some(more) = self.shared.more.as_ref().filter(|_| self.agent.is_none()) else {
+            return;
+        };
+        let mut offers = more.offers();
+        offers.sort_by(|one, other| one.name.cmp(&other.name));
+        let policy = lock(&self.shared.policy);
+        let mut frame = lock(&self.shared.frame);
+        for offer in offers {
+            let known = frame.tools.iter().any(|tool| tool["name"] == offer.name);
+            if !known && policy.offers(&offer.name) {
+                frame.tools.push(json!({
+                    "name": offer.name, "description": offer.description, "input_schema": offer.schema,
+                }));
+            }
+        }
+    }
+
     fn ask(&mut self) {
         if self.agent.is_none() {
             for text in self.shared.kept.news() {
@@ -1073,6 +1094,7 @@ impl Driver {
                 }
             }
         }
+        self.offer_more();
         self.round += 1;
         self.stop = Stop::new();
         let ask = {

@@ -869,6 +869,7 @@ impl Machine {
                 operation: "dequeue",
                 content: None,
             }));
+            todo.push(Effect::Queued(self.queue.len()));
             self.submitted(prompt, todo);
         }
     }

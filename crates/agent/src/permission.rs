@@ -378,6 +378,14 @@ impl Policy {
             .any(|rule| rule.fits_file(&place))
     }
 
+    /// All rules as a person reads them: what they want, the rule, and where it stands.
+    pub fn listed(&self) -> Vec<String> {
+        let rules = self.rules.iter();
+        rules
+            .map(|rule| format!("{} {} ({})", rule.kind.key(), rule.text, rule.source))
+            .collect()
+    }
+
     fn rules_of<'a>(&'a self, kind: Kind, tool: &'a str) -> impl Iterator<Item = &'a Rule> {
         self.rules
             .iter()

@@ -85,7 +85,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Move(args)) => rehome::run(&world, &args),
         Some(Command::Sql(args)) => sql::run(&world, &args),
         Some(Command::Index(args)) => index::run(&world, &args),
-        Some(Command::Chat(args)) => chat::run(&world, &args),
+        Some(Command::Chat(args)) => chat::run(world, &args),
         Some(Command::Hook(args)) => match &args.action {
             Some(action) => hook::run(&world, action),
             None => Ok(()),

@@ -294,6 +294,12 @@ impl Line {
 
     /// Writes it with its newline. Trailing blanks are not written.
     pub fn write(&self, out: &mut dyn io::Write, color: bool) -> io::Result<()> {
+        self.put(out, color)?;
+        out.write_all(b"\n")
+    }
+
+    /// Writes it without a newline. Trailing blanks are not written.
+    pub fn put(&self, out: &mut dyn io::Write, color: bool) -> io::Result<()> {
         let is_blank = |(_, piece): &&(Paint, String)| piece.trim_end().is_empty();
         let blank = self.pieces.iter().rev().take_while(is_blank).count();
         let (pieces, blank) = self.pieces.split_at(self.pieces.len() - blank);
@@ -309,7 +315,7 @@ impl Line {
         for (paint, _) in blank {
             paint.write(out, "", color)?;
         }
-        out.write_all(b"\n")
+        Ok(())
     }
 }
 

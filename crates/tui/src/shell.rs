@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use ratatui::crossterm::event::Event;
 use unspool_live::Joined;
 use unspool_model::time::Time;
 use unspool_show::wire::hit::HitRow;
@@ -17,7 +18,7 @@ use unspool_show::wire::hit::HitRow;
 use crate::app::App;
 use crate::book::{self, Library, Order};
 use crate::desk::Desk;
-use crate::input::{self, Keys};
+use crate::input::{self, Heard, Keys};
 use crate::message::{Effect, Message};
 use crate::term::Screen;
 use crate::update::{open, settle, update};
@@ -69,7 +70,7 @@ pub fn run(setting: Setting) -> io::Result<()> {
     let zone = setting.library.zone.clone();
     let mut app = App::new(size, (setting.clock)(), zone, setting.color);
     app.banner.clone_from(&setting.banner);
-    input::signals(to.clone())?;
+    input::signals(teller(&to))?;
     let Setting {
         join,
         library,
@@ -86,7 +87,7 @@ pub fn run(setting: Setting) -> io::Result<()> {
         desk,
         client,
         books: HashMap::new(),
-        keys: Keys::listen(to.clone()),
+        keys: Keys::listen(teller(&to)),
         to: to.clone(),
     };
     let begin = match first {
@@ -105,6 +106,30 @@ pub fn run(setting: Setting) -> io::Result<()> {
         fails_at,
     }
     .run(&mut app, &mut screen, &mut hands)
+}
+
+/// Hands on what is heard.
+fn teller(to: &Sender<Happening>) -> impl Fn(Heard) -> bool + Send + 'static {
+    let to = to.clone();
+    move |heard| match heard {
+        Heard::Event(event) => match message(event) {
+            Some(message) => to.send(Happening::Message(message)).is_ok(),
+            None => true,
+        },
+        Heard::Sleep => to.send(Happening::Sleep).is_ok(),
+        Heard::Awake => to.send(Happening::Awake).is_ok(),
+        Heard::End => to.send(Happening::End).is_ok(),
+    }
+}
+
+fn message(event: Event) -> Option<Message> {
+    match event {
+        Event::Key(key) => Some(Message::Key(key)),
+        Event::Mouse(mouse) => Some(Message::Mouse(mouse)),
+        Event::Paste(text) => Some(Message::Paste(text)),
+        Event::Resize(columns, rows) => Some(Message::Resize(columns, rows)),
+        Event::FocusGained | Event::FocusLost => None,
+    }
 }
 
 struct Loop {

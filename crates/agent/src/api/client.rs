@@ -434,13 +434,7 @@ fn room(trouble: &Trouble) -> Option<u64> {
         let digits: String = text.chars().filter(|c| *c != ',').collect();
         digits.parse().ok()
     };
-    let limit = number(
-        limit
-            .trim()
-            .split_whitespace()
-            .next()?
-            .trim_end_matches(','),
-    )?;
+    let limit = number(limit.split_whitespace().next()?.trim_end_matches(','))?;
     let input = number(sum.split('+').next()?.split_whitespace().next_back()?)?;
     let left = limit.checked_sub(input)?.checked_sub(SPARE)?;
     (left >= LEAST).then_some(left)

@@ -16,6 +16,25 @@ use crate::tool::{Call, Outcome, Scene, Tool};
 /// Files that are listed.
 const MOST: usize = 100;
 
+/// Files of a folder by their names from there, without those that git ignores; at most so many.
+pub fn listed(root: &Path, most: usize) -> Vec<String> {
+    let end = Instant::now() + PATIENCE;
+    let files = WalkBuilder::new(root).build().flatten().filter(|entry| {
+        let kind = entry.file_type();
+        kind.is_some_and(|kind| kind.is_file())
+    });
+    let mut names: Vec<String> = files
+        .take_while(|_| Instant::now() < end)
+        .take(most)
+        .filter_map(|entry| {
+            let inside = entry.path().strip_prefix(root).ok()?;
+            inside.to_str().map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    names
+}
+
 /// A folder may be the whole disk.
 const PATIENCE: Duration = Duration::from_secs(30);
 

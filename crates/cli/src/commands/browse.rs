@@ -67,7 +67,7 @@ pub fn run(mut world: World) -> Result<(), Failure> {
 }
 
 /// Whether somebody sits at both ends, and the terminal can do more than print.
-fn is_screen() -> bool {
+pub fn is_screen() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
 }

@@ -1,11 +1,13 @@
 //! `chat`: talk to the model; what is said becomes a session that Claude Code can resume.
 
+mod desk;
 mod explain;
 mod input;
 mod output;
+mod servers;
+mod talk;
 
 use std::ffi::{OsStr, OsString};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -36,6 +38,7 @@ use unspool_model::write::slug;
 use unspool_store::project;
 use unspool_store::resolve::{self, Target};
 
+use crate::commands::browse::is_screen;
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -43,8 +46,9 @@ use input::Input;
 use output::{Form, Output};
 
 /// Arguments of `chat`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
+  unspool chat                                     talk, here
   unspool chat -p \"what does this project do?\"      one answer, then done
   git diff | unspool chat -p \"review this\"          the prompt goes with what is piped in
   unspool chat -p --continue \"and the tests?\"       goes on with the latest session of this directory
@@ -161,6 +165,14 @@ pub struct ChatArgs {
     #[arg(long, value_name = "MODE", help_heading = "Permissions")]
     pub permission_mode: Option<String>,
 
+    /// Servers that offer tools: a file, or JSON itself (can be repeated)
+    #[arg(long, value_name = "FILE", help_heading = "Tools")]
+    pub mcp_config: Vec<String>,
+
+    /// Only the servers of `--mcp-config`
+    #[arg(long, help_heading = "Tools")]
+    pub strict_mcp_config: bool,
+
     /// More settings: a file, or JSON itself
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
     pub settings: Option<String>,
@@ -182,6 +194,13 @@ pub struct ChatArgs {
     pub add_dir: Vec<PathBuf>,
 }
 
+impl ChatArgs {
+    /// Whether nobody sits there to talk.
+    fn is_alone(&self) -> bool {
+        self.print || !is_screen() || self.input_format != InputForm::Text
+    }
+}
+
 /// How prompts come in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum InputForm {
@@ -193,15 +212,12 @@ pub enum InputForm {
 }
 
 /// Runs `chat`.
-pub fn run(world: &World, args: &ChatArgs) -> Result<(), Failure> {
+pub fn run(world: World, args: &ChatArgs) -> Result<(), Failure> {
     if let Some(command) = &args.explain_permission {
-        return explain::run(world, args, command);
+        return explain::run(&world, args, command);
     }
-    let alone =
-        args.print || !std::io::stdout().is_terminal() || args.input_format != InputForm::Text;
-    if !alone {
-        return Err(Failure::failed("there is no screen for `chat` yet")
-            .hint("ask for one answer with `unspool chat -p PROMPT`"));
+    if !args.is_alone() {
+        return talk::run(world, args.clone());
     }
     if args.input_format == InputForm::StreamJson && args.output_format != Form::StreamJson {
         return Err(Failure::failed(
@@ -209,8 +225,8 @@ pub fn run(world: &World, args: &ChatArgs) -> Result<(), Failure> {
         ));
     }
     let input = Input::read(args)?;
-    let opened = open(world, args)?;
-    print(world, args, opened, input)
+    let opened = open(&world, args)?;
+    print(&world, args, opened, input)
 }
 
 /// A session that is ready to begin, and what is known about it.
@@ -243,7 +259,9 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
             .filter(|value| !value.trim().is_empty())
     };
     let (client, access) = client(&variable)?;
-    let policy = policy(world, args, &place, &settings, &mut notes)?;
+    let mut policy = policy(world, args, &place, &settings, &mut notes)?;
+    let fence = fence(args, &place, &mut notes);
+    policy.set_fenced(fence.is_some());
     let program = std::env::current_exe().ok();
     let hooks = Hooks::load(&settings, &place.project, program.as_deref()).map_err(broken)?;
     notes.extend(hooks.notes.iter().cloned());
@@ -279,6 +297,7 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         tools: tools.collect(),
         model,
     };
+    let more = servers::start(args, &place, lore.trusted, &variable, &mut notes)?;
     let setup = Setup {
         client,
         kept: kept(&record),
@@ -286,10 +305,10 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         frame,
         policy,
         hooks,
-        fence: fence(args, &place, &mut notes),
+        fence,
         place,
         lore,
-        more: None,
+        more,
         turns: args.max_turns,
         budget: args.max_budget_usd,
         compacts: true,
@@ -446,7 +465,11 @@ fn settings(
     let trusted = trust.check(&settings)? == Standing::Trusted;
     settings.trust(trusted);
     let acting = settings.acting();
-    if !trusted && !acting.is_empty() {
+    if !trusted && !acting.is_empty() && !args.is_alone() {
+        talk::ask_for_trust(world, &settings, &acting, &trust)?;
+        settings.trust(trust.check(&settings)? == Standing::Trusted);
+    }
+    if !settings.is_trusted() && !acting.is_empty() {
         let mut keys: Vec<&str> = acting.iter().map(|one| one.key.as_str()).collect();
         keys.dedup();
         notes.push(format!(

@@ -66,14 +66,14 @@ fn lines_of(path: &Path) -> Vec<Value> {
         .collect()
 }
 
-fn lines(home: &Home) -> Vec<Value> {
+pub fn lines(home: &Home) -> Vec<Value> {
     let all = transcripts(home);
     assert_eq!(all.len(), 1, "{all:?}");
     lines_of(&all[0])
 }
 
 /// What each line is, in a word.
-fn kinds(lines: &[Value]) -> Vec<String> {
+pub fn kinds(lines: &[Value]) -> Vec<String> {
     let kind = |line: &Value| {
         let kind = line["type"].as_str().unwrap_or_default();
         let block = line["message"]["content"]
@@ -88,7 +88,7 @@ fn kinds(lines: &[Value]) -> Vec<String> {
     lines.iter().map(kind).collect()
 }
 
-fn fine(model: &Model) {
+pub fn fine(model: &Model) {
     assert_eq!(model.refusals(), [""; 0]);
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use unspool_testkit::home::Home;
 use unspool_testkit::script;
 
-use crate::browse::Terminal;
+use crate::tty::Terminal;
 use crate::home;
 
 const CWD: &str = "/home/dev/x";

@@ -28,7 +28,9 @@ mod serve;
 mod sql;
 mod states;
 mod surgery;
+mod talk;
 mod terminal;
+mod tty;
 mod usage;
 mod zones;
 

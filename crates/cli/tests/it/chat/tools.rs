@@ -11,10 +11,7 @@ fn file(home: &Home, name: &str) -> PathBuf {
 fn path(home: &Home, name: &str) -> Value {
     file(home, name)
         .canonicalize()
-        .map_or_else(
-            |_| home.work_dir().canonicalize().unwrap().join(name),
-            |path| path,
-        )
+        .unwrap_or_else(|_| home.work_dir().canonicalize().unwrap().join(name))
         .to_string_lossy()
         .into()
 }
