@@ -483,6 +483,7 @@ impl Answers for Desktop {
                     _ => export::row(world, chosen),
                 },
                 resume: format!("claude --resume {id}"),
+                chat: format!("unspool chat --resume {id}"),
                 items: view.all.len(),
                 agents_list: agents
                     .iter()

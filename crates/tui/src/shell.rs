@@ -41,6 +41,8 @@ pub struct Setting {
     pub clock: fn() -> Time,
     /// The program that resumes sessions.
     pub client: String,
+    /// Our own program, which can go on with them, too.
+    pub own: String,
     /// Fails when this many frames were drawn: for tests of how that ends.
     pub fails_at: Option<u64>,
 }
@@ -78,6 +80,7 @@ pub fn run(setting: Setting) -> io::Result<()> {
         first,
         clock,
         client,
+        own,
         fails_at,
         ..
     } = setting;
@@ -86,6 +89,7 @@ pub fn run(setting: Setting) -> io::Result<()> {
         searches: searcher(Arc::clone(&desk), to.clone()),
         desk,
         client,
+        own,
         books: HashMap::new(),
         keys: Keys::listen(teller(&to)),
         to: to.clone(),
@@ -279,6 +283,7 @@ struct Hands {
     library: Library,
     desk: Arc<dyn Desk>,
     client: String,
+    own: String,
     books: HashMap<u64, Sender<Order>>,
     keys: Keys,
     searches: Searches,
@@ -338,8 +343,8 @@ impl Hands {
                 let desk = Arc::clone(&self.desk);
                 self.aside(move || Message::Exported(desk.export(&path, format)));
             }
-            Effect::Resume { id, cwd } => {
-                let result = self.resume(screen, &id, cwd)?;
+            Effect::Resume { id, cwd, talk } => {
+                let result = self.resume(screen, &id, cwd, talk)?;
                 let (columns, rows) = screen.size()?;
                 update(app, Message::Resize(columns, rows));
                 let _ = self.to.send(Happening::Message(Message::Resumed(result)));
@@ -362,6 +367,7 @@ impl Hands {
         screen: &mut Screen,
         id: &str,
         cwd: Option<PathBuf>,
+        talk: bool,
     ) -> io::Result<Result<(), String>> {
         if let Some(dir) = cwd.as_ref().filter(|dir| !dir.is_dir()) {
             let why = format!(
@@ -370,12 +376,15 @@ impl Hands {
             );
             return Ok(Err(why));
         }
-        let mut command = Command::new(&self.client);
+        let client = if talk { &self.own } else { &self.client };
+        let mut command = Command::new(client);
+        if talk {
+            command.arg("chat");
+        }
         command.arg("--resume").arg(id);
         if let Some(dir) = cwd {
             command.current_dir(dir);
         }
-        let client = &self.client;
         let keys = &self.keys;
         screen.aside(|| {
             keys.aside(|| match command.status() {

@@ -118,6 +118,7 @@ export interface Commit {
 
 export interface Detail extends SessionRow {
   resume: string;
+  chat: string;
   agents_list: AgentRow[];
   files: FileRow[];
   branches: Branch[];

@@ -59,11 +59,19 @@ pub fn run(mut world: World) -> Result<(), Failure> {
         color: style.color,
         clock: world::now,
         client: "claude".to_owned(),
+        own: own_name(),
         fails_at: fails_at(),
     };
     let done = unspool_tui::run(setting);
     follower.stop();
     Ok(done?)
+}
+
+/// What this program is started by.
+fn own_name() -> String {
+    let path = std::env::current_exe().ok();
+    let path = path.and_then(|path| path.to_str().map(str::to_owned));
+    path.unwrap_or_else(|| "unspool".to_owned())
 }
 
 /// Whether somebody sits at both ends, and the terminal can do more than print.

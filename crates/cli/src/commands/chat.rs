@@ -443,6 +443,16 @@ fn broken(broken: Broken) -> Failure {
     Failure::failed(broken).hint(hint)
 }
 
+/// Where settings are.
+fn places(args: &ChatArgs, place: &Place) -> Places {
+    Places {
+        user: place.config.clone(),
+        managed: settings::MANAGED.into(),
+        project: place.project.clone(),
+        given: args.settings.clone(),
+    }
+}
+
 /// What settings files say. One that cannot be read might forbid something: nothing begins.
 fn settings(
     world: &World,
@@ -450,15 +460,9 @@ fn settings(
     place: &Place,
     notes: &mut Vec<String>,
 ) -> Result<Settings, Failure> {
-    let places = Places {
-        user: place.config.clone(),
-        managed: settings::MANAGED.into(),
-        project: place.project.clone(),
-        given: args.settings.clone(),
-    };
-    let mut settings = Settings::load(&places).map_err(broken)?;
+    let mut settings = Settings::load(&places(args, place)).map_err(broken)?;
     notes.extend(settings.notes.iter().cloned());
-    let trust = Trust::at(world.own.data.join("trust.json"));
+    let trust = Trust::at(world.trusted());
     if args.trust {
         trust.store(&settings)?;
     }

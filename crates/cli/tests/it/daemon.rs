@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use unspool_testkit::home::Home;
 use unspool_testkit::script;
 
-use crate::tty::Terminal;
 use crate::home;
+use crate::tty::Terminal;
 
 const CWD: &str = "/home/dev/x";
 const ID: &str = "5e551000-0000-4000-8000-00000000000a";

@@ -94,7 +94,7 @@ fn a_command_is_asked_about_and_a_no_is_told_to_the_model() {
         json!({"command": "touch made", "description": "x"}),
     );
     let model = Model::playing(vec![
-        Answer::stopping(&[run.clone()], "tool_use"),
+        Answer::stopping(&[run], "tool_use"),
         Answer::text("fine then"),
         Answer::stopping(
             &[call(

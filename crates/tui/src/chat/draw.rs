@@ -143,8 +143,7 @@ fn standing(chat: &Chat, width: usize) -> Line {
     };
     let mut parts = vec![clean::line(&chat.model).into_owned()];
     let (filled, window) = chat.filled;
-    if window > 0 {
-        let percent = filled * 100 / window;
+    if let Some(percent) = (filled * 100).checked_div(window) {
         parts.push(format!("context {percent} %, {}", amount::tokens(filled)));
     }
     if chat.spent.usd > 0.0 {
@@ -152,8 +151,8 @@ fn standing(chat: &Chat, width: usize) -> Line {
     }
     let usage = chat.spent.usage;
     let input = usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h;
-    if input > 0 {
-        parts.push(format!("cache {} %", usage.cache_read * 100 / input));
+    if let Some(percent) = (usage.cache_read * 100).checked_div(input) {
+        parts.push(format!("cache {percent} %"));
     }
     for part in parts.iter().filter(|part| !part.is_empty()) {
         line.push(Paint::DIM, "  ·  ");

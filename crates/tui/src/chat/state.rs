@@ -109,6 +109,8 @@ pub struct Chat {
     /// Files of the project, once they are known.
     pub files: Option<Vec<String>>,
     said: Vec<Line>,
+    /// The last thing that was shown is a call.
+    called: bool,
 }
 
 impl Chat {
@@ -136,6 +138,7 @@ impl Chat {
             commands: Vec::new(),
             files: None,
             said: Vec::new(),
+            called: false,
         }
     }
 
@@ -157,7 +160,10 @@ impl Chat {
 
     /// Adds a text with Markdown in it.
     pub fn tell(&mut self, text: &str) {
-        let lines = spoken::text(text, self.width());
+        let mut lines = spoken::text(text, self.width());
+        if std::mem::take(&mut self.called) {
+            lines.insert(0, Line::new());
+        }
         self.say(lines);
     }
 
@@ -390,6 +396,7 @@ impl Chat {
                 self.calls.retain(|running| running.call.id != call.id);
                 let lines = spoken::call(&call, &outcome, self.width());
                 self.say(lines);
+                self.called = true;
             }
             Notice::Denied { call, why } => {
                 self.calls.retain(|running| running.call.id != call.id);

@@ -12,6 +12,8 @@ use unspool_agent::driver::{Command, Setup, Spent};
 use unspool_agent::memory::{self, Roots};
 use unspool_agent::more::{Health, More};
 use unspool_agent::permission::{Mode, always};
+use unspool_agent::settings::{Places, Settings};
+use unspool_agent::trust::Trust;
 use unspool_model::view::{context, turns};
 use unspool_show::amount;
 use unspool_tui::chat::{Choice, Desk, Next, Pick, Told};
@@ -90,15 +92,17 @@ pub struct Talk {
     seen: Arc<Mutex<Seen>>,
     templates: Commands,
     roots: Roots,
+    places: Places,
 }
 
 impl Talk {
     /// The desk of a session.
-    pub fn new(world: Arc<World>, setup: &Setup, seen: Arc<Mutex<Seen>>) -> Talk {
+    pub fn new(world: Arc<World>, setup: &Setup, places: Places, seen: Arc<Mutex<Seen>>) -> Talk {
         let place = &setup.place;
         Talk {
             templates: setup.lore.commands.clone(),
             roots: setup.lore.roots.clone(),
+            places,
             world,
             path: setup.record.path().to_owned(),
             project: place.project.clone(),
@@ -465,6 +469,12 @@ impl Desk for Talk {
 
     fn keep(&self, rules: &[String]) -> Result<String, String> {
         let path = always::store(rules, &self.project).map_err(|why| why.to_string())?;
+        // Who trusts the folder said this themselves: it is not asked for again.
+        if self.trusted {
+            let settings = Settings::load(&self.places).map_err(|why| why.to_string())?;
+            let stored = Trust::at(self.world.trusted()).store(&settings);
+            stored.map_err(|why| why.to_string())?;
+        }
         Ok(format!("{} kept in {}", rules.join(", "), path.display()))
     }
 }

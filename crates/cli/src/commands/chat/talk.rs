@@ -14,7 +14,7 @@ use unspool_show::clean;
 use unspool_tui::chat::{Next, Setting};
 
 use super::desk::{Seen, Talk};
-use super::{ChatArgs, Opened, open};
+use super::{ChatArgs, Opened, open, places};
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::world::World;
@@ -63,7 +63,12 @@ fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<N
         mode: setup.policy.mode(),
         ..Seen::default()
     }));
-    let mut talk = Talk::new(Arc::clone(world), &setup, Arc::clone(&seen));
+    let mut talk = Talk::new(
+        Arc::clone(world),
+        &setup,
+        places(args, &setup.place),
+        Arc::clone(&seen),
+    );
     let (mode, model) = (setup.policy.mode(), setup.frame.model.clone());
     let greeting = greeting(&model, &project, &notes);
     let (sender, notices) = channel();
