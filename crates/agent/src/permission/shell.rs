@@ -351,9 +351,11 @@ impl<'a> Parser<'a> {
     }
 
     fn pipeline(&mut self) -> Read<()> {
+        // Only before the first command `time` and `!` are the shell's own words.
+        let mut is_first = true;
         loop {
             self.blanks();
-            if self.keyword("time") {
+            if is_first && self.keyword("time") {
                 self.blanks();
                 if self.keyword("-p") {
                     self.blanks();
@@ -366,9 +368,10 @@ impl<'a> Parser<'a> {
                 }
             }
             self.blanks();
-            while self.keyword("!") {
+            while is_first && self.keyword("!") {
                 self.blanks();
             }
+            is_first = false;
             self.deeper(Self::command)?;
             self.blanks();
             if self.looks_at("||") || !(self.take("|&") || self.take("|")) {

@@ -250,6 +250,8 @@ fn texts_that_once_deceived_are_seen_or_refused() {
         "for i in $(a); do b; done; { c; }",
         "a {b,c} {}; b",
         "time a; ! b; time -p c",
+        "a |& time b",
+        "a | ! b",
         "a $'x\\'y'; b",
         "a 'x'\"y\"z; b # c",
         "x=(a $(b)); c",
