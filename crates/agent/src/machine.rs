@@ -319,6 +319,7 @@ impl Machine {
             Event::Deadline => {}
             Event::Compact { words } if self.phase == Phase::Idle => {
                 self.phase = Phase::Compacting;
+                self.turns = 0;
                 let trigger = "manual";
                 todo.push(Effect::Compact { trigger, words });
             }
@@ -779,6 +780,11 @@ impl Machine {
                 self.phase = Phase::Stopping;
                 todo.push(Effect::StopCalls);
                 todo.push(Effect::Soon);
+            }
+            Phase::Compacting if self.turns == 0 && self.next.is_none() => {
+                // Nothing was said, so nothing was cut short.
+                todo.push(Effect::Hush);
+                self.end(Why::Interrupted, todo);
             }
             Phase::Compacting | Phase::Closing => {
                 todo.push(Effect::Hush);
