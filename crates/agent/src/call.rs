@@ -565,7 +565,7 @@ impl Host for Around {
                 self.leave_plan(&said);
                 let plan = call.input["plan"].as_str().unwrap_or_default();
                 let text = format!(
-                    "User has approved your plan. You can now start coding. Start with updating your todo list if applicable\n\n## Approved Plan:\n{plan}"
+                    "User has approved your plan. Carry it out.\n\n## Approved Plan:\n{plan}"
                 );
                 Outcome::done(
                     text,
