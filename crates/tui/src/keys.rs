@@ -287,7 +287,7 @@ pub const TABLE: &[Binding] = &[
         Session,
         Action::Talk,
         &[Char('R'), Ctrl('g')],
-        "go on with it in unspool chat",
+        "go on in unspool chat",
     ),
     bind(
         Session,
@@ -353,12 +353,7 @@ pub const TABLE: &[Binding] = &[
         &[Ctrl('r')],
         "resume it in the client",
     ),
-    bind(
-        List,
-        Action::Talk,
-        &[Ctrl('g')],
-        "go on with it in unspool chat",
-    ),
+    bind(List, Action::Talk, &[Ctrl('g')], "go on in unspool chat"),
     bind(List, Action::Trim, &[Ctrl('t')], "a copy, trimmed or whole"),
     bind(List, Action::Export, &[Ctrl('e')], "export it to a file"),
     bind(List, Action::Copy, &[Ctrl('y')], "copy id or path"),

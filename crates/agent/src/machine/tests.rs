@@ -397,7 +397,7 @@ fn what_is_typed_in_the_meantime_is_said_behind_the_results() {
             Event::MayStop(None),
         ],
     );
-    assert_eq!(done[3], "end:Done dequeue prompt ask");
+    assert_eq!(done[3], "end:Done dequeue queued:0 prompt ask");
 }
 
 #[test]

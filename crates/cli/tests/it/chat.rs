@@ -16,13 +16,21 @@ use crate::home;
 
 const LONG: Duration = Duration::from_secs(30);
 
-fn command(home: &Home, model: &Model, args: &[&str]) -> Command {
+/// `chat` with access to a model that plays a script.
+pub fn program(home: &Home, model: &Model) -> Command {
     let mut command = home.command();
     command
         .env("ANTHROPIC_API_KEY", "test-key")
         .env("ANTHROPIC_BASE_URL", model.url())
+        .args(["chat", "--model", "claude-sonnet-4-5"]);
+    command
+}
+
+pub fn command(home: &Home, model: &Model, args: &[&str]) -> Command {
+    let mut command = program(home, model);
+    command
         .env("CLAUDE_CODE_MAX_RETRIES", "2")
-        .args(["chat", "-p", "--model", "claude-sonnet-4-5"])
+        .arg("-p")
         .args(args);
     command
 }
@@ -35,7 +43,7 @@ fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn err(output: &Output) -> String {
+pub fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 

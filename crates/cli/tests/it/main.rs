@@ -25,6 +25,7 @@ mod search;
 mod secrets;
 mod sending;
 mod serve;
+mod servers;
 mod sql;
 mod states;
 mod surgery;

@@ -1,32 +1,21 @@
 //! `chat` on a terminal: what it shows, what it obeys, what it writes down.
 #![cfg(unix)]
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use unspool_testkit::home::Home;
 use unspool_testkit::model::{Answer, Model, Step, call, text};
 
-use crate::chat::{fine, kinds, lines};
+use crate::chat::{fine, kinds, lines, program};
 use crate::home;
 use crate::tty::Terminal;
 
 const ENTER: &str = "\r";
 const ESC: &str = "\x1b";
 
-fn command(home: &Home, model: &Model, args: &[&str]) -> Command {
-    let mut command = home.command();
-    command
-        .env("ANTHROPIC_API_KEY", "test-key")
-        .env("ANTHROPIC_BASE_URL", model.url())
-        .args(["chat", "--model", "claude-sonnet-4-5"])
-        .args(args);
-    command
-}
-
 fn talk(home: &Home, model: &Model) -> Terminal {
-    let terminal = Terminal::of(&command(home, model, &[]), 24, 80);
+    let terminal = Terminal::of(&program(home, model), 24, 80);
     terminal.shows("asks before changes");
     terminal
 }
