@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use stage::Stage;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use unspool_testkit::conformance::reduce::{self, Texts};
 use unspool_testkit::random::Random;
 
 /// One conversation of a seed, with all files that came of it.
@@ -156,13 +157,31 @@ fn write(program: &Path, folder: &Path, seed: u64) -> Result<(), Problem> {
             calls: &mut calls,
         });
         for turn in turns {
+            let whole = turn.is_whole();
             if let Err(problem) = stage.play(turn) {
                 wrong.push(format!("{}: {problem}", act.name));
+            } else if whole && !is_as_sent(&stage)? {
+                wrong.push(format!(
+                    "{}: the file says otherwise than it sent",
+                    act.name
+                ));
             }
         }
     }
     let story = json!({"acts": told, "wrong": wrong});
     Ok(std::fs::write(root.join("story.json"), story.to_string())?)
+}
+
+/// Whether the transcript begins with all that the model was last told.
+fn is_as_sent(stage: &Stage) -> Result<bool, Problem> {
+    let id = stage.session().unwrap_or_default();
+    let path = stage.place.project().join(format!("{id}.jsonl"));
+    let text = std::fs::read_to_string(path)?;
+    let texts = Texts::of(&text);
+    let now: Value = serde_json::from_str(&judge::own(text.as_bytes()).unwrap_or_default())?;
+    let sent = reduce::history(&stage.last_request(), &texts);
+    let now = reduce::history(&now, &texts);
+    Ok(now.len() > sent.len() && reduce::same(&now[..sent.len()], &sent))
 }
 
 /// The files that the conversations are about.

@@ -666,3 +666,33 @@ fn fork(draw: &mut Draw<'_>) -> Vec<Turn> {
     second.args.push("--fork-session");
     vec![first, second]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_act_stands_twice_and_each_has_a_turn() {
+        let mut names = BTreeSet::new();
+        let (mut random, mut calls) = (Random::new(1), 0);
+        for act in ALL {
+            assert!(names.insert(act.name), "{} stands twice", act.name);
+            let turns = (act.turns)(&mut Draw {
+                random: &mut random,
+                cwd: Path::new("/p"),
+                gate: "a",
+                calls: &mut calls,
+            });
+            assert!(!turns.is_empty(), "{}", act.name);
+        }
+    }
+
+    #[test]
+    fn the_task_is_the_one_that_was_begun_last() {
+        let told = |id: &str| format!("Command running in background with ID: {id}. Output is");
+        let body = json!({"messages": [told("b1"), told("b2x")]});
+        assert_eq!(task(&body), "b2x");
+        assert_eq!(task(&json!({})), "unknown");
+    }
+}

@@ -132,14 +132,24 @@ fn faults(program: &Path, place: &Place) -> Result<Option<String>, Problem> {
     Ok((!output.status.success()).then(|| words.into_owned()))
 }
 
+/// What we would send, as JSON.
+pub fn own(bytes: &[u8]) -> Option<String> {
+    let log = Log::new(bytes);
+    sent(&log, &Session::from_log(&log, Role::Main), Profile::Strict)
+}
+
+fn sent(log: &Log, session: &Session, profile: Profile) -> Option<String> {
+    match messages::messages(session, log, profile) {
+        Resume::Messages(all) if !all.is_empty() => Some(messages::to_json(&all)),
+        _ => None,
+    }
+}
+
 /// What we and, by our rules, each client would send.
 fn read(bytes: &[u8], name: &str, found: &mut Found) {
     let log = Log::new(bytes);
     let session = Session::from_log(&log, Role::Main);
-    let sent = |profile| match messages::messages(&session, &log, profile) {
-        Resume::Messages(all) if !all.is_empty() => Some(messages::to_json(&all)),
-        _ => None,
-    };
+    let sent = |profile| sent(&log, &session, profile);
     match sent(Profile::Strict) {
         None => found.wrong.push(format!("{name}: no conversation")),
         Some(text) => match validator::refusals_with_prompt(&text, "go on").first() {

@@ -44,6 +44,13 @@ pub struct Turn {
     pub codes: &'static [i32],
 }
 
+impl Turn {
+    /// It ends by itself, with an answer.
+    pub fn is_whole(&self) -> bool {
+        self.meanwhile == Meanwhile::Nothing && self.codes == [0]
+    }
+}
+
 /// The machine, with everything on it.
 pub struct Stage {
     /// Its folders.
@@ -119,7 +126,9 @@ impl Stage {
             if let Some(mut stdin) = child.stdin.take() {
                 writeln!(stdin, "{stream}")?;
             }
-            return self.end(child, turn.meanwhile, gate, turn.codes);
+            let ended = self.end(child, turn.meanwhile, gate, turn.codes);
+            self.session.get_or_insert(self.first.clone());
+            return ended;
         }
         let child = command.arg(&turn.prompt).spawn()?;
         let ended = self.end(child, turn.meanwhile, gate, turn.codes);
@@ -207,13 +216,14 @@ impl Stage {
     }
 
     /// The messages of the last request of the conversation itself.
-    pub fn last_request(&self) -> Option<Value> {
+    pub fn last_request(&self) -> Value {
         let requests = self.model.requests();
         let own = requests.iter().rev().find(|request| {
             let system = request.body["system"].to_string();
             !system.contains("another assistant gave you")
         });
         own.map(|request| request.body["messages"].clone())
+            .unwrap_or_default()
     }
 
     /// The session that the next turn goes on with.
