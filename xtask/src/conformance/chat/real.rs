@@ -5,7 +5,8 @@ use super::super::compare::{self, Reader};
 use super::super::options::Options;
 use super::super::record::{self, Observation, Outcome};
 use super::super::run::{self, Place};
-use super::{Written, folder, stage, written};
+use super::{Written, alike, folder, judge, stage, written};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use unspool_testkit::conformance::reduce::{self, Texts};
@@ -20,9 +21,11 @@ pub struct Row {
     pub resumed: usize,
     /// Those for which it sent what we say that it would.
     pub foretold: usize,
-    /// Those for which it sent what we would send.
+    /// Those for which it sent the conversation that we would send.
     pub same: usize,
-    /// What is otherwise, in words.
+    /// Those for which it sent something else for a known reason.
+    pub otherwise: BTreeMap<&'static str, usize>,
+    /// What nothing explains, in words.
     pub misses: Vec<String>,
 }
 
@@ -105,6 +108,7 @@ pub fn judge(options: &Options, version: &str) -> Result<Row, Problem> {
         resumed: 0,
         foretold: 0,
         same: 0,
+        otherwise: BTreeMap::new(),
         misses: Vec::new(),
     };
     let reader = Reader::Ours(options.program.clone().unwrap_or_default());
@@ -126,16 +130,29 @@ pub fn judge(options: &Options, version: &str) -> Result<Row, Problem> {
         }
         row.resumed += 1;
         let foretold = compare::read(&reader, &path, version, &texts)?;
-        let own = compare::read(&reader, &path, "strict", &texts)?;
-        row.foretold += usize::from(seen.agrees(&foretold));
-        row.same += usize::from(seen.agrees(&own));
-        for (what, read) in [("as foretold", foretold), ("as we send it", own)] {
-            if !seen.agrees(&read) {
-                let difference = compare::difference(&seen, &read);
-                let name = one.name();
-                row.misses
-                    .push(format!("{version} {name}: not {what}\n{difference}"));
+        let mut miss = |what: &str, seen: &Outcome, read: &Outcome| {
+            let difference = compare::difference(seen, read);
+            let name = one.name();
+            row.misses
+                .push(format!("{version} {name}: not {what}\n{difference}"));
+        };
+        match seen.agrees(&foretold) {
+            true => row.foretold += 1,
+            false => miss("as foretold", &seen, &foretold),
+        }
+        let request = known.request.unwrap_or_default();
+        let seen = Outcome::Sent(alike::history(&request["messages"], &texts));
+        let seen = compare::plain(options, seen, &texts);
+        let own = judge::own(known.text.as_bytes()).unwrap_or_default();
+        let own = Outcome::Sent(alike::history(&serde_json::from_str(&own)?, &texts));
+        match alike::reasons(&seen, &own) {
+            Some(reasons) if reasons.is_empty() => row.same += 1,
+            Some(reasons) => {
+                for reason in reasons {
+                    *row.otherwise.entry(reason).or_default() += 1;
+                }
             }
+            None => miss("as we send it", &seen, &own),
         }
     }
     Ok(row)

@@ -51,7 +51,7 @@ pub fn text(found: &Found) -> String {
             &format!("| read otherwise by the SDK, explained: `{reason}` | {count} | {all} |\n");
     }
     if !found.rows.is_empty() {
-        text += "\n| real client | resumed | of | sent what we foretell | sent what we would send |\n|---|---|---|---|---|\n";
+        text += "\n| real client | resumed | of | sent what we foretell | sent the conversation that we would send |\n|---|---|---|---|---|\n";
     }
     for row in &found.rows {
         text += &format!(
@@ -59,9 +59,12 @@ pub fn text(found: &Found) -> String {
             row.version, row.resumed, row.tried, row.foretold, row.same
         );
     }
+    if found.rows.iter().any(|row| !row.otherwise.is_empty()) {
+        text += "\nThe others, by reason:\n\n";
+    }
     for row in &found.rows {
-        for miss in &row.misses {
-            eprintln!("{miss}");
+        for (reason, count) in &row.otherwise {
+            text += &format!("- {}, {count}: {reason}.\n", row.version);
         }
     }
     text
