@@ -195,7 +195,7 @@ fn fixed(answer: Answer) -> Play {
 }
 
 fn words(draw: &mut Draw<'_>) -> Vec<Turn> {
-    let blocks = vec![text(draw.say()), text("And another thing.")];
+    let blocks = [text(draw.say()), text("And another thing.")];
     let some = 1 + draw.random.below(2) as usize;
     draw.answers(vec![Answer::blocks(&blocks[..some])])
 }
@@ -224,7 +224,7 @@ fn read(draw: &mut Draw<'_>) -> Vec<Turn> {
 }
 
 fn reads(draw: &mut Draw<'_>) -> Vec<Turn> {
-    let all = vec![
+    let all = [
         draw.read("a.txt"),
         draw.read("b.md"),
         draw.read("missing.txt"),

@@ -31,12 +31,15 @@ pub fn history(messages: &Value, texts: &Texts) -> Vec<Value> {
 /// A reason for a difference, and what is left on both sides without it.
 struct Step {
     name: &'static str,
+    /// It can only be the reason where a block begins so.
+    about: &'static str,
     keeps: fn(&str, &[String]) -> bool,
 }
 
 const STEPS: [Step; 3] = [
     Step {
-        name: "searches that the API made itself are words in what we send, because not every gateway and model takes them back",
+        name: "calls that the API ran itself (`server_tool_use`) and their results are sent as they are; we send them as words",
+        about: "server_tool_use",
         keeps: |block, _| {
             let kind = block.split(' ').next().unwrap_or_default();
             !kind.starts_with("server_")
@@ -46,10 +49,12 @@ const STEPS: [Step; 3] = [
     },
     Step {
         name: "calls that a kill left without a result are not sent; we send them with a result that says so",
+        about: "tool_result",
         keeps: |block, lost| !lost.iter().any(|id| block.split(' ').nth(1) == Some(id)),
     },
     Step {
         name: "our note that the connection broke is not sent",
+        about: "text The connection broke off",
         keeps: |block, _| !block.starts_with("text The connection broke off"),
     },
 ];
@@ -65,7 +70,9 @@ pub fn reasons(seen: &Outcome, own: &Outcome) -> Option<Vec<&'static str>> {
         let left = |side: &[Value]| without(side, steps, &lost);
         reduce::same(&left(seen), &left(own))
     };
-    let mut steps: Vec<&Step> = STEPS.iter().collect();
+    let all: Vec<&str> = seen.iter().chain(own).flat_map(blocks).collect();
+    let applies = |step: &&Step| all.iter().any(|block| block.starts_with(step.about));
+    let mut steps: Vec<&Step> = STEPS.iter().filter(applies).collect();
     if !fits(&steps) {
         return None;
     }
@@ -155,5 +162,6 @@ mod tests {
         let words = sent(&["text a", "text ~1", "text b"]);
         assert_eq!(reasons(&search, &words), Some(vec![STEPS[0].name]));
         assert_eq!(reasons(&sent(&["text a"]), &all), None);
+        assert_eq!(reasons(&all, &words), None, "no search was made");
     }
 }

@@ -162,7 +162,7 @@ impl Stage {
         match &self.session {
             None => command.args(["--session-id", &self.first]),
             // Both ways to say the same.
-            Some(_) if self.runs % 2 == 0 => command.arg("--continue"),
+            Some(_) if self.runs.is_multiple_of(2) => command.arg("--continue"),
             Some(id) => command.args(["--resume", id]),
         };
         Ok(command)
