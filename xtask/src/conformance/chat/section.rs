@@ -66,6 +66,10 @@ pub fn text(found: &Found) -> String {
         for (reason, count) in &row.otherwise {
             text += &format!("- {}, {count}: {reason}.\n", row.version);
         }
+        for miss in &row.misses {
+            let first = miss.lines().next().unwrap_or_default();
+            text += &format!("- {first}; no rule of this task explains it.\n");
+        }
     }
     text
 }
