@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use unspool_model::block::BlockKind;
 use unspool_model::entry::Kind;
 use unspool_model::graph;
 use unspool_model::id::Id;
@@ -262,7 +263,8 @@ impl Record {
         Some(uuid.to_string())
     }
 
-    /// Calls of the last reply that have no result.
+    /// Calls of the last reply that have no result. Those that the API runs itself are answered
+    /// beside the call or not at all: a result of ours would make every later request invalid.
     fn unanswered(&self) -> Vec<String> {
         let Some(session) = self.session() else {
             return Vec::new();
@@ -279,7 +281,10 @@ impl Record {
         };
         let open = session.calls.iter().filter(|call| {
             let record = &session.records[call.record as usize];
-            call.result.is_none() && record.message() == Some(last) && live.contains(&call.record)
+            let ours = session.blocks[call.block as usize].kind == BlockKind::ToolUse;
+            ours && call.result.is_none()
+                && record.message() == Some(last)
+                && live.contains(&call.record)
         });
         open.map(|call| session.call_id(call).to_owned()).collect()
     }
@@ -390,4 +395,45 @@ pub fn branch(folder: &Path) -> Option<String> {
     let head = std::fs::read_to_string(git.join("HEAD")).ok()?;
     let name = head.trim().strip_prefix("ref: refs/heads/");
     Some(name.unwrap_or("HEAD").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEARCH: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hi"}}
+{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s","timestamp":"2026-01-01T00:00:01.000Z","message":{"id":"m1","role":"assistant","model":"x","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}}]}}
+{"type":"assistant","uuid":"a2","parentUuid":"a1","sessionId":"s","timestamp":"2026-01-01T00:00:02.000Z","message":{"id":"m1","role":"assistant","model":"x","content":[{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}]}}
+"#;
+
+    fn resumed(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(&path, text).unwrap();
+        let face = Face {
+            session: "s".to_owned(),
+            version: "unspool-0.1".to_owned(),
+            entrypoint: "cli".to_owned(),
+            slug: None,
+            agent: None,
+        };
+        Record::resume(&path, face, folder.path(), false).unwrap();
+        let now = std::fs::read_to_string(&path).unwrap();
+        now.strip_prefix(text).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_call_that_the_api_ran_itself_is_not_answered_again() {
+        assert_eq!(resumed(SEARCH), "");
+    }
+
+    #[test]
+    fn a_call_of_ours_without_a_result_gets_one() {
+        let ours = SEARCH.lines().take(2).collect::<Vec<_>>().join("\n") + "\n";
+        let ours = ours
+            .replace("server_tool_use", "tool_use")
+            .replace("srvtoolu", "toolu");
+        let added = resumed(&ours);
+        assert!(added.contains(LOST) && added.contains("toolu_1"), "{added}");
+    }
 }
