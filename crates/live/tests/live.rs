@@ -344,6 +344,29 @@ fn a_line_that_was_never_ended_is_shown_as_by_a_look_at_the_file() {
     assert_eq!(settled(&live).rows[0].turns, 2);
 }
 
+#[test]
+fn a_row_says_how_large_the_file_is_also_while_a_line_is_unfinished() {
+    let place = Place::new();
+    let path = place.path("a");
+    append(&path, jsonl("a", "you: one\nclaude: first").as_bytes());
+    let live = place.start();
+    let end = Instant::now() + LONG;
+    let sized = |size: u64| live.row("a").is_some_and(|row| row.bytes == size);
+    let mut size = fs::metadata(&path).unwrap().len();
+    for half in ["", "{\"type\":\"us", "er\""] {
+        append(&path, half.as_bytes());
+        size += half.len() as u64;
+        while !sized(size) {
+            assert!(
+                Instant::now() < end,
+                "{:?}",
+                live.row("a").map(|row| row.bytes)
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 /// However bytes arrive, and whatever happens in between, the row is that of one look at the
 /// file in the end.
 #[test]
