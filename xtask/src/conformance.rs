@@ -6,6 +6,7 @@
 //! `conformance phoenix` asks a real receiver of traces instead.
 
 mod cases;
+mod chat;
 mod client;
 mod compare;
 mod edited;
@@ -36,6 +37,9 @@ pub fn run(arguments: &[String]) -> crate::Outcome {
 
 /// True if every version is within the limit.
 fn perform(mut options: Options) -> Result<bool, Problem> {
+    if options.chat {
+        return chat::perform(options);
+    }
     // Built here, because inside the namespace nothing can be fetched.
     if options.edited && options.program.is_none() {
         options.program = Some(compare::program(&options)?);

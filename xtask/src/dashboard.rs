@@ -27,21 +27,31 @@ const RECORDED: &[&str] = &[
 ];
 
 /// Serves and looks. `--shots DIR` keeps pictures of every page, `--program FILE` takes a
-/// program that is there already.
+/// program that is there already. `--first DIR` only says how long it takes until the largest
+/// session of a config folder is on the screen.
 pub fn run(args: &[String]) -> Outcome {
     let mut shots = None;
     let mut program = None;
+    let mut first = None;
     for pair in args.chunks(2) {
         match pair {
             [flag, value] if flag == "--shots" => shots = Some(value.clone()),
             [flag, value] if flag == "--program" => program = Some(PathBuf::from(value)),
-            _ => return Err("usage: cargo xtask dashboard [--shots DIR] [--program FILE]".into()),
+            [flag, value] if flag == "--first" => first = Some(PathBuf::from(value)),
+            _ => {
+                let usage =
+                    "usage: cargo xtask dashboard [--shots DIR] [--program FILE] [--first DIR]";
+                return Err(usage.into());
+            }
         }
     }
     let program = match program {
         Some(program) => program,
         None => bench::build()?,
     };
+    if let Some(config) = first {
+        return paint(&program, &config);
+    }
     // The rules of accessibility come with the packages of the page.
     web::packages()?;
     let scratch = std::env::temp_dir().join(format!("unspool-dashboard-{}", std::process::id()));
@@ -53,7 +63,7 @@ pub fn run(args: &[String]) -> Outcome {
 
 fn look(program: &Path, scratch: &Path, shots: Option<&str>) -> Outcome {
     let home = furnish(scratch)?;
-    let server = Server::start(program, scratch)?;
+    let server = Server::start(program, &scratch.join("claude"), scratch)?;
     let chromium = needs::chromium().ok_or("no Chromium")?;
     let facts = json!({
         "link": server.link,
@@ -79,6 +89,47 @@ fn look(program: &Path, scratch: &Path, shots: Option<&str>) -> Outcome {
         return Ok(());
     }
     Err("the dashboard is not as it should be".into())
+}
+
+/// How often a session is opened, each time by a program that has just started.
+const TIMES: usize = 5;
+
+/// Opens the largest session of a config folder and says how long that took.
+fn paint(program: &Path, config: &Path) -> Outcome {
+    let session = largest(&config.join("projects"))?;
+    let id = session.file_stem().unwrap_or_default().to_string_lossy();
+    let chromium = needs::chromium().ok_or("no Chromium")?;
+    for _ in 0..TIMES {
+        let scratch = std::env::temp_dir().join(format!("unspool-first-{}", std::process::id()));
+        let server = Server::start(program, config, &scratch)?;
+        let facts = json!({ "link": server.link, "session": id });
+        let opened = needs::succeed(
+            Command::new("node")
+                .arg(crate::root().join("tests/dashboard/first.cjs"))
+                .env("FACTS", facts.to_string())
+                .env("PLAYWRIGHT", needs::playwright())
+                .env("CHROMIUM", &chromium),
+        );
+        drop(server);
+        // Left-overs in the temporary folder harm nobody.
+        let _ = std::fs::remove_dir_all(&scratch);
+        opened?;
+    }
+    Ok(())
+}
+
+/// The largest session below a folder of projects.
+fn largest(projects: &Path) -> Result<PathBuf, String> {
+    let mut sessions = Vec::new();
+    for project in entries(projects)? {
+        sessions.extend(entries(&project)?);
+    }
+    largest_of(sessions).ok_or_else(|| format!("{}: no session", projects.display()))
+}
+
+fn largest_of(paths: Vec<PathBuf>) -> Option<PathBuf> {
+    let files = paths.into_iter().filter(|path| path.is_file());
+    files.max_by_key(|path| path.metadata().map_or(0, |metadata| metadata.len()))
 }
 
 const LIVE: &str = "11111111-0000-4000-8000-000000000001";
@@ -140,9 +191,7 @@ fn copy(from: &Path, projects: &Path, name: &str) -> Result<String, String> {
     let project = entries(from)?.into_iter().next().ok_or_else(gone)?;
     let to = projects.join(slug(&format!("/home/dev/{name}")));
     copy_all(&project, &to)?;
-    let sessions = entries(&to)?.into_iter().filter(|path| path.is_file());
-    let size = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
-    let largest = sessions.max_by_key(size).ok_or_else(gone)?;
+    let largest = largest_of(entries(&to)?).ok_or_else(gone)?;
     let id = largest.file_stem().ok_or_else(gone)?;
     Ok(id.to_string_lossy().into_owned())
 }
@@ -180,11 +229,11 @@ struct Server {
 }
 
 impl Server {
-    fn start(program: &Path, scratch: &Path) -> Result<Server, String> {
+    fn start(program: &Path, config: &Path, scratch: &Path) -> Result<Server, String> {
         let mut child = Command::new(program)
             .args(["serve", "--port", "0"])
             .env("HOME", scratch)
-            .env("CLAUDE_CONFIG_DIR", scratch.join("claude"))
+            .env("CLAUDE_CONFIG_DIR", config)
             .env("UNSPOOL_HOME", scratch.join("unspool"))
             .env("TZ", "UTC")
             .stdin(Stdio::null())

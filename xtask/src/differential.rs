@@ -30,10 +30,13 @@ use crate::differential::neutral::Step;
 use crate::{Outcome, bench, needs};
 
 /// A session both sides read.
-struct Case {
-    id: String,
-    name: String,
-    bytes: Vec<u8>,
+pub struct Case {
+    /// Its id: the name of its file.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// The file.
+    pub bytes: Vec<u8>,
 }
 
 /// What the SDK said.
@@ -44,7 +47,7 @@ struct Said {
 }
 
 /// Counts of how comparisons ended, by reason.
-type Counts = BTreeMap<&'static str, usize>;
+pub type Counts = BTreeMap<&'static str, usize>;
 
 /// Compares everything.
 pub fn run(args: &[String]) -> Outcome {
@@ -83,6 +86,14 @@ pub fn run(args: &[String]) -> Outcome {
         0 => Ok(()),
         some => Err(format!("{some} differences that nothing explains")),
     }
+}
+
+/// Compares the conversations of sessions; counts by reason, and what nothing explains.
+pub fn of_sessions(program: &Path, cases: &[Case]) -> Result<(Counts, Vec<String>), String> {
+    let home = Home::new(program);
+    place(&home, cases);
+    let said = ask(&home, cases)?;
+    conversations(program, cases, &said)
 }
 
 fn report(what: &str, part: &str, all: usize, counts: &Counts) {

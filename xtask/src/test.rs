@@ -45,6 +45,11 @@ const STEPS: &[Step] = &[
         needs: &[&needs::NODE],
         command: &["cargo", "xtask", "web"],
     },
+    Step {
+        name: "dashboard",
+        needs: &[&needs::NODE, &needs::CHROMIUM, &needs::PLAYWRIGHT],
+        command: &["cargo", "xtask", "dashboard"],
+    },
 ];
 
 /// How a step ended.

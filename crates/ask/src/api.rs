@@ -45,7 +45,8 @@ impl Access {
         }
     }
 
-    fn header(&self) -> (HeaderName, String) {
+    /// The header that carries it.
+    pub fn header(&self) -> (HeaderName, String) {
         match self {
             Access::Key(key) => (HeaderName::from_static("x-api-key"), key.clone()),
             Access::Token(token) => (AUTHORIZATION, format!("Bearer {token}")),
@@ -56,7 +57,8 @@ impl Access {
 const KEY: &str = "ANTHROPIC_API_KEY";
 const TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
 const BASE: &str = "ANTHROPIC_BASE_URL";
-const VERSION: &str = "2023-06-01";
+/// The version of the API that we speak.
+pub const VERSION: &str = "2023-06-01";
 
 /// A model behind the Messages API.
 #[derive(Clone, Debug)]

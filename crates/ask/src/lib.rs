@@ -8,7 +8,7 @@ mod api;
 mod many;
 mod shell;
 
-pub use api::{Access, Api};
+pub use api::{Access, Api, VERSION};
 pub use many::{Patience, Question, ask};
 pub use shell::Shell;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use unspool_index::spending::Spendings;
@@ -30,6 +30,7 @@ use unspool_store::events::Noted;
 use unspool_store::resolve::Target;
 use unspool_store::search::{self, Holds, Search, Span};
 
+use crate::background;
 use crate::commands::{
     agents, clone, export, ls, search as searching, tree, turns as listing, usage,
 };
@@ -72,6 +73,20 @@ struct Inner {
 struct Words {
     state: Mutex<State>,
     ready: Condvar,
+    /// When somebody was last sent to gather the rest.
+    sent: Mutex<Option<Instant>>,
+}
+
+impl Words {
+    /// Whether it is time to send somebody for the rest; asking is sending.
+    fn are_due(&self) -> bool {
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = sent.is_none_or(|at| at.elapsed() >= AGAIN);
+        if due {
+            *sent = Some(Instant::now());
+        }
+        due
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -84,13 +99,17 @@ enum State {
 
 /// How long a search waits for the index to be there the first time.
 const SOON: Duration = Duration::from_millis(800);
+/// How long whoever gathers the rest is left alone.
+const AGAIN: Duration = Duration::from_secs(30);
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Refused {
         let (status, told) = match failure {
             Failure::Nothing(told) => (404, told),
             Failure::Failed(told) => (500, told),
-            Failure::Found | Failure::Closed => return Refused::failed("nobody reads any more"),
+            Failure::Found | Failure::Code(_) | Failure::Closed => {
+                return Refused::failed("nobody reads any more");
+            }
         };
         let refused = Refused::new(status, secrets::known().mask(&told.message));
         match told.hint {
@@ -279,7 +298,8 @@ impl Desktop {
         frame.head(row, &turn, outline.base().course(), cost);
     }
 
-    /// The end of a large session at once, while all of it is read behind.
+    /// The end of a large session at once. Nothing else is begun: reading all of it takes every
+    /// processor there is, and whoever asked wants to show something first.
     fn quickly(&self, id: &str, ask: &ItemsAsk) -> Result<Option<Answer>, Refused> {
         let (Some(_), Some(last)) = (ask.quick.filter(|quick| *quick != 0), ask.last) else {
             return Ok(None);
@@ -290,7 +310,6 @@ impl Desktop {
         if !own || bytes <= LARGE || self.inner.desk.is_open(&target) {
             return Ok(None);
         }
-        self.open_behind(id);
         let level = Level::named(ask.level.as_deref()).map_err(bad)?;
         let count = last.clamp(1, ITEMS);
         let turns = match level {
@@ -332,10 +351,10 @@ impl Desktop {
                     query: "a".to_owned(),
                     ranked: true,
                     limit: Some(1),
+                    no_background: true,
                     ..searching::SearchArgs::default()
                 };
-                // Whatever goes wrong is told to whoever asks next. It also goes on with the
-                // rest in a process of its own.
+                // Whatever goes wrong is told to whoever asks next.
                 let _ = searching::ranked::rows(&inner.world, &args);
                 let state = inner.words.state.lock();
                 *state.unwrap_or_else(PoisonError::into_inner) = State::Ready;
@@ -345,16 +364,6 @@ impl Desktop {
         let building = |state: &mut State| *state == State::Building;
         let waited = words.ready.wait_timeout_while(state, SOON, building);
         *waited.unwrap_or_else(PoisonError::into_inner).0 == State::Ready
-    }
-
-    fn open_behind(&self, id: &str) {
-        let (inner, id) = (Arc::clone(&self.inner), id.to_owned());
-        // Whoever asks again waits for the same.
-        std::thread::spawn(move || {
-            let _ = inner.desk.with(&inner.world, &id, |opened| {
-                opened.view(None, None).map(|_| ())
-            });
-        });
     }
 }
 
@@ -474,6 +483,7 @@ impl Answers for Desktop {
                     _ => export::row(world, chosen),
                 },
                 resume: format!("claude --resume {id}"),
+                chat: format!("unspool chat --resume {id}"),
                 items: view.all.len(),
                 agents_list: agents
                     .iter()
@@ -636,7 +646,14 @@ impl Answers for Desktop {
         };
         let most = ask.limit.unwrap_or(HITS).min(HITS);
         let (rows, total) = self.with(id, |opened| {
-            let view = opened.view(ask.agent.as_deref(), None)?;
+            let whole = opened.view(ask.agent.as_deref(), None)?;
+            let view = opened.view(ask.agent.as_deref(), ask.branch.as_deref())?;
+            let (session, _) = opened.lines(&view);
+            let is_shown = |hit: &search::Hit| {
+                let at = whole.at_line(session, line_of(hit));
+                let entry = whole.all.get(at);
+                ask.branch.is_none() || entry.is_some_and(|&entry| view.shows(entry))
+            };
             let path = opened.path(ask.agent.as_deref())?;
             let sources = match &opened.chosen.target {
                 Target::Session(file) => {
@@ -656,15 +673,16 @@ impl Answers for Desktop {
             let mut total = 0;
             let threads = unspool_store::each::threads();
             search::search(&sources, &what, threads, |_, hit| {
-                total += 1;
-                if hits.len() < most {
-                    hits.push(hit);
+                if is_shown(&hit) {
+                    total += 1;
+                    if hits.len() < most {
+                        hits.push(hit);
+                    }
                 }
                 std::ops::ControlFlow::Continue(())
             });
-            let (session, _) = opened.lines(&view);
             let row = |hit: &search::Hit| {
-                let at = view.at_line(session, u32::try_from(hit.line).unwrap_or(u32::MAX));
+                let at = view.at_line(session, line_of(hit));
                 let at = of_kind(&view, at, hit.found.place.name());
                 let entry = view.all.get(at).copied().unwrap_or(0) as usize;
                 FoundRow {
@@ -683,25 +701,28 @@ impl Answers for Desktop {
     fn timeline(&self, id: &str, ask: &TimelineAsk) -> Result<Answer, Refused> {
         let buckets = ask.buckets.unwrap_or(240).clamp(1, BUCKETS);
         let rows = self.with(id, |opened| {
-            let view = opened.view(ask.agent.as_deref(), None)?;
+            let view = opened.view(ask.agent.as_deref(), ask.branch.as_deref())?;
             let (session, _) = opened.lines(&view);
-            let turns = match view.outline.thread() {
+            let all = match view.outline.thread() {
                 0 => view.outline.base().turns(),
                 _ => &[],
             };
+            let shown = view.parts.iter().map(|&part| view.outline.turn(part));
+            let shown = shown.filter_map(|n| all.get(n.checked_sub(1)?));
+            let turns: Vec<(usize, &Turn)> = shown.enumerate().collect();
             let before = view.turns().filter(|&part| view.outline.turn(part) == 0);
             let before = before.count();
             let each = turns.len().div_ceil(buckets).max(1);
             let course = view.outline.base().course();
-            let moment = |turns: &[Turn]| {
+            let moment = |turns: &[(usize, &Turn)]| {
                 let mut one = MomentRow {
                     cost_usd: Some(0.0),
                     ..MomentRow::default()
                 };
-                for turn in turns {
+                for &(at, turn) in turns {
                     if one.turns == 0 {
                         one.turn = turn.n;
-                        one.i = turn.n - 1 + before;
+                        one.i = at + before;
                         one.at = turn.at.map(|at| at.to_string());
                     }
                     one.turns += 1;
@@ -811,6 +832,10 @@ impl Answers for Desktop {
         }
         if ranked {
             let (rows, behind) = searching::ranked::rows(world, &args).map_err(bad)?;
+            // Thinking and tool results are gathered by a process of its own.
+            if behind && self.inner.words.are_due() {
+                background::start(world);
+            }
             let state = if behind { "building" } else { "ready" };
             return Ok(Answer::json(&rows)?.with("unspool-index", state));
         }
@@ -849,6 +874,11 @@ impl Answers for Desktop {
         self.inner.live.tell(Event::Hook(Box::new(noted)));
         Ok(())
     }
+}
+
+/// The line of a hit, as items count them.
+fn line_of(hit: &search::Hit) -> u32 {
+    u32::try_from(hit.line).unwrap_or(u32::MAX)
 }
 
 /// The item on the same line that holds what was found.

@@ -143,6 +143,8 @@ pub enum Command {
     Index(commands::index::IndexArgs),
     /// Take an event from Claude Code; send and show sessions while they run
     Hook(commands::hook::HookArgs),
+    /// Talk to the model, in a session that Claude Code can resume
+    Chat(commands::chat::ChatArgs),
     /// Show all sessions in a browser, live
     Serve(commands::serve::ServeArgs),
     /// Say what is going on, on one line

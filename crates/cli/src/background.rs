@@ -40,7 +40,12 @@ fn spawn(command: &mut Command) -> bool {
     // Its own group, so that it does not die with the command of a person who types Ctrl-C.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
-    command.spawn().is_ok()
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    // A command is over before its child is; who serves for days leaves no dead behind.
+    std::thread::spawn(move || child.wait());
+    true
 }
 
 /// The right to be the one in the background; `None` if somebody has it.

@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod archive;
 pub mod browse;
+pub mod chat;
 pub mod check;
 pub mod clone;
 pub mod context;
@@ -84,6 +85,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Some(Command::Move(args)) => rehome::run(&world, &args),
         Some(Command::Sql(args)) => sql::run(&world, &args),
         Some(Command::Index(args)) => index::run(&world, &args),
+        Some(Command::Chat(args)) => chat::run(world, &args),
         Some(Command::Hook(args)) => match &args.action {
             Some(action) => hook::run(&world, action),
             None => Ok(()),

@@ -98,6 +98,6 @@ fn told(failure: &Failure) -> String {
         Failure::Nothing(told) | Failure::Failed(told) => {
             format!("{}; other prices are used", told.message)
         }
-        Failure::Found | Failure::Closed => String::new(),
+        Failure::Found | Failure::Code(_) | Failure::Closed => String::new(),
     }
 }

@@ -14,6 +14,8 @@ pub enum Failure {
     Failed(Told),
     /// A test found something; everything was said already: exit code 1.
     Found,
+    /// Somebody stopped us; everything was said already: this exit code.
+    Code(u8),
     /// Nobody reads any more: not an error.
     Closed,
 }
@@ -56,6 +58,7 @@ impl Failure {
     pub fn code(&self) -> u8 {
         match self {
             Failure::Closed => 0,
+            Failure::Code(code) => *code,
             Failure::Nothing(_) | Failure::Found => 1,
             Failure::Failed(_) => 2,
         }

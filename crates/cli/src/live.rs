@@ -6,6 +6,10 @@ pub mod lines;
 #[cfg(unix)]
 pub mod server;
 
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use unspool_live::{Joined, Live, Setting};
 use unspool_show::wire::session::SessionRow;
 use unspool_store::events::Events;
@@ -27,6 +31,8 @@ pub fn setting(world: &World) -> Setting {
         mask: (!world.reveal).then(secrets::masker),
         // What is kept has its secrets masked.
         state: (!world.reveal).then(|| world.shelf("live").join("rows.jsonl")),
+        // Some disks only seem to tell of changes; people know which.
+        watch: std::env::var_os("UNSPOOL_NO_WATCH").is_none_or(|set| set.is_empty()),
         clock: world::now,
     }
 }
@@ -65,6 +71,64 @@ pub fn active(world: &World) -> Vec<SessionRow> {
         return rows;
     }
     unspool_live::recent(&setting(world))
+}
+
+/// The same as often as somebody asks: from the daemon as long as one runs, else from a loop of
+/// our own, which is started when it is needed and then stays.
+pub struct Follower {
+    world: Arc<World>,
+    own: Mutex<Option<Live>>,
+}
+
+impl Follower {
+    /// One that has asked nobody yet.
+    pub fn new(world: Arc<World>) -> Follower {
+        let own = Mutex::new(None);
+        Follower { world, own }
+    }
+
+    /// All rows and what comes after.
+    pub fn join(&self) -> Joined {
+        let own = self.own().clone();
+        if let Some(live) = own {
+            return live.join();
+        }
+        if let Some(joined) = from_daemon(&self.world) {
+            return joined;
+        }
+        let Ok(live) = start(&self.world) else {
+            // No thread could be started; that may pass.
+            std::thread::sleep(AGAIN);
+            return nothing();
+        };
+        *self.own() = Some(live.clone());
+        live.join()
+    }
+
+    fn own(&self) -> MutexGuard<'_, Option<Live>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends our own loop, which keeps what it knows.
+    pub fn stop(&self) {
+        let own = self.own().take();
+        if let Some(live) = own {
+            live.stop();
+        }
+    }
+}
+
+/// How long to wait where nothing can be followed.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// No session, and nothing that comes.
+fn nothing() -> Joined {
+    Joined {
+        rows: Vec::new(),
+        at: 0,
+        scanned: false,
+        news: mpsc::channel().1,
+    }
 }
 
 #[cfg(unix)]

@@ -32,6 +32,13 @@ use unspool_show::clean;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    // The program also stands between itself and the commands it runs.
+    let helper = unspool_agent::process::guard::asked();
+    #[cfg(unix)]
+    let helper = helper.or_else(unspool_agent::sandbox::asked);
+    if let Some(code) = helper {
+        return code;
+    }
     let arguments = args::read();
     let reveal = arguments.global.reveal;
     match commands::run(arguments) {

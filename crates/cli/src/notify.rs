@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use unspool_live::{Joined, Live, Need, What};
+use unspool_live::{Joined, Live, What};
+use unspool_model::view::status::Need;
 use unspool_show::clean;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::project;
@@ -173,7 +174,7 @@ impl Teller {
     fn is_wanted(&self, row: &SessionRow) -> bool {
         let Notify { on, projects, .. } = &self.wanted;
         let state = match on.is_empty() {
-            true => Need::of(row) == Need::You,
+            true => row.need() == Need::You,
             false => on.contains(&row.status),
         };
         let meant = |wanted: &String| project::is_meant(&row.project, wanted);

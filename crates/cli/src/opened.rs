@@ -71,6 +71,8 @@ pub struct View {
     pub all: Vec<u32>,
     /// The same without what was done in between.
     pub replies: Vec<u32>,
+    /// The lines they stand on, in order, and their places among all.
+    by_line: Vec<(u32, u32)>,
     /// The file it is of: none for the session's own.
     file: Option<usize>,
 }
@@ -136,11 +138,9 @@ impl Desk {
     }
 }
 
-/// Whether a file is still there. What stands behind a link was put there by somebody else, and
-/// is not shown.
+/// Whether a file is still there. A link to one counts, as it does wherever sessions are listed.
 fn is_there(target: &Target) -> bool {
-    let metadata = std::fs::symlink_metadata(target.path());
-    metadata.is_ok_and(|metadata| metadata.is_file())
+    target.path().is_file()
 }
 
 /// Sessions and sub-agents by id; of two with the same id, the one written last.
@@ -411,10 +411,14 @@ impl View {
             matches!(class, Turn | Prompt | Reply | Compaction | Mark)
         };
         let replies = all.iter().copied().filter(said).collect();
+        let line = |at: &u32| outline.entries()[*at as usize].line;
+        let mut by_line: Vec<(u32, u32)> = all.iter().map(line).zip(0..).collect();
+        by_line.sort_unstable();
         View {
             parts,
             all,
             replies,
+            by_line,
             outline,
             file,
         }
@@ -434,6 +438,12 @@ impl View {
         parts.filter(move |&part| self.outline.turn(part) > 0 || says(part))
     }
 
+    /// Whether an entry of the outline is among its items.
+    pub fn shows(&self, entry: u32) -> bool {
+        let part = self.outline.part_at(entry as usize);
+        self.parts.binary_search(&part).is_ok()
+    }
+
     /// The item that shows a line of the file: the last one that begins at it or before it.
     pub fn at_line(&self, session: &Session, line: u32) -> usize {
         let from = session.records.partition_point(|record| record.line < line);
@@ -446,19 +456,20 @@ impl View {
             Some(session.records[call.record as usize].line)
         });
         let line = call.map_or(line, |call| call.min(line));
-        let entries = self.outline.entries();
-        let shown = || {
-            let all = self.all.iter().enumerate();
-            all.map(|(at, &entry)| (at, &entries[entry as usize]))
-        };
-        let lines = shown().map(|(_, entry)| entry.line);
-        let best = lines.filter(|&one| one <= line).max().unwrap_or(0);
-        let mut fits = shown().filter(|(_, entry)| entry.line == best);
+        let behind = self.by_line.partition_point(|&(one, _)| one <= line);
+        let best = behind.checked_sub(1).map_or(0, |at| self.by_line[at].0);
+        let from = self.by_line.partition_point(|&(one, _)| one < best);
+        let on_line = self.by_line[from..].iter();
+        let mut fits = on_line.take_while(|&&(one, _)| one == best);
         let first = fits.next();
+        let is_head = |at: u32| {
+            let entry = self.all[at as usize];
+            self.outline.entries()[entry as usize].class == Class::Turn
+        };
         match first {
-            Some((_, head)) if head.class == Class::Turn => fits.next().or(first),
+            Some(&(_, at)) if is_head(at) => fits.next().or(first),
             _ => first,
         }
-        .map_or(0, |(at, _)| at)
+        .map_or(0, |&(_, at)| at as usize)
     }
 }

@@ -1,10 +1,13 @@
 //! The terminal as a screen that is drawn again and again, and given back as it was.
 //!
-//! Keys come one by one. The screen is restored when this is dropped, also by a panic, and
-//! around Ctrl-Z.
+//! Keys come one by one, and a signal to end comes as Ctrl-C. The screen is restored when this is
+//! dropped, also by a panic, and around Ctrl-Z.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
@@ -12,6 +15,9 @@ use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 /// Back again.
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// The key that ends.
+pub const CTRL_C: u8 = 3;
 
 /// The screen, while it is ours.
 pub struct Screen {
@@ -27,6 +33,13 @@ impl Screen {
         let (sender, keys) = channel();
         let screen = Screen { before, keys };
         screen.take()?;
+        let (mut signals, end) = (Signals::new([SIGTERM, SIGHUP, SIGINT])?, sender.clone());
+        let thread = std::thread::Builder::new().name("signals".into());
+        thread.spawn(move || {
+            signals
+                .forever()
+                .try_for_each(|_| end.send(CTRL_C).map_err(drop))
+        })?;
         let thread = std::thread::Builder::new().name("keys".into());
         thread.spawn(move || listen(&sender))?;
         Ok(screen)

@@ -45,6 +45,13 @@ pub struct World {
     pub demo: Option<Demo>,
 }
 
+impl World {
+    /// The file of folders whose settings may act.
+    pub fn trusted(&self) -> PathBuf {
+        self.own.data.join("trust.json")
+    }
+}
+
 /// A session that was asked for, with its sub-agents.
 pub struct Chosen {
     /// What was meant.

@@ -26,6 +26,7 @@ fn main() -> std::io::Result<()> {
         prices: Prices::bundled().clone(),
         mask: None,
         state,
+        watch: true,
         clock: now,
     })?;
     let joined = live.join();

@@ -58,6 +58,7 @@ fn main() -> std::io::Result<()> {
         prices: Prices::bundled().clone(),
         mask: None,
         state: None,
+        watch: true,
         clock: now,
     })?;
     while !live.counts().1 {

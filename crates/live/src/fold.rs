@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use unspool_model::edit::redact::Redactor;
 use unspool_model::log::Line;
 use unspool_model::session::{Role, Session};
+use unspool_model::view::status::Signals;
 use unspool_store::error::Error;
 use unspool_store::family::is_warm_up;
-use unspool_store::find::AgentFile;
+use unspool_store::find::{AgentFile, SessionFile};
 use unspool_store::follow::{Polled, Tail};
 use unspool_store::read::{Ending, Loaded, Reader};
+
+use crate::row::Parts;
 
 /// About how many bytes a line takes when it is folded.
 const PER_RECORD: u64 = 450;
@@ -90,6 +93,22 @@ pub struct Fold {
 }
 
 impl Fold {
+    /// What somebody wants to know of all of it together.
+    pub fn look<T>(
+        &self,
+        file: &SessionFile,
+        signals: &Signals,
+        ask: impl FnOnce(&Parts<'_>) -> T,
+    ) -> T {
+        ask(&Parts {
+            file,
+            session: &self.main.session,
+            agents: &self.agents(),
+            title: self.title.as_deref(),
+            signals,
+        })
+    }
+
     /// About how many bytes it takes.
     pub fn weight(&self) -> u64 {
         let agents = self.agents.values().map(|agent| agent.weight());

@@ -7,7 +7,6 @@
 mod board;
 mod fold;
 mod kept;
-mod need;
 mod row;
 mod run;
 mod signs;
@@ -24,7 +23,6 @@ use unspool_model::time::Time;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::events::{Events, Noted};
 
-pub use need::Need;
 pub use work::recent;
 
 use crate::board::Board;
@@ -58,6 +56,8 @@ pub struct Setting {
     pub mask: Option<&'static Redactor>,
     /// Where positions and rows are kept over restarts.
     pub state: Option<PathBuf>,
+    /// Whether the system is asked to tell of changes; if not, files are looked at by the clock.
+    pub watch: bool,
     /// The clock.
     pub clock: fn() -> Time,
 }

@@ -25,6 +25,7 @@ use unspool_store::watch::Watch;
 use crate::board::{Board, Name};
 use crate::fold::Fold;
 use crate::kept::Shelf;
+use crate::row::Parts;
 use crate::signs::Signs;
 use crate::work::{Read, Workers};
 use crate::{Event, Setting};
@@ -104,6 +105,14 @@ struct Family {
 }
 
 impl Family {
+    /// What somebody wants to know of it, if it is folded.
+    fn look<T>(&mut self, signs: &Signs, ask: impl FnOnce(&Parts<'_>) -> T) -> Option<T> {
+        let (fold, file) = (self.fold.as_ref()?, self.file.as_ref()?);
+        let look = || signs.of(&file.config, &file.id);
+        let signals = self.signals.get_or_insert_with(look);
+        Some(fold.look(file, signals, ask))
+    }
+
     fn stamps(&self) -> impl Iterator<Item = (&PathBuf, Stamp)> {
         let main = self.file.iter().map(|file| (&file.path, file.stamp));
         let agents = self.agents.values();

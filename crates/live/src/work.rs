@@ -386,15 +386,7 @@ fn followed(
 impl Fold {
     /// What a fold gives at `now`.
     fn got(&self, setting: &Setting, signals: &Signals, file: &SessionFile, now: Time) -> Got {
-        let agents = self.agents();
-        let parts = Parts {
-            file,
-            session: &self.main.session,
-            agents: &agents,
-            title: self.title.as_deref(),
-            signals,
-        };
-        got(setting, &parts, now)
+        self.look(file, signals, |parts| got(setting, parts, now))
     }
 }
 

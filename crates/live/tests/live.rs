@@ -50,6 +50,7 @@ impl Place {
             prices: Prices::bundled().clone(),
             mask: None,
             state: Some(self.0.path().join("own/live/rows.jsonl")),
+            watch: true,
             clock,
         }
     }
@@ -343,6 +344,29 @@ fn a_line_that_was_never_ended_is_shown_as_by_a_look_at_the_file() {
     assert_eq!(settled(&live).rows[0].turns, 2);
 }
 
+#[test]
+fn a_row_says_how_large_the_file_is_also_while_a_line_is_unfinished() {
+    let place = Place::new();
+    let path = place.path("a");
+    append(&path, jsonl("a", "you: one\nclaude: first").as_bytes());
+    let live = place.start();
+    let end = Instant::now() + LONG;
+    let sized = |size: u64| live.row("a").is_some_and(|row| row.bytes == size);
+    let mut size = fs::metadata(&path).unwrap().len();
+    for half in ["", "{\"type\":\"us", "er\""] {
+        append(&path, half.as_bytes());
+        size += half.len() as u64;
+        while !sized(size) {
+            assert!(
+                Instant::now() < end,
+                "{:?}",
+                live.row("a").map(|row| row.bytes)
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 /// However bytes arrive, and whatever happens in between, the row is that of one look at the
 /// file in the end.
 #[test]
@@ -396,4 +420,55 @@ fn any_chunking_gives_the_row_of_one_pass() {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// As on disks of other machines, which tell nobody when files change.
+#[test]
+fn where_nothing_is_told_files_are_looked_at_by_the_clock() {
+    let place = Place::new();
+    let begun = "you: one\nclaude: first";
+    fs::write(place.path("a"), jsonl("a", begun)).unwrap();
+    let setting = Setting {
+        watch: false,
+        ..place.setting(clock)
+    };
+    let live = Live::start(setting).unwrap();
+    let joined = settled(&live);
+    assert_eq!(joined.rows.len(), 1);
+
+    // A session that is followed grows, half a line first.
+    let whole = jsonl("a", "you: one\nclaude: first\nyou: two\nclaude: second");
+    let rest = &whole.as_bytes()[jsonl("a", begun).len()..];
+    let (half, end) = rest.split_at(rest.len() - 20);
+    append(&place.path("a"), half);
+    wait(&joined, |news| session(news, |row| row.turns == 2));
+    append(&place.path("a"), end);
+    let row = wait(&joined, |news| {
+        session(news, |row| row.recent_output.as_deref() == Some("second"))
+    });
+    assert_eq!(row, fresh(&place, "a"));
+
+    // A new one, in a folder that is new as well, and its sub-agent below it.
+    let other = place.config().join("projects/-home-dev-new");
+    fs::create_dir_all(other.join("b/subagents")).unwrap();
+    fs::write(other.join("b.jsonl"), jsonl("b", "you: hello\nclaude: yes")).unwrap();
+    wait(&joined, |news| session(news, |row| row.id == "b"));
+    let helper = script::jsonl(&format!(
+        "(cwd={CWD}, session=b, agent=a1)\nyou: help\nclaude: helped"
+    ));
+    fs::write(other.join("b/subagents/agent-a1.jsonl"), helper).unwrap();
+    wait(&joined, |news| {
+        session(news, |row| row.id == "b" && row.agents == 1)
+    });
+
+    // Cut short, and gone.
+    fs::write(place.path("a"), jsonl("a", "you: anew\nclaude: again")).unwrap();
+    wait(&joined, |news| {
+        session(news, |row| row.recent_output.as_deref() == Some("again"))
+    });
+    fs::remove_file(other.join("b.jsonl")).unwrap();
+    wait(&joined, |news| match news.what {
+        What::Removed { id } => (id == "b").then_some(()),
+        _ => None,
+    });
 }

@@ -59,6 +59,8 @@ pub struct Cursor<'a> {
     pub control: bool,
     /// Nobody asks about control characters, so that long strings are passed over faster.
     hurried: bool,
+    /// All of it was passed over before, and nothing was wrong.
+    trusting: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -75,6 +77,7 @@ impl<'a> Cursor<'a> {
             at,
             control: false,
             hurried: false,
+            trusting: false,
         }
     }
 
@@ -86,12 +89,19 @@ impl<'a> Cursor<'a> {
             at,
             control: false,
             hurried: false,
+            trusting: false,
         }
     }
 
     /// The same for one who does not ask about control characters.
     pub fn hurried(mut self) -> Cursor<'a> {
         self.hurried = true;
+        self
+    }
+
+    /// The same for text that was passed over before: strings are searched for their end only.
+    pub(crate) fn trusting(mut self) -> Cursor<'a> {
+        self.trusting = true;
         self
     }
 
@@ -359,6 +369,9 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_string(&mut self) -> Scan<()> {
+        if self.trusting {
+            return self.skip_known_string();
+        }
         let mut at = self.at + 1;
         loop {
             let rest = self.bytes.get(at..).unwrap_or_default();
@@ -372,7 +385,11 @@ impl<'a> Cursor<'a> {
                     self.at = at + 1;
                     return Ok(());
                 }
-                Some(b'\\') => at = self.skip_escape(at)?,
+                // Nearly all escapes are these; the others are looked at closely.
+                Some(b'\\') => match self.bytes.get(at + 1) {
+                    Some(b'n' | b'"' | b'\\' | b't' | b'r') => at += 2,
+                    _ => at = self.skip_escape(at)?,
+                },
                 Some(_) => {
                     self.control = true;
                     at += 1;
@@ -380,6 +397,23 @@ impl<'a> Cursor<'a> {
                 None => return Err(self.bad("the text ends inside a string")),
             }
         }
+    }
+
+    /// Passes over a string whose escapes are known to be ones.
+    fn skip_known_string(&mut self) -> Scan<()> {
+        let start = self.at + 1;
+        let mut at = start;
+        while let Some(found) = memchr::memchr(b'"', self.bytes.get(at..).unwrap_or_default()) {
+            at += found;
+            let before = self.bytes[start..at].iter().rev();
+            let slashes = before.take_while(|byte| **byte == b'\\').count();
+            at += 1;
+            if slashes % 2 == 0 {
+                self.at = at;
+                return Ok(());
+            }
+        }
+        Err(self.bad("the text ends inside a string"))
     }
 
     fn skip_escape(&self, at: usize) -> Scan<usize> {
@@ -463,7 +497,7 @@ fn plain(bytes: &[u8]) -> usize {
 }
 
 /// The same, but may pass over control characters in long stretches.
-fn plain_fast(bytes: &[u8]) -> usize {
+pub(crate) fn plain_fast(bytes: &[u8]) -> usize {
     const SHORT: usize = 64;
     let short = bytes.len().min(SHORT);
     let at = plain(&bytes[..short]);
@@ -668,11 +702,15 @@ pub fn quoted(text: &str) -> String {
 /// Where the value at `path` stands: keys select in objects (the last of equal keys counts,
 /// as in `JSON.parse`), numbers in arrays.
 pub fn find(bytes: &[u8], path: &[&str]) -> Option<Span> {
-    find_from(bytes, 0, path)
+    find_from(Cursor::new(bytes), path)
 }
 
-fn find_from(bytes: &[u8], at: usize, path: &[&str]) -> Option<Span> {
-    let mut cursor = Cursor::from(bytes, at);
+/// The same in text that was passed over before, and in which nothing was wrong.
+pub(crate) fn find_again(bytes: &[u8], path: &[&str]) -> Option<Span> {
+    find_from(Cursor::new(bytes).trusting(), path)
+}
+
+fn find_from(mut cursor: Cursor<'_>, path: &[&str]) -> Option<Span> {
     let Some((step, rest)) = path.split_first() else {
         return cursor.skip().ok();
     };
@@ -696,7 +734,12 @@ fn find_from(bytes: &[u8], at: usize, path: &[&str]) -> Option<Span> {
         }),
     };
     scanned.ok()?;
-    find_from(bytes, found?.start, rest)
+    let found = found?;
+    if rest.is_empty() {
+        return Some(found);
+    }
+    cursor.at = found.start;
+    find_from(cursor, rest)
 }
 
 /// Replaces each span by its new bytes; all other bytes stay as they are.

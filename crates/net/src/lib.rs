@@ -13,13 +13,28 @@ use reqwest::redirect::Policy;
 
 pub use reqwest;
 
-/// A client to be set up further.
-pub fn client() -> ClientBuilder {
+/// How we name ourselves to others.
+const NAME: &str = concat!("unspool/", env!("CARGO_PKG_VERSION"));
+
+fn provide() {
     static PROVIDER: Once = Once::new();
     // Fails only if somebody installed one before, which is as good.
     PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+}
+
+/// A client that does not block, for answers that come bit by bit; to be set up further.
+pub fn streaming() -> reqwest::ClientBuilder {
+    provide();
+    reqwest::Client::builder()
+        .user_agent(NAME)
+        .redirect(Policy::none())
+}
+
+/// A client to be set up further.
+pub fn client() -> ClientBuilder {
+    provide();
     Client::builder()
-        .user_agent(concat!("unspool/", env!("CARGO_PKG_VERSION")))
+        .user_agent(NAME)
         // A key goes where it was sent, and nowhere else.
         .redirect(Policy::none())
 }

@@ -201,6 +201,8 @@ pub struct FindAsk {
     pub limit: Option<usize>,
     /// Of this sub-agent.
     pub agent: Option<String>,
+    /// Only this branch, given by its last line.
+    pub branch: Option<String>,
 }
 
 /// How fine a strip.
@@ -210,6 +212,8 @@ pub struct TimelineAsk {
     pub buckets: Option<usize>,
     /// Of this sub-agent.
     pub agent: Option<String>,
+    /// Only this branch, given by its last line.
+    pub branch: Option<String>,
 }
 
 /// How much of a context.

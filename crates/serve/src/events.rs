@@ -49,7 +49,7 @@ pub fn stream(
     let stop = state.stop.clone();
     tokio::spawn(async move {
         let _place = place;
-        tell(begun, ask.session.as_deref(), &sender, stop).await;
+        tell(begun, ask.session.as_deref(), &sender, stop, BEAT).await;
     });
     let frames = ReceiverStream::new(receiver).map(Ok::<Bytes, std::convert::Infallible>);
     let heads = [
@@ -96,6 +96,7 @@ async fn tell(
     session: Option<&str>,
     sender: &mpsc::Sender<Bytes>,
     mut stop: tokio::sync::watch::Receiver<bool>,
+    pause: Duration,
 ) {
     let Begun {
         first,
@@ -112,7 +113,7 @@ async fn tell(
             return;
         }
     }
-    let mut beat = interval_at(Instant::now() + BEAT, BEAT);
+    let mut beat = interval_at(Instant::now() + pause, pause);
     loop {
         let sent = tokio::select! {
             frame = next.recv() => match frame {
@@ -130,5 +131,40 @@ async fn tell(
         if !sent {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hub::Hub;
+
+    #[test]
+    fn who_hears_nothing_is_told_again_and_again_that_we_are_there() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let hub = Hub::new();
+            let begun = hub.listen(None, None);
+            let before = begun.first.len();
+            let (sender, mut heard) = mpsc::channel(16);
+            let (_keep, stop) = tokio::sync::watch::channel(false);
+            let pause = Duration::from_millis(20);
+            let told = tokio::spawn(async move { tell(begun, None, &sender, stop, pause).await });
+            for _ in 0..=before {
+                heard.recv().await.unwrap();
+            }
+            let began = Instant::now();
+            for _ in 0..3 {
+                // A line that begins with a colon is no event to anybody.
+                assert_eq!(heard.recv().await.unwrap(), ": still here\n\n");
+            }
+            assert!(began.elapsed() >= 2 * pause);
+            // Who has left is not told any more.
+            drop(heard);
+            told.await.unwrap();
+        });
     }
 }

@@ -89,13 +89,13 @@ const PLACES: &[Place] = &[
         "/api/sessions/{id}/find",
         "where a text stands in it",
         Some(("found", true)),
-        &["q", "limit", "agent"],
+        &["q", "limit", "agent", "branch"],
     ),
     get(
         "/api/sessions/{id}/timeline",
         "its turns, summed up for a strip",
         Some(("moment", true)),
-        &["buckets", "agent"],
+        &["buckets", "agent", "branch"],
     ),
     get(
         "/api/sessions/{id}/context",

@@ -9,7 +9,7 @@ use unspool_model::view::outcome::{self, AgentOutcome, Outcome, Question, Todo, 
 use unspool_model::view::transcript::Call;
 use unspool_model::view::turns::CallStatus as Status;
 
-use crate::layout::{behind, cut, cut_path, pad, wrap, wrap_text};
+use crate::layout::{behind_own, cut, cut_path, pad, wrap_own, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
 use crate::text::{few, limited, quoted};
 use crate::{amount, diff, markdown};
@@ -286,7 +286,7 @@ fn below(call: &Call, width: usize) -> Vec<Line> {
         Status::Error => {
             let room = width.saturating_sub(SUBJECT + 2);
             framed(few(failure(call), Paint::PLAIN, FEW, |line| {
-                wrap(line, room)
+                wrap_own(line, room)
             }))
         }
         Status::Running => framed_text(last_lines(&call.text), Paint::DIM, width, FEW),
@@ -438,7 +438,7 @@ fn input(input: &Value, room: usize) -> Vec<Line> {
             lines.extend(wrap_text(Paint::PLAIN, text.trim_end(), room));
         } else {
             key_line.push(Paint::PLAIN, &text);
-            lines.extend(wrap(&key_line, room));
+            lines.extend(wrap_own(key_line, room));
         }
     }
     lines
@@ -446,7 +446,8 @@ fn input(input: &Value, room: usize) -> Vec<Line> {
 
 fn framed(lines: Vec<Line>) -> Vec<Line> {
     let bar = Line::of(Paint::PLAIN, &" ".repeat(SUBJECT)).with(Paint::DIM, "│ ");
-    lines.iter().map(|line| behind(&bar, line)).collect()
+    let lines = lines.into_iter();
+    lines.map(|line| behind_own(&bar, line)).collect()
 }
 
 fn framed_text(text: &str, paint: Paint, width: usize, limit: usize) -> Vec<Line> {

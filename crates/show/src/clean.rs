@@ -24,7 +24,18 @@ pub fn text(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut marks = 0;
-    while let Some(first) = rest.chars().next() {
+    loop {
+        // Colours stand here and there in text that is plain.
+        let is_plain = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+        let plain = rest.bytes().take_while(is_plain).count();
+        if plain > 0 {
+            out.push_str(&rest[..plain]);
+            rest = &rest[plain..];
+            marks = 0;
+        }
+        let Some(first) = rest.chars().next() else {
+            break;
+        };
         let used = match first {
             '\u{1b}' | '\u{80}'..='\u{9f}' => control(rest, &mut out),
             '\r' => carriage_return(rest, &mut out),

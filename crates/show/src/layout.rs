@@ -38,20 +38,18 @@ pub fn untabbed(text: &str) -> Cow<'_, str> {
 
 /// The line cut into lines of at most `width` columns, at blanks where there are any.
 pub fn wrap(line: &Line, width: usize) -> Vec<Line> {
+    wrap_own(line.clone(), width)
+}
+
+/// The same, for one that nobody else needs.
+pub(crate) fn wrap_own(line: Line, width: usize) -> Vec<Line> {
     let width = width.max(1);
     if line.width() <= width {
-        return vec![line.clone()];
+        return vec![line];
     }
     let mut wrapper = Wrapper::new(width);
     for (paint, text) in line.pieces() {
-        // A line holds no control characters: each byte of ASCII is a character.
-        if text.is_ascii() {
-            wrapper.take_ascii(*paint, text);
-            continue;
-        }
-        for grapheme in text.graphemes(true) {
-            wrapper.take(*paint, grapheme);
-        }
+        wrapper.take_text(*paint, text);
     }
     wrapper.finish()
 }
@@ -59,10 +57,8 @@ pub fn wrap(line: &Line, width: usize) -> Vec<Line> {
 /// Text of one look, wrapped; its own newlines stay.
 pub fn wrap_text(paint: Paint, text: &str, width: usize) -> Vec<Line> {
     let text = crate::clean::text(text);
-    let lines = text
-        .split('\n')
-        .map(|line| Line::of(paint, &untabbed(line)));
-    lines.flat_map(|line| wrap(&line, width)).collect()
+    let lines = text.split('\n').map(|line| Line::of_clean(paint, line));
+    lines.flat_map(|line| wrap_own(line, width)).collect()
 }
 
 /// The line cut at `width` columns, with `…` for what is missing.
@@ -128,6 +124,13 @@ pub fn behind(prefix: &Line, line: &Line) -> Line {
     out
 }
 
+/// The same, for one that nobody else needs.
+pub(crate) fn behind_own(prefix: &Line, line: Line) -> Line {
+    let mut out = prefix.clone();
+    out.join(line);
+    out
+}
+
 struct Wrapper<'a> {
     width: usize,
     done: Vec<Line>,
@@ -150,6 +153,34 @@ impl<'a> Wrapper<'a> {
             word_columns: 0,
             indent: 0,
             in_indent: true,
+        }
+    }
+
+    /// Takes text that is clean. Where it is ASCII each byte is a character, but for the last one
+    /// before others, to which marks may belong, and the first one behind them.
+    fn take_text(&mut self, paint: Paint, text: &'a str) {
+        let bytes = text.as_bytes();
+        let next = |from: usize, is_ascii: bool| {
+            let rest = bytes[from..].iter();
+            let found = rest.clone().position(|byte| byte.is_ascii() == is_ascii);
+            from + found.unwrap_or(rest.len())
+        };
+        let mut at = 0;
+        while at < text.len() {
+            let other = next(at, false);
+            let plain = match other == text.len() {
+                true => other,
+                false => other.saturating_sub(1).max(at),
+            };
+            self.take_ascii(paint, &text[at..plain]);
+            at = next(other, true);
+            while bytes.get(at + 1).is_some_and(|byte| !byte.is_ascii()) {
+                at = next(at + 1, true);
+            }
+            at = text.len().min(at + 1);
+            for grapheme in text[plain..at].graphemes(true) {
+                self.take(paint, grapheme);
+            }
         }
     }
 
@@ -310,10 +341,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ascii_is_wrapped_by_words_as_it_is_by_characters(
-            one in "[ab ]{0,40}", two in "([a-z]{1,30} {0,3}){0,4}", width in 1usize..25
+        fn text_is_wrapped_by_words_as_it_is_by_characters(
+            one in "[ab ]{0,40}", two in "([a-z]{1,30} {0,3}){0,4}",
+            mixed in "([a-z ]{1,9}|[ aé\u{301}\u{600}\u{fe0f}日👩]{1,4}|👩\u{200d}👧){0,9}", width in 1usize..25
         ) {
-            let line = Line::of(Paint::PLAIN, &one).with(Paint::BOLD, &two);
+            let line = Line::of(Paint::PLAIN, &one).with(Paint::BOLD, &two).with(Paint::PLAIN, &mixed);
             prop_assert_eq!(wrap(&line, width), wrapped_by_character(&line, width));
         }
 

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use crate::clean;
+use crate::layout::untabbed;
 
 /// How much of tool calls is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,6 +196,13 @@ impl Line {
         Line::new().with(paint, text)
     }
 
+    /// A line of one look from text that was cleaned already; tabs become blanks.
+    pub(crate) fn of_clean(paint: Paint, text: &str) -> Line {
+        let mut line = Line::new();
+        line.push_clean(paint, &untabbed(text));
+        line
+    }
+
     /// Adds text, cleaned.
     pub fn push(&mut self, paint: Paint, text: &str) {
         if text.is_empty() {
@@ -227,6 +235,18 @@ impl Line {
         }
     }
 
+    /// The same, of one that nobody needs any more.
+    pub(crate) fn join(&mut self, other: Line) {
+        let mut pieces = other.pieces.into_iter();
+        if let Some((paint, text)) = pieces.next() {
+            match self.pieces.last_mut() {
+                Some((last, before)) if *last == paint => before.push_str(&text),
+                _ => self.pieces.push((paint, text)),
+            }
+        }
+        self.pieces.extend(pieces);
+    }
+
     /// Its pieces.
     pub fn pieces(&self) -> &[(Paint, String)] {
         &self.pieces
@@ -243,6 +263,12 @@ impl Line {
             }
         };
         self.pieces.iter().map(|(_, text)| width(text)).sum()
+    }
+
+    /// Whether nothing on it can be seen.
+    pub(crate) fn is_blank(&self) -> bool {
+        let mut texts = self.pieces.iter().map(|(_, text)| text);
+        texts.all(|text| text.trim_end().is_empty())
     }
 
     /// Whether nothing is on it.
@@ -268,6 +294,12 @@ impl Line {
 
     /// Writes it with its newline. Trailing blanks are not written.
     pub fn write(&self, out: &mut dyn io::Write, color: bool) -> io::Result<()> {
+        self.put(out, color)?;
+        out.write_all(b"\n")
+    }
+
+    /// Writes it without a newline. Trailing blanks are not written.
+    pub fn put(&self, out: &mut dyn io::Write, color: bool) -> io::Result<()> {
         let is_blank = |(_, piece): &&(Paint, String)| piece.trim_end().is_empty();
         let blank = self.pieces.iter().rev().take_while(is_blank).count();
         let (pieces, blank) = self.pieces.split_at(self.pieces.len() - blank);
@@ -283,7 +315,7 @@ impl Line {
         for (paint, _) in blank {
             paint.write(out, "", color)?;
         }
-        out.write_all(b"\n")
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use unspool_model::input::{Input, InputKinds};
 use unspool_model::time::Time;
 use unspool_model::view::transcript::{Agent, Body, Call, Hook, Item, Note, Prompt, TurnHead};
 
-use crate::layout::{behind, cut, untabbed, wrap, wrap_text};
+use crate::layout::{behind, behind_own, cut, wrap_own, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
 use crate::{amount, call, diff, markdown};
 
@@ -37,12 +37,13 @@ pub struct Conversation<'a> {
 
 /// Where lines go.
 trait Sink {
-    fn take(&mut self, line: Line) -> io::Result<()>;
+    /// Takes a line behind a prefix.
+    fn take(&mut self, prefix: &Line, line: &Line) -> io::Result<()>;
 }
 
 impl Sink for Vec<Line> {
-    fn take(&mut self, line: Line) -> io::Result<()> {
-        self.push(line);
+    fn take(&mut self, prefix: &Line, line: &Line) -> io::Result<()> {
+        self.push(behind(prefix, line));
         Ok(())
     }
 }
@@ -54,8 +55,16 @@ struct Written<'w> {
 }
 
 impl Sink for Written<'_> {
-    fn take(&mut self, line: Line) -> io::Result<()> {
-        line.write(self.out, self.color)
+    fn take(&mut self, prefix: &Line, line: &Line) -> io::Result<()> {
+        // Without colours, text stands behind its prefix as it is.
+        if !self.color && !line.is_blank() {
+            let pieces = prefix.pieces().iter();
+            pieces
+                .map(|(_, text)| text)
+                .try_for_each(|text| self.out.write_all(text.as_bytes()))?;
+            return line.write(self.out, self.color);
+        }
+        behind(prefix, line).write(self.out, self.color)
     }
 }
 
@@ -242,7 +251,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn put(&mut self, out: &mut dyn Sink, line: &Line) -> io::Result<()> {
-        out.take(behind(&self.prefix, line))
+        out.take(&self.prefix, line)
     }
 
     /// A blank line if what comes next is not of the kind that stands close together.
@@ -267,7 +276,8 @@ impl<'a> Conversation<'a> {
         self.space(out, Shape::Prose)?;
         let indent = Line::of(Paint::PLAIN, &" ".repeat(sign.width()));
         for (at, line) in lines.iter().enumerate() {
-            self.put(out, &behind(if at == 0 { sign } else { &indent }, line))?;
+            let sign = if at == 0 { sign } else { &indent };
+            self.put(out, &behind(sign, line))?;
         }
         Ok(())
     }
@@ -609,12 +619,12 @@ pub(crate) fn quoted(
 ) -> Vec<Line> {
     let bar = Line::of(Paint::PLAIN, indent).with(Paint::DIM, "│ ");
     let room = width.saturating_sub(bar.width()).max(10);
-    let fit = |line: &Line| match limit {
-        usize::MAX => wrap(line, room),
-        _ => vec![cut(line, room)],
+    let fit = |line: Line| match limit {
+        usize::MAX => wrap_own(line, room),
+        _ => vec![cut(&line, room)],
     };
-    let lines = few(text, paint, limit, fit);
-    lines.iter().map(|line| behind(&bar, line)).collect()
+    let lines = few(text, paint, limit, fit).into_iter();
+    lines.map(|line| behind_own(&bar, line)).collect()
 }
 
 /// Lines of a text, each laid out by `fit`: up to `limit` of them; of more, one less and the
@@ -623,7 +633,7 @@ pub(crate) fn few(
     text: &str,
     paint: Paint,
     limit: usize,
-    fit: impl Fn(&Line) -> Vec<Line>,
+    fit: impl Fn(Line) -> Vec<Line>,
 ) -> Vec<Line> {
     let text = crate::clean::text(text);
     let text = text.trim_end().trim_start_matches('\n');
@@ -633,7 +643,7 @@ pub(crate) fn few(
     let total = text.lines().count();
     let mut out = Vec::new();
     for (at, line) in text.lines().enumerate() {
-        let more = fit(&Line::of(paint, &untabbed(line)));
+        let more = fit(Line::of_clean(paint, line));
         let last = at + 1 == total;
         let fits = out.len() + more.len() < limit || (last && out.len() + more.len() <= limit);
         if !fits {

@@ -12,6 +12,7 @@
 //! `unspool-model`), reads neither the environment nor the clock, and prints nothing. What
 //! writes in it goes through [`write`].
 
+pub mod append;
 pub mod archive;
 pub mod before;
 pub mod carry;

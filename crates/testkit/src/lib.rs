@@ -11,6 +11,7 @@
 //! - [`corpus`] is what the real client wrote;
 //! - [`validator`] refuses what the Messages API would refuse;
 //! - [`api`] is a scripted Messages API, and [`conformance`] the cases put to real clients;
+//! - [`model`] plays a script as a streaming Messages API, with a strict judge of every request;
 //! - [`sink`] is a strict receiver of traces, and one that fails as it is told;
 //! - [`soak`] kills a sender again and again, and counts what arrived;
 //! - [`secrets`] draws tokens of many makers, and what only looks like them;
@@ -24,6 +25,7 @@ pub mod conformance;
 pub mod corpus;
 pub mod graph;
 pub mod home;
+pub mod model;
 pub mod moment;
 pub mod random;
 pub mod script;

@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event};
 
-use crate::message::Message;
-use crate::shell::Happening;
+/// What is heard.
+pub enum Heard {
+    /// Keys, mouse, a paste, another size.
+    Event(Event),
+    /// The program is to sleep.
+    Sleep,
+    /// It was called back.
+    Awake,
+    /// It is to end.
+    End,
+}
 
 /// How long a look for keys takes; a program that wants them waits no longer.
 const LOOK: Duration = Duration::from_millis(100);
@@ -23,8 +31,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Starts to listen.
-    pub fn listen(to: Sender<Happening>) -> Keys {
+    /// Starts to listen; ends when `tell` says no.
+    pub fn listen(tell: impl Fn(Heard) -> bool + Send + 'static) -> Keys {
         let keys = Keys {
             quiet: Arc::default(),
             rests: Arc::default(),
@@ -38,18 +46,16 @@ impl Keys {
                     continue;
                 }
                 rests.store(false, Ordering::SeqCst);
-                let message = match event::poll(LOOK) {
+                let event = match event::poll(LOOK) {
                     Ok(false) => continue,
-                    Ok(true) => event::read().ok().and_then(message),
+                    Ok(true) => event::read().ok(),
                     // The terminal is gone.
                     Err(_) => {
-                        let _ = to.send(Happening::End);
+                        tell(Heard::End);
                         return;
                     }
                 };
-                if let Some(message) = message
-                    && to.send(Happening::Message(message)).is_err()
-                {
+                if event.is_some_and(|event| !tell(Heard::Event(event))) {
                     return;
                 }
             }
@@ -71,37 +77,27 @@ impl Keys {
     }
 }
 
-fn message(event: Event) -> Option<Message> {
-    match event {
-        Event::Key(key) => Some(Message::Key(key)),
-        Event::Mouse(mouse) => Some(Message::Mouse(mouse)),
-        Event::Paste(text) => Some(Message::Paste(text)),
-        Event::Resize(columns, rows) => Some(Message::Resize(columns, rows)),
-        Event::FocusGained | Event::FocusLost => None,
-    }
-}
-
 /// Hears of signals that would leave the terminal as it is.
 #[cfg(unix)]
-pub fn signals(to: Sender<Happening>) -> std::io::Result<()> {
+pub fn signals(tell: impl Fn(Heard) -> bool + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
     use signal_hook::iterator::Signals;
     let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP, SIGCONT])?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             let away = AWAY.load(Ordering::SeqCst);
-            let happening = match signal {
+            let heard = match signal {
                 // These are for the program that has the terminal; if it sleeps, so do we.
                 SIGTSTP if away => {
                     sleep();
                     continue;
                 }
                 SIGINT | SIGQUIT | SIGCONT if away => continue,
-                SIGTSTP => Happening::Sleep,
-                SIGCONT => Happening::Awake,
-                _ => Happening::End,
+                SIGTSTP => Heard::Sleep,
+                SIGCONT => Heard::Awake,
+                _ => Heard::End,
             };
-            if to.send(happening).is_err() {
+            if !tell(heard) {
                 return;
             }
         }
@@ -111,7 +107,7 @@ pub fn signals(to: Sender<Happening>) -> std::io::Result<()> {
 
 /// There are none to hear of.
 #[cfg(not(unix))]
-pub fn signals(_: Sender<Happening>) -> std::io::Result<()> {
+pub fn signals(_: impl Fn(Heard) -> bool + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }
 

@@ -80,6 +80,8 @@ pub enum Action {
     Raw,
     /// Runs the client.
     Resume,
+    /// Goes on with it in a conversation of our own.
+    Talk,
     /// A copy, trimmed or whole.
     Trim,
     /// Writes a document.
@@ -283,6 +285,12 @@ pub const TABLE: &[Binding] = &[
     ),
     bind(
         Session,
+        Action::Talk,
+        &[Char('R'), Ctrl('g')],
+        "go on in unspool chat",
+    ),
+    bind(
+        Session,
         Action::Trim,
         &[Char('x'), Ctrl('t')],
         "a copy, trimmed or whole",
@@ -345,6 +353,7 @@ pub const TABLE: &[Binding] = &[
         &[Ctrl('r')],
         "resume it in the client",
     ),
+    bind(List, Action::Talk, &[Ctrl('g')], "go on in unspool chat"),
     bind(List, Action::Trim, &[Ctrl('t')], "a copy, trimmed or whole"),
     bind(List, Action::Export, &[Ctrl('e')], "export it to a file"),
     bind(List, Action::Copy, &[Ctrl('y')], "copy id or path"),

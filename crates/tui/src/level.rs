@@ -309,6 +309,24 @@ impl Level {
         }
     }
 
+    /// Heads and parts behind this one, in order.
+    fn behind(&self, turn: usize, unit: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let step = move |&(turn, unit): &(usize, usize)| match unit + 1 < self.units(turn) {
+            true => Some((turn, unit + 1)),
+            false => Some((turn + 1, 0)).filter(|&(turn, _)| turn < self.turns.len()),
+        };
+        std::iter::successors(Some((turn, unit)), step).skip(1)
+    }
+
+    /// Heads and parts before this one, the nearest first.
+    fn ahead(&self, turn: usize, unit: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let step = move |&(turn, unit): &(usize, usize)| match unit.checked_sub(1) {
+            Some(unit) => Some((turn, unit)),
+            None => turn.checked_sub(1).map(|turn| (turn, self.units(turn) - 1)),
+        };
+        std::iter::successors(Some((turn, unit)), step).skip(1)
+    }
+
     /// The row behind, if there is one.
     fn next(&self, spot: Spot) -> Option<Spot> {
         if spot.row + 1 < self.rows(spot.turn, spot.unit) {
@@ -317,19 +335,9 @@ impl Level {
                 ..spot
             });
         }
-        let (mut turn, mut unit) = (spot.turn, spot.unit);
-        loop {
-            unit += 1;
-            if unit >= self.units(turn) {
-                (turn, unit) = (turn + 1, 0);
-            }
-            if turn >= self.turns.len() {
-                return None;
-            }
-            if self.rows(turn, unit) > 0 {
-                return Some(Spot { turn, unit, row: 0 });
-            }
-        }
+        let mut behind = self.behind(spot.turn, spot.unit);
+        let (turn, unit) = behind.find(|&(turn, unit)| self.rows(turn, unit) > 0)?;
+        Some(Spot { turn, unit, row: 0 })
     }
 
     /// The row before, if there is one.
@@ -340,22 +348,10 @@ impl Level {
                 ..spot
             });
         }
-        let (mut turn, mut unit) = (spot.turn, spot.unit);
-        loop {
-            if unit == 0 {
-                turn = turn.checked_sub(1)?;
-                unit = self.units(turn);
-            }
-            unit -= 1;
-            let rows = self.rows(turn, unit);
-            if rows > 0 {
-                return Some(Spot {
-                    turn,
-                    unit,
-                    row: rows - 1,
-                });
-            }
-        }
+        self.ahead(spot.turn, spot.unit).find_map(|(turn, unit)| {
+            let row = self.rows(turn, unit).checked_sub(1)?;
+            Some(Spot { turn, unit, row })
+        })
     }
 
     /// The place so many rows on, or the last one.
@@ -530,23 +526,13 @@ impl Level {
                 ..cursor
             });
         }
-        let (mut turn, mut unit) = (cursor.turn, cursor.unit);
-        loop {
-            unit += 1;
-            if unit >= self.units(turn) {
-                (turn, unit) = (turn + 1, 0);
-            }
-            if turn >= self.turns.len() {
-                return None;
-            }
-            if blocks(turn, unit) > 0 {
-                return Some(Cursor {
-                    turn,
-                    unit,
-                    block: 0,
-                });
-            }
-        }
+        let mut behind = self.behind(cursor.turn, cursor.unit);
+        let (turn, unit) = behind.find(|&(turn, unit)| blocks(turn, unit) > 0)?;
+        Some(Cursor {
+            turn,
+            unit,
+            block: 0,
+        })
     }
 
     fn previous_block(&self, cursor: Cursor) -> Option<Cursor> {
@@ -556,24 +542,17 @@ impl Level {
                 ..cursor
             });
         }
-        let (mut turn, mut unit) = (cursor.turn, cursor.unit);
-        loop {
-            if unit == 0 {
-                turn = turn.checked_sub(1)?;
-                unit = self.units(turn);
-            }
-            unit -= 1;
-            let last = match unit.checked_sub(1) {
-                None => Some(0),
-                Some(part) => match self.page(turn, part) {
-                    Some(page) => page.blocks.len().checked_sub(1),
-                    None => Some(usize::MAX),
-                },
-            };
-            if let Some(block) = last {
-                return Some(Cursor { turn, unit, block });
-            }
-        }
+        self.ahead(cursor.turn, cursor.unit)
+            .find_map(|(turn, unit)| {
+                let block = match unit.checked_sub(1) {
+                    None => 0,
+                    Some(part) => match self.page(turn, part) {
+                        Some(page) => page.blocks.len().checked_sub(1)?,
+                        None => usize::MAX,
+                    },
+                };
+                Some(Cursor { turn, unit, block })
+            })
     }
 
     /// Puts the cursor somewhere and brings it into view.

@@ -7,6 +7,7 @@
 
 mod app;
 mod book;
+pub mod chat;
 mod desk;
 mod draw;
 mod input;

@@ -6,41 +6,18 @@ use std::sync::Arc;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use unspool_live::What;
+use unspool_model::view::status::Need;
 use unspool_show::wire::hit::HitRow;
 use unspool_show::wire::session::SessionRow;
 
-/// What a session needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Need {
-    /// Somebody: an answer, an approval, a look at an error.
-    You,
-    /// Nothing: it works.
-    Working,
-    /// The next prompt.
-    Turn,
-    /// Nothing at all.
-    Quiet,
-}
+/// The groups, in their order.
+const GROUPS: [Need; 4] = [Need::You, Need::Working, Need::Turn, Need::Rest];
 
-impl Need {
-    /// What a state needs.
-    pub fn of(status: &str) -> Need {
-        match status {
-            "waiting_for_approval" | "error" => Need::You,
-            "working" | "compacting" => Need::Working,
-            "waiting_for_input" => Need::Turn,
-            _ => Need::Quiet,
-        }
-    }
-
-    /// The heading of a group.
-    pub fn title(self) -> &'static str {
-        match self {
-            Need::You => "needs you",
-            Need::Working => "working",
-            Need::Turn => "your turn",
-            Need::Quiet => "quiet",
-        }
+/// The heading of a group.
+fn title(need: Need) -> &'static str {
+    match need {
+        Need::Rest => "quiet",
+        other => other.name(),
     }
 }
 
@@ -195,10 +172,7 @@ impl List {
     pub fn counts(&self) -> [(Need, usize); 3] {
         let count = |need| {
             let rows = self.rows.iter();
-            (
-                need,
-                rows.filter(|row| Need::of(&row.status) == need).count(),
-            )
+            (need, rows.filter(|row| row.need() == need).count())
         };
         [Need::You, Need::Working, Need::Turn].map(count)
     }
@@ -304,15 +278,14 @@ impl List {
     }
 
     fn by_need(&self) -> Vec<Entry> {
-        let mut groups: [Vec<usize>; 4] = Default::default();
+        let mut groups = GROUPS.map(|need| (need, Vec::new()));
         for (at, row) in self.rows.iter().enumerate() {
-            groups[Need::of(&row.status) as usize].push(at);
+            let need = row.need();
+            let group = groups.iter_mut().find(|(one, _)| *one == need);
+            group.into_iter().for_each(|(_, group)| group.push(at));
         }
-        let mut entries = Vec::with_capacity(self.rows.len() + 4);
-        for (need, mut group) in [Need::You, Need::Working, Need::Turn, Need::Quiet]
-            .into_iter()
-            .zip(groups)
-        {
+        let mut entries = Vec::with_capacity(self.rows.len() + GROUPS.len());
+        for (need, mut group) in groups {
             if group.is_empty() {
                 continue;
             }
@@ -320,7 +293,7 @@ impl List {
                 let (a, b) = (&self.rows[a], &self.rows[b]);
                 b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id))
             });
-            entries.push(Entry::Title(need.title().to_owned(), group.len()));
+            entries.push(Entry::Title(title(need).to_owned(), group.len()));
             entries.extend(group.into_iter().map(Entry::Session));
         }
         entries

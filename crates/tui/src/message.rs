@@ -95,6 +95,8 @@ pub enum Effect {
         id: String,
         /// Where.
         cwd: Option<PathBuf>,
+        /// In a conversation of our own.
+        talk: bool,
     },
     /// A copy of a session.
     Trim(Trim),

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+use ratatui::crossterm::event::Event;
 use unspool_live::Joined;
 use unspool_model::time::Time;
 use unspool_show::wire::hit::HitRow;
@@ -17,7 +18,7 @@ use unspool_show::wire::hit::HitRow;
 use crate::app::App;
 use crate::book::{self, Library, Order};
 use crate::desk::Desk;
-use crate::input::{self, Keys};
+use crate::input::{self, Heard, Keys};
 use crate::message::{Effect, Message};
 use crate::term::Screen;
 use crate::update::{open, settle, update};
@@ -40,6 +41,8 @@ pub struct Setting {
     pub clock: fn() -> Time,
     /// The program that resumes sessions.
     pub client: String,
+    /// Our own program, which can go on with them, too.
+    pub own: String,
     /// Fails when this many frames were drawn: for tests of how that ends.
     pub fails_at: Option<u64>,
 }
@@ -69,7 +72,7 @@ pub fn run(setting: Setting) -> io::Result<()> {
     let zone = setting.library.zone.clone();
     let mut app = App::new(size, (setting.clock)(), zone, setting.color);
     app.banner.clone_from(&setting.banner);
-    input::signals(to.clone())?;
+    input::signals(teller(&to))?;
     let Setting {
         join,
         library,
@@ -77,6 +80,7 @@ pub fn run(setting: Setting) -> io::Result<()> {
         first,
         clock,
         client,
+        own,
         fails_at,
         ..
     } = setting;
@@ -85,8 +89,9 @@ pub fn run(setting: Setting) -> io::Result<()> {
         searches: searcher(Arc::clone(&desk), to.clone()),
         desk,
         client,
+        own,
         books: HashMap::new(),
-        keys: Keys::listen(to.clone()),
+        keys: Keys::listen(teller(&to)),
         to: to.clone(),
     };
     let begin = match first {
@@ -105,6 +110,30 @@ pub fn run(setting: Setting) -> io::Result<()> {
         fails_at,
     }
     .run(&mut app, &mut screen, &mut hands)
+}
+
+/// Hands on what is heard.
+fn teller(to: &Sender<Happening>) -> impl Fn(Heard) -> bool + Send + 'static {
+    let to = to.clone();
+    move |heard| match heard {
+        Heard::Event(event) => match message(event) {
+            Some(message) => to.send(Happening::Message(message)).is_ok(),
+            None => true,
+        },
+        Heard::Sleep => to.send(Happening::Sleep).is_ok(),
+        Heard::Awake => to.send(Happening::Awake).is_ok(),
+        Heard::End => to.send(Happening::End).is_ok(),
+    }
+}
+
+fn message(event: Event) -> Option<Message> {
+    match event {
+        Event::Key(key) => Some(Message::Key(key)),
+        Event::Mouse(mouse) => Some(Message::Mouse(mouse)),
+        Event::Paste(text) => Some(Message::Paste(text)),
+        Event::Resize(columns, rows) => Some(Message::Resize(columns, rows)),
+        Event::FocusGained | Event::FocusLost => None,
+    }
 }
 
 struct Loop {
@@ -254,6 +283,7 @@ struct Hands {
     library: Library,
     desk: Arc<dyn Desk>,
     client: String,
+    own: String,
     books: HashMap<u64, Sender<Order>>,
     keys: Keys,
     searches: Searches,
@@ -313,8 +343,8 @@ impl Hands {
                 let desk = Arc::clone(&self.desk);
                 self.aside(move || Message::Exported(desk.export(&path, format)));
             }
-            Effect::Resume { id, cwd } => {
-                let result = self.resume(screen, &id, cwd)?;
+            Effect::Resume { id, cwd, talk } => {
+                let result = self.resume(screen, &id, cwd, talk)?;
                 let (columns, rows) = screen.size()?;
                 update(app, Message::Resize(columns, rows));
                 let _ = self.to.send(Happening::Message(Message::Resumed(result)));
@@ -337,6 +367,7 @@ impl Hands {
         screen: &mut Screen,
         id: &str,
         cwd: Option<PathBuf>,
+        talk: bool,
     ) -> io::Result<Result<(), String>> {
         if let Some(dir) = cwd.as_ref().filter(|dir| !dir.is_dir()) {
             let why = format!(
@@ -345,12 +376,15 @@ impl Hands {
             );
             return Ok(Err(why));
         }
-        let mut command = Command::new(&self.client);
+        let client = if talk { &self.own } else { &self.client };
+        let mut command = Command::new(client);
+        if talk {
+            command.arg("chat");
+        }
         command.arg("--resume").arg(id);
         if let Some(dir) = cwd {
             command.current_dir(dir);
         }
-        let client = &self.client;
         let keys = &self.keys;
         screen.aside(|| {
             keys.aside(|| match command.status() {

@@ -22,6 +22,9 @@ use crate::draw::draw;
 /// Whether the terminal is ours.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
+/// Whether we draw on a screen of our own.
+static SCREEN: AtomicBool = AtomicBool::new(false);
+
 /// Terminals take no more than this at once, and nobody pastes it.
 const CLIPBOARD: usize = 70_000;
 
@@ -42,7 +45,7 @@ impl Screen {
     /// Takes the terminal over.
     pub fn new() -> io::Result<Screen> {
         give_back_on_panic();
-        take()?;
+        take_screen()?;
         match blank() {
             Ok(terminal) => Ok(Screen { terminal }),
             Err(error) => {
@@ -75,7 +78,7 @@ impl Screen {
 
     /// Takes the terminal over again, whatever was done to it.
     pub fn again(&mut self) -> io::Result<()> {
-        take()?;
+        take_screen()?;
         // Clearing the one we have would ask the terminal where its cursor is, and the answer
         // would be taken for keys.
         self.terminal = blank()?;
@@ -102,15 +105,17 @@ impl Drop for Screen {
     }
 }
 
-fn take() -> io::Result<()> {
+fn take_screen() -> io::Result<()> {
+    take()?;
+    SCREEN.store(true, Ordering::SeqCst);
+    execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture)
+}
+
+/// Takes the keys of the terminal, and leaves its screen as it is.
+pub fn take() -> io::Result<()> {
     enable_raw_mode()?;
     TAKEN.store(true, Ordering::SeqCst);
-    execute!(
-        io::stdout(),
-        EnterAlternateScreen,
-        EnableMouseCapture,
-        EnableBracketedPaste
-    )
+    execute!(io::stdout(), EnableBracketedPaste)
 }
 
 /// Gives the terminal back, once.
@@ -119,20 +124,17 @@ pub fn give_back() {
         return;
     }
     // Nothing can be done if this fails: the terminal is gone.
-    let _ = execute!(
-        io::stdout(),
-        EndSynchronizedUpdate,
-        DisableBracketedPaste,
-        DisableMouseCapture,
-        LeaveAlternateScreen,
-        Show
-    );
+    let _ = execute!(io::stdout(), EndSynchronizedUpdate, DisableBracketedPaste);
+    if SCREEN.swap(false, Ordering::SeqCst) {
+        let _ = execute!(io::stdout(), DisableMouseCapture, LeaveAlternateScreen);
+    }
+    let _ = execute!(io::stdout(), Show);
     let _ = disable_raw_mode();
 }
 
 /// A panic of the thread that draws is told on a terminal that is as it was. Other threads
 /// tell the screen about theirs.
-fn give_back_on_panic() {
+pub fn give_back_on_panic() {
     let drawing = std::thread::current().id();
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

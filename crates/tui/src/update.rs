@@ -380,7 +380,7 @@ fn list_action(app: &mut App, action: Action) -> Vec<Effect> {
             app.list.typing = false;
             return effects;
         }
-        Action::Resume | Action::Trim | Action::Export | Action::Copy => {
+        Action::Resume | Action::Talk | Action::Trim | Action::Export | Action::Copy => {
             return act(app, action);
         }
         _ => {}
@@ -471,7 +471,9 @@ fn session_action(app: &mut App, action: Action) -> Vec<Effect> {
         Action::Files => return beside(app, Side::Files),
         Action::Raw => return raw(app),
         Action::Open => return enter(app),
-        Action::Resume | Action::Trim | Action::Export | Action::Copy => return act(app, action),
+        Action::Resume | Action::Talk | Action::Trim | Action::Export | Action::Copy => {
+            return act(app, action);
+        }
         Action::NextHit => return next_hit(app, true),
         Action::PreviousHit => return next_hit(app, false),
         _ => {}
@@ -728,10 +730,11 @@ fn act(app: &mut App, action: Action) -> Vec<Effect> {
         return Vec::new();
     };
     match action {
-        Action::Resume => {
+        Action::Resume | Action::Talk => {
             return vec![Effect::Resume {
                 id: subject.id,
                 cwd: subject.cwd,
+                talk: action == Action::Talk,
             }];
         }
         Action::Trim => app.overlay = Some(Overlay::Menu(trim_menu(subject))),
@@ -936,6 +939,7 @@ fn trim_key(trimming: &mut Trimming, stroke: Stroke) -> Option<Vec<Effect>> {
         Stage::Done(result) if stroke == Stroke::Char('r') => Some(vec![Effect::Resume {
             id: result.session.clone(),
             cwd: trimming.subject.cwd.clone(),
+            talk: false,
         }]),
         // It cannot be stopped half-way, and it says how it ended.
         Stage::Writing => Some(Vec::new()),

@@ -1,4 +1,5 @@
 // The flat list of a session, fetched by pages as they come into sight.
+import { afterPaint } from "./paint";
 import { ask, failure, isAborted, of, path, type Failure } from "./api";
 import type { Item } from "./types";
 import type { Level } from "./setting.svelte";
@@ -60,6 +61,8 @@ export class Items {
       // A large session: its end is there at once, and has no places yet.
       this.#put(0, answer.items);
       this.known = true;
+      // All of it takes every processor for a moment, which painting needs as well.
+      await new Promise<void>((done) => void afterPaint(done));
       answer = await this.#ask({ ...query, limit: PAGE });
     }
     if (!answer) return 0;

@@ -1,7 +1,5 @@
-// Which sessions need somebody, and in which words.
-import type { SessionRow, State } from "./types";
-
-export type Need = "you" | "working" | "waiting" | "idle";
+// What sessions need, in words. Which one needs what is told by the server.
+import type { Need, SessionRow, State } from "./types";
 
 export const NEEDS: { need: Need; name: string; about: string }[] = [
   { need: "you", name: "Needs you", about: "asks for permission, asks a question, or has failed" },
@@ -9,21 +7,6 @@ export const NEEDS: { need: Need; name: string; about: string }[] = [
   { need: "waiting", name: "Waiting", about: "has answered and waits for the next prompt" },
   { need: "idle", name: "Idle", about: "nothing has happened for a while" },
 ];
-
-export function need(row: SessionRow): Need {
-  switch (row.status) {
-    case "waiting_for_approval":
-    case "error":
-      return "you";
-    case "waiting_for_input":
-      return row.question ? "you" : "waiting";
-    case "working":
-    case "compacting":
-      return "working";
-    default:
-      return "idle";
-  }
-}
 
 const WORDS: Record<State, string> = {
   working: "working",

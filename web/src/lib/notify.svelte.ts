@@ -1,11 +1,13 @@
 // Web notifications: only if asked for, and never twice for the same wait.
-import { need, title, word } from "./need";
+import { title, word } from "./need";
 import { where, sessionPath } from "./route.svelte";
 import type { SessionRow } from "./types";
 
 const WANTED = "unspool.notify";
 const TOLD = "unspool.told";
 const KEPT = 300;
+/** How long a wait lasts before it is told that is not certain, in milliseconds. */
+const DOUBT = 5000;
 
 class Notices {
   possible = typeof Notification !== "undefined";
@@ -31,15 +33,24 @@ class Notices {
 
 export const notices = new Notices();
 
+/** What may be over in a moment, and when it will have lasted. */
+const doubtful = new Map<string, { key: string; timer: ReturnType<typeof setTimeout> }>();
+
 /** Tells that a session needs somebody, unless that was told before. */
 export function announce(row: SessionRow, before: string | null): void {
   if (!notices.on || row.is_subagent) return;
-  const now = need(row);
-  // A wait for the next prompt is news only where work went before it.
-  const due = now === "you" || (now === "waiting" && (before === "working" || before === "compacting"));
-  if (!due) return;
   const key = `${row.id} ${row.status} ${row.status_since ?? ""} ${row.pending_tool?.since ?? ""}`;
-  void once(key, () => show(row));
+  const open = doubtful.get(row.id);
+  const lasts = open?.key === key;
+  if (lasts && row.status_sure === false) return;
+  clearTimeout(open?.timer);
+  doubtful.delete(row.id);
+  // A wait for the next prompt is news only where work went before it.
+  const news = row.need === "waiting" && (before === "working" || before === "compacting");
+  if (!lasts && !news && row.need !== "you") return;
+  const tell = () => void once(key, () => show(row));
+  if (row.status_sure !== false) tell();
+  else doubtful.set(row.id, { key, timer: setTimeout(tell, DOUBT) });
 }
 
 /** Does it once, even with several pages open. */

@@ -23,6 +23,9 @@ export type State =
   | "error"
   | "ended";
 
+/** What a session wants from a person. */
+export type Need = "you" | "working" | "waiting" | "idle";
+
 export interface SessionRow {
   id: string;
   path: string;
@@ -36,6 +39,7 @@ export interface SessionRow {
   status_from: string;
   status_sure?: boolean;
   status_since: string | null;
+  need: Need;
   pending_tool: Pending | null;
   question?: string | null;
   error?: string | null;
@@ -114,6 +118,7 @@ export interface Commit {
 
 export interface Detail extends SessionRow {
   resume: string;
+  chat: string;
   agents_list: AgentRow[];
   files: FileRow[];
   branches: Branch[];

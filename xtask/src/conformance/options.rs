@@ -36,15 +36,23 @@ pub struct Options {
     pub verbose: bool,
     /// Whether to try what the program makes of sessions, instead of the cases.
     pub edited: bool,
+    /// Whether to try sessions that our own client writes.
+    pub chat: bool,
+    /// How many of them are written.
+    pub sessions: u64,
+    /// Where their seeds begin.
+    pub seed: u64,
+    /// How many of them each real client resumes.
+    pub real: usize,
     /// The program to try; built unless named.
     pub program: Option<PathBuf>,
     /// Set when running inside the namespace.
     pub inside: Option<String>,
 }
 
-const USAGE: &str = "usage: cargo xtask conformance [edited] [VERSION…] [--corpus DIR] [--cache DIR] \
+const USAGE: &str = "usage: cargo xtask conformance [edited | chat] [VERSION…] [--corpus DIR] [--cache DIR] \
 [--record DIR] [--reader CMD] [--program FILE] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] \
-[--verbose] [--with-reminders] [--write-docs] [--write-fixtures]";
+[--sessions N] [--seed N] [--real N] [--verbose] [--with-reminders] [--write-docs] [--write-fixtures]";
 
 impl Options {
     /// Reads the arguments; every path becomes absolute.
@@ -65,6 +73,10 @@ impl Options {
                 "--inside" => options.inside = Some(value()?),
                 "--program" => options.program = Some(std::path::absolute(value()?)?),
                 "edited" => options.edited = true,
+                "chat" => options.chat = true,
+                "--sessions" => options.sessions = value()?.parse()?,
+                "--seed" => options.seed = value()?.parse()?,
+                "--real" => options.real = value()?.parse()?,
                 "--no-run" => options.run = false,
                 "--write-docs" => options.write_docs = true,
                 "--write-fixtures" => options.write_fixtures = true,
@@ -106,6 +118,10 @@ impl Options {
             with_reminders: false,
             verbose: false,
             edited: false,
+            chat: false,
+            sessions: 500,
+            seed: 0,
+            real: 0,
             program: None,
             inside: None,
         })
@@ -130,6 +146,10 @@ impl Options {
         }
         if self.edited {
             arguments.push("edited".into());
+        }
+        if self.chat {
+            let real = self.real.to_string();
+            arguments.extend(["chat".into(), "--real".into(), real.into()]);
         }
         if let Some(program) = &self.program {
             arguments.extend(["--program".into(), program.into()]);

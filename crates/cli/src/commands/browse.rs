@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use unspool_live::{Joined, Live};
 use unspool_show::wire::edit::EditResult;
 use unspool_show::wire::hit::HitRow;
 use unspool_store::{find, resolve};
@@ -40,7 +39,8 @@ pub fn run(mut world: World) -> Result<(), Failure> {
     let first = first.map(|file| (file.path.clone(), file.id.clone()));
     // What commands remark would stand in the middle of the screen.
     world.ui.quiet = true;
-    let live = live::start(&world)?;
+    let world = Arc::new(world);
+    let follower = Arc::new(live::Follower::new(Arc::clone(&world)));
     let style = world.ui.style();
     let library = Library {
         reader: world.reader(),
@@ -48,7 +48,10 @@ pub fn run(mut world: World) -> Result<(), Failure> {
         prices: Arc::new(world.prices().into_owned()),
     };
     let setting = Setting {
-        join: joiner(&live),
+        join: Box::new({
+            let follower = Arc::clone(&follower);
+            move || follower.join()
+        }),
         library,
         desk: Arc::new(Hands { world }),
         first,
@@ -56,15 +59,23 @@ pub fn run(mut world: World) -> Result<(), Failure> {
         color: style.color,
         clock: world::now,
         client: "claude".to_owned(),
+        own: own_name(),
         fails_at: fails_at(),
     };
     let done = unspool_tui::run(setting);
-    live.stop();
+    follower.stop();
     Ok(done?)
 }
 
+/// What this program is started by.
+fn own_name() -> String {
+    let path = std::env::current_exe().ok();
+    let path = path.and_then(|path| path.to_str().map(str::to_owned));
+    path.unwrap_or_else(|| "unspool".to_owned())
+}
+
 /// Whether somebody sits at both ends, and the terminal can do more than print.
-fn is_screen() -> bool {
+pub fn is_screen() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
 }
@@ -77,21 +88,18 @@ fn fails_at() -> Option<u64> {
         .and_then(|frame| frame.parse().ok())
 }
 
-fn joiner(live: &Live) -> Box<dyn Fn() -> Joined + Send> {
-    let live = live.clone();
-    Box::new(move || live.join())
-}
-
 /// What commands do, for the browser.
 struct Hands {
-    world: World,
+    world: Arc<World>,
 }
 
 impl Hands {
     fn told(&self, failure: &Failure) -> String {
         let told = match failure {
             Failure::Nothing(told) | Failure::Failed(told) => told,
-            Failure::Found | Failure::Closed => return "it ended early".to_owned(),
+            Failure::Found | Failure::Code(_) | Failure::Closed => {
+                return "it ended early".to_owned();
+            }
         };
         let text = match &told.hint {
             Some(hint) => format!("{}; {hint}", told.message),

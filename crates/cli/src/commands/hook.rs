@@ -10,7 +10,6 @@ pub mod detach;
 mod event;
 mod input;
 mod install;
-mod jsonc;
 mod log;
 mod settings;
 mod shell;

@@ -461,13 +461,7 @@ pub fn short(id: &str) -> &str {
 
 /// What a session is doing, for people.
 pub fn told(row: &SessionRow) -> String {
-    let state = match row.status.as_str() {
-        // A question holds everything up; a turn that is over does not.
-        "waiting_for_input" if row.question.is_some() => "asks you",
-        "waiting_for_input" => "your turn",
-        "waiting_for_approval" => "needs you",
-        other => other,
-    };
+    let state = row.doing();
     match row.agents_working {
         0 => state.to_owned(),
         1 => format!("{state}, 1 agent"),

@@ -1,7 +1,7 @@
 //! `show`: the conversation of a session.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
 
 use clap::{Args, ValueEnum};
@@ -86,6 +86,19 @@ pub fn run(world: &World, args: &ShowArgs) -> Result<(), Failure> {
 pub fn latest(world: &World) -> Result<(), Failure> {
     let args = ShowArgs {
         session: Some("@".into()),
+        ..ShowArgs::default()
+    };
+    run(world, &args)
+}
+
+/// Prints the last turns of a session.
+pub fn end(world: &World, session: &OsStr, turns: u32) -> Result<(), Failure> {
+    let args = ShowArgs {
+        session: Some(session.to_owned()),
+        turn: vec![TurnRange {
+            from: Some(-i64::from(turns)),
+            to: None,
+        }],
         ..ShowArgs::default()
     };
     run(world, &args)

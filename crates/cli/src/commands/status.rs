@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use unspool_live::Need;
+use unspool_model::view::status::Need;
 use unspool_show::clean;
 use unspool_show::wire::live::{NeedRow, StatusRow};
 use unspool_show::wire::session::SessionRow;
@@ -39,7 +39,7 @@ pub fn sum<'a>(rows: impl IntoIterator<Item = &'a SessionRow> + Clone) -> Status
     let of = |need: Need| {
         rows.clone()
             .into_iter()
-            .filter(move |row| Need::of(row) == need)
+            .filter(move |row| row.need() == need)
     };
     let (need_you, your_turn) = (of(Need::You).count(), of(Need::Turn).count());
     let working = of(Need::Working).count();

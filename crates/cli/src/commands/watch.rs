@@ -7,8 +7,9 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use clap::Args;
-use unspool_live::{Joined, Live, Need, News, What};
+use unspool_live::{Joined, Live, News, What};
 use unspool_model::time::Time;
+use unspool_model::view::status::Need;
 use unspool_show::amount;
 use unspool_show::clean;
 use unspool_show::layout;
@@ -153,7 +154,7 @@ fn lines(world: &World, mut follow: Follow) -> Result<(), Failure> {
     loop {
         let mut out = world.ui.out();
         for row in std::mem::take(&mut follow.joined.rows) {
-            if Need::of(&row) != Need::Rest && states.get(&row.path) != Some(&row.status) {
+            if row.need() != Need::Rest && states.get(&row.path) != Some(&row.status) {
                 writeln!(out, "{}", spoken(world, &row))?;
             }
             states.insert(row.path.clone(), row.status.clone());
@@ -182,7 +183,7 @@ fn spoken(world: &World, row: &SessionRow) -> String {
         ls::told(row),
         project::project_name(&row.project),
     );
-    let about = status::what(row).filter(|_| Need::of(row) == Need::You);
+    let about = status::what(row).filter(|_| row.need() == Need::You);
     if let Some(about) = about.or_else(|| row.title.clone()) {
         text += "  ";
         text += &about;
@@ -235,7 +236,8 @@ fn board(world: &World, mut follow: Follow) -> Result<(), Failure> {
 /// What a person pressed; how it ends if that was to leave.
 #[cfg(unix)]
 fn keys(screen: &crate::screen::Screen) -> Result<Option<Result<(), Failure>>, Failure> {
-    const CTRL_C: u8 = 3;
+    use crate::screen::CTRL_C;
+
     const CTRL_D: u8 = 4;
     const CTRL_Z: u8 = 26;
     const ESCAPE: u8 = 27;
@@ -254,9 +256,9 @@ fn keys(screen: &crate::screen::Screen) -> Result<Option<Result<(), Failure>>, F
 fn apply(known: &mut HashMap<String, Arc<SessionRow>>, news: News) -> bool {
     match news.what {
         What::Session { row, .. } => {
-            let needs = Need::of(&row) == Need::You;
+            let needs = row.need() == Need::You;
             let old = known.insert(row.path.clone(), row);
-            needs && old.is_some_and(|old| Need::of(&old) != Need::You)
+            needs && old.is_some_and(|old| old.need() != Need::You)
         }
         What::Removed { id } => {
             known.retain(|_, row| row.id != id);
@@ -279,7 +281,7 @@ fn page(mut rows: Vec<&SessionRow>, now: Time, height: usize, from: &str, style:
     let sum = status::sum(rows.iter().copied());
     let all = rows.len();
     let order = |row: &SessionRow| {
-        let need = Need::of(row);
+        let need = row.need();
         // Who has waited longest first; of what rests, the latest.
         let since = row.status_since.as_deref().and_then(Time::parse);
         let last = row
@@ -319,7 +321,7 @@ fn table(rows: &[&SessionRow], now: Time) -> Table {
         Column::number("cost").optional(),
     ]);
     for row in rows {
-        let need = Need::of(row);
+        let need = row.need();
         let paint = match need {
             Need::You => Paint::WARN,
             Need::Turn => Paint::BOLD,

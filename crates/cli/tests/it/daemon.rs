@@ -15,6 +15,7 @@ use unspool_testkit::home::Home;
 use unspool_testkit::script;
 
 use crate::home;
+use crate::tty::Terminal;
 
 const CWD: &str = "/home/dev/x";
 const ID: &str = "5e551000-0000-4000-8000-00000000000a";
@@ -326,4 +327,90 @@ fn a_wait_is_told_to_an_address_once() {
     let _second = Daemon::start(&home);
     until("it waits still", || status(&home)["need_you"] == 1);
     assert!(told.recv_timeout(Duration::from_secs(2)).is_err());
+}
+
+#[test]
+fn the_browser_shows_what_the_daemon_knows_and_goes_on_when_it_stops() {
+    let (home, path) = with_session();
+    let daemon = Daemon::start(&home);
+    until("it is known", || status(&home)["working"] == 1);
+    let mut terminal = Terminal::start(&home, 24, 80, &[]);
+    terminal.shows("fix it");
+    // One who asks the daemon does not look at files himself: the loop has a name.
+    #[cfg(target_os = "linux")]
+    assert!(!terminal.threads().contains(&"live".to_owned()));
+    let name = |title: &str| {
+        let line = script::jsonl(&format!("(cwd={CWD}, session={ID})\ntitle: {title}"));
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(&line).unwrap();
+    };
+    name("A name for it");
+    terminal.shows("A name for it");
+    drop(daemon);
+    name("Another name");
+    terminal.shows("Another name");
+    #[cfg(target_os = "linux")]
+    assert!(terminal.threads().contains(&"live".to_owned()));
+    terminal.press("q");
+    terminal.ends();
+}
+
+/// What is said in a session goes to the desktop as words, whatever it looks like.
+#[cfg(target_os = "linux")]
+#[test]
+fn hostile_text_stays_one_word_on_the_way_to_the_desktop() {
+    let home = home();
+    let script = "(at=2026-01-05T11:59:50.000Z) you: fix it\nclaude: looking [Bash make]";
+    let path = home.session(CWD, ID, script);
+    home.write(".unspool/config.toml", "[notify]\ndesktop = true\n");
+    fs::set_permissions(home.unspool_dir(), fs::Permissions::from_mode(0o700)).unwrap();
+    let (programs, record) = crate::serve::recorder(&home, "notify-send");
+    let mut child = home
+        .command()
+        .args(["serve", "--port", "0"])
+        .env("PATH", programs)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut link = String::new();
+    let out = child.stdout.take().unwrap();
+    BufReader::new(out).read_line(&mut link).unwrap();
+    let (place, token) = link.trim_end().split_once("/#token=").unwrap();
+    let client = unspool_net::client().no_proxy().build().unwrap();
+    let ask = |path: &str| {
+        let asked = client.get(format!("{place}{path}")).bearer_auth(token);
+        asked.send().unwrap().json::<Value>().unwrap()
+    };
+    until("all files were looked at", || {
+        ask("/api/health")["scanned"] == true
+    });
+    let trap = home.path().join("trapped");
+    let hostile = format!(
+        "--urgency=critical; touch '{0}' \"$(touch {0})\" `touch {0}` | <b>bold</b> \x1b[31m & more",
+        trap.display()
+    );
+    let event = json!({
+        "session_id": ID, "transcript_path": path, "cwd": CWD,
+        "hook_event_name": "PermissionRequest", "tool_name": "Bash",
+        "tool_input": {"command": hostile},
+    });
+    let told = client.post(format!("{place}/api/hook")).bearer_auth(token);
+    assert_eq!(told.body(event.to_string()).send().unwrap().status(), 204);
+    until("it is told", || record.exists());
+    let _ = child.kill();
+    let _ = child.wait();
+    let words = fs::read_to_string(&record).unwrap();
+    let words: Vec<&str> = words.strip_suffix('\0').unwrap().split('\0').collect();
+    assert_eq!(words.len(), 4, "{words:?}");
+    assert_eq!(
+        words[..3],
+        ["--app-name=unspool", "--", "x needs your permission"]
+    );
+    assert!(
+        words[3].starts_with("Bash --urgency=critical; touch "),
+        "{words:?}"
+    );
+    assert!(words[3].contains("&lt;b&gt;bold&lt;/b&gt;"), "{words:?}");
+    assert!(!words[3].contains('\x1b'), "{words:?}");
+    assert!(!trap.exists(), "what was said was run");
 }

@@ -8,7 +8,7 @@ const COMMANDS: &[&str] = &[
     "ls", "show", "turns", "info", "messages", "tree", "agents", "files", "restore", "context",
     "check", "clone", "export", "send", "repair", "merge", "redact", "scan", "move", "rename",
     "archive", "undo", "log", "hook", "search", "usage", "prices", "sql", "index", "schema",
-    "status", "watch", "daemon", "serve",
+    "status", "watch", "daemon", "serve", "chat",
 ];
 
 #[test]

@@ -534,7 +534,13 @@ fn the_hook_returns_while_the_worker_still_waits_and_nobody_holds_the_worker() {
         json!({"last_assistant_message": "never written"}),
     );
     assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
-    let pids = workers(&home);
+    // It bears its own name only after a moment.
+    let until = Instant::now() + Duration::from_secs(3);
+    let mut pids = workers(&home);
+    while pids.is_empty() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+        pids = workers(&home);
+    }
     assert_eq!(pids.len(), 1, "{}", log(&home));
     let own = std::process::id();
     assert_ne!(stat(pids[0], 4), stat(own, 4), "another session");

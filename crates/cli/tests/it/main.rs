@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod browse;
+mod chat;
 mod clone;
 mod cloner;
 mod counting;
@@ -24,10 +25,13 @@ mod search;
 mod secrets;
 mod sending;
 mod serve;
+mod servers;
 mod sql;
 mod states;
 mod surgery;
+mod talk;
 mod terminal;
+mod tty;
 mod usage;
 mod zones;
 

@@ -2,7 +2,11 @@
 
 mod answers;
 mod doors;
+mod remote;
 mod stream;
+
+#[cfg(unix)]
+pub use remote::recorder;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

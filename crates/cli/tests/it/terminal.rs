@@ -257,7 +257,7 @@ fn an_error_does_not_print_what_it_was_given() {
     ] {
         let output = home.output(&args);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(obeyed(&stderr), [], "{}: {stderr:?}", args[0]);
+        assert_eq!(obeyed(&stderr), [] as [char; 0], "{}: {stderr:?}", args[0]);
         assert!(
             matches!(output.status.code(), Some(1 | 2)),
             "{}: {stderr:?}",
@@ -274,6 +274,9 @@ fn the_poison_holds_what_it_says() {
             .filter(|c| c.is_control())
             .all(|c| poison.contains(c))
     );
-    assert_eq!(obeyed(&without_colours("a\x1b[1;31mb\x1b[0m\tc\n")), []);
+    assert_eq!(
+        obeyed(&without_colours("a\x1b[1;31mb\x1b[0m\tc\n")),
+        [] as [char; 0]
+    );
     assert_eq!(obeyed(&without_colours("\x1b[2J\u{9b}")).len(), 2);
 }

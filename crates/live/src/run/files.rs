@@ -168,9 +168,13 @@ impl Loop {
         }
         match fold.poll(agent, mask) {
             Ok(polled) => {
+                let bytes = main.bytes;
                 family.read.insert(path, stamp);
                 family.grown |= polled.lines > 0;
-                if polled.lines > 0 || polled.restarted {
+                // What it holds may have been read before it was known how large it is.
+                let other = |row: Arc<SessionRow>| row.bytes != bytes;
+                let resized = self.board.get(name).is_some_and(other);
+                if polled.lines > 0 || polled.restarted || resized {
                     self.show(name);
                 }
             }

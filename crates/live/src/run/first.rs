@@ -244,6 +244,10 @@ impl Loop {
             dir: events.to_owned(),
             kind: Kind::Flat,
         });
+        if !self.setting.watch {
+            self.blind = true;
+            return;
+        }
         let tell = self.tell.clone();
         let watch = Watch::start(roots, move |seen| {
             let _ = tell.send(match seen {

@@ -9,7 +9,7 @@ use unspool_store::events::Noted;
 
 use super::{BLIND_POLL, FOLDED, Family, Loop, QUIET, WEIGHT};
 use crate::board::Name;
-use crate::row::{self, Parts};
+use crate::row;
 use crate::work::{self, Extent, Urgency};
 
 impl Loop {
@@ -40,26 +40,16 @@ impl Loop {
             self.late.insert((next, Arc::clone(name)));
             return;
         }
-        let (Some(fold), Some(file)) = (&family.fold, &family.file) else {
+        let (time, prices) = ((self.setting.clock)(), &self.setting.prices);
+        let seen = family.look(&self.signs, |parts| {
+            let row = row::row(parts, prices, time);
+            // When exactly is found out when somebody has time for it.
+            let changes = parts.is_restless(time).then_some(time);
+            (row, changes, parts.session.is_conversation())
+        });
+        let Some((row, changes, is_conversation)) = seen else {
             return;
         };
-        let signals = &self.signs;
-        let signals = family
-            .signals
-            .get_or_insert_with(|| signals.of(&file.config, &file.id));
-        let agents = fold.agents();
-        let parts = Parts {
-            file,
-            session: &fold.main.session,
-            agents: &agents,
-            title: fold.title.as_deref(),
-            signals,
-        };
-        let time = (self.setting.clock)();
-        let row = row::row(&parts, &self.setting.prices, time);
-        // When exactly is found out when somebody has time for it.
-        let changes = parts.is_restless(time).then_some(time);
-        let is_conversation = parts.session.is_conversation();
         let took = now.elapsed();
         family.next = Some(now + (took * 5).clamp(Duration::from_millis(2), BLIND_POLL));
         let grown = std::mem::take(&mut family.grown);
@@ -94,22 +84,12 @@ impl Loop {
         let Some(family) = self.families.get_mut(name) else {
             return;
         };
-        let (Some(fold), Some(file)) = (&family.fold, &family.file) else {
+        let seen = family.look(&self.signs, |parts| {
+            (parts.state(time), parts.changes(time))
+        });
+        let Some((state, changes)) = seen else {
             return;
         };
-        let signals = &self.signs;
-        let signals = family
-            .signals
-            .get_or_insert_with(|| signals.of(&file.config, &file.id));
-        let agents = fold.agents();
-        let parts = Parts {
-            file,
-            session: &fold.main.session,
-            agents: &agents,
-            title: fold.title.as_deref(),
-            signals,
-        };
-        let (state, changes) = (parts.state(time), parts.changes(time));
         let shown = self.board.get(name);
         if shown.is_some_and(|row| row.status != state.name()) {
             self.show(name);

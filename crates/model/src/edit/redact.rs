@@ -11,9 +11,9 @@
 //! thinking) is never touched. That goes by the field it stands in, not by its looks: the same
 //! text in a prompt is replaced.
 
+use std::cell::Cell;
 use std::hash::Hasher;
 
-use memchr::memchr;
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 
@@ -70,6 +70,14 @@ const ROUNDS: usize = 16;
 
 /// The rule that finds private keys.
 const PRIVATE_KEY: &str = "private-key";
+
+/// Texts up to this length are decoded into memory that is used again.
+const KEPT: usize = 4 << 20;
+
+thread_local! {
+    /// Memory for the next text: lines are many, and memory for large texts is dear.
+    static DECODED: Cell<String> = const { Cell::new(String::new()) };
+}
 
 /// What hashes are written in.
 const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -234,6 +242,7 @@ impl Redactor {
             text: simdutf8::basic::from_utf8(line).ok(),
             frames: Vec::new(),
             places: Vec::new(),
+            decoded: DECODED.take(),
         };
         let mut at = 0;
         while at < line.len() {
@@ -252,6 +261,9 @@ impl Redactor {
                     break;
                 }
             }
+        }
+        if walk.decoded.capacity() <= KEPT {
+            DECODED.set(walk.decoded);
         }
         walk.places
     }
@@ -332,6 +344,8 @@ struct Walk<'a> {
     text: Option<&'a str>,
     frames: Vec<Frame>,
     places: Vec<Place>,
+    /// The string that was passed last, if escapes had to be taken out of it.
+    decoded: String,
 }
 
 impl Walk<'_> {
@@ -390,9 +404,9 @@ impl Walk<'_> {
 
     /// Takes a string, and says where it ends.
     fn string(&mut self, at: usize) -> Option<usize> {
-        let span = Cursor::from(self.line, at).hurried().skip().ok()?;
-        let inner = Span::new(span.start + 1, span.end() - 1);
-        let mut after = Cursor::from(self.line, span.end());
+        let inner = Span::new(at + 1, self.pass(at + 1)?);
+        let end = inner.end() + 1;
+        let mut after = Cursor::from(self.line, end);
         let is_key =
             self.frames.last().is_some_and(|frame| frame.is_object) && after.peek() == Some(b':');
         if is_key {
@@ -406,13 +420,45 @@ impl Walk<'_> {
             return Some(after.position() + 1);
         }
         if self.goes_on(inner) {
-            return Some(span.end());
+            return Some(end);
         }
         if inner.len >= SHORTEST && !self.is_mark() {
             let key = self.name();
             self.look(inner, key);
         }
-        Some(span.end())
+        Some(end)
+    }
+
+    /// Passes over what stands between two quotes, says where it ends, and decodes it on the
+    /// way; `None` if it is torn.
+    fn pass(&mut self, start: usize) -> Option<usize> {
+        self.decoded.clear();
+        let mut done = start;
+        let mut at = start;
+        loop {
+            at += json::plain_fast(&self.line[at..]);
+            match self.line.get(at)? {
+                b'"' => break,
+                b'\\' => {
+                    let rest = &self.line[at..];
+                    json::escape_len(rest)?;
+                    let (character, used) = json::escape(rest);
+                    if let Some(text) = self.text {
+                        self.decoded.push_str(&text[done..at]);
+                        self.decoded.push(character);
+                    }
+                    at += used;
+                    done = at;
+                }
+                _ => at += 1,
+            }
+        }
+        if done > start
+            && let Some(text) = self.text
+        {
+            self.decoded.push_str(&text[done..at]);
+        }
+        Some(at)
     }
 
     /// Patches are lists of lines: a private key that begins in one goes on in the next.
@@ -488,34 +534,37 @@ impl Walk<'_> {
 
     /// Finds the secrets between two quotes.
     fn look(&mut self, inner: Span, name: Option<Span>) {
-        if let Some(text) = self.text {
-            let raw = text.get(inner.start..inner.end()).unwrap_or_default();
-            return self.chunk(inner.start, raw, name);
+        let Some(text) = self.text else {
+            let mut at = inner.start;
+            for chunk in inner.of(self.line).utf8_chunks() {
+                let text = json::inner(chunk.valid().as_bytes());
+                self.chunk(at, chunk.valid(), &text, name);
+                at += chunk.valid().len() + chunk.invalid().len();
+            }
+            return;
+        };
+        let raw = text.get(inner.start..inner.end()).unwrap_or_default();
+        if self.decoded.is_empty() {
+            return self.chunk(inner.start, raw, raw, name);
         }
-        let mut at = inner.start;
-        for chunk in inner.of(self.line).utf8_chunks() {
-            self.chunk(at, chunk.valid(), name);
-            at += chunk.valid().len() + chunk.invalid().len();
-        }
+        let text = std::mem::take(&mut self.decoded);
+        self.chunk(inner.start, raw, &text, name);
+        self.decoded = text;
     }
 
-    fn chunk(&mut self, start: usize, raw: &str, name: Option<Span>) {
+    /// Finds the secrets of a text, which is written like this.
+    fn chunk(&mut self, start: usize, raw: &str, text: &str, name: Option<Span>) {
         let secrets = &self.redactor.secrets;
         let name = name.filter(|_| raw.len() <= NAMED).map(|name| {
             let name = json::inner(name.of(self.line));
             format!("\"{name}\": \"")
         });
-        if memchr(b'\\', raw.as_bytes()).is_none() {
-            let found = find(secrets, raw, name.as_deref());
-            self.add(start, raw, found, |range| range);
-            return;
-        }
-        if find(secrets, &json::inner(raw.as_bytes()), name.as_deref()).is_empty() {
+        let found = find(secrets, text, name.as_deref());
+        if found.is_empty() {
             return;
         }
         let view = View::unescaped(raw);
-        let found = find(secrets, &view.text, name.as_deref());
-        self.add(start, &view.text, found, |range| view.source(range));
+        self.add(start, text, found, |range| view.source(range));
     }
 
     fn add(

@@ -234,35 +234,34 @@ fn each_run(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
             .count()
     };
     let mut done = 0;
-    // A run this long holds every place that is a multiple of its length from its start on.
     let mut at = RUN - 1;
     while at < bytes.len() {
-        if !is_digit(bytes[at]) {
-            at += RUN;
+        // From behind: what ends a run is never far in ordinary text, and no run begins before it.
+        let ends = |byte: &u8| !is_digit(*byte);
+        if let Some(last) = bytes[done..=at].iter().rposition(ends) {
+            done += last + 1;
+            at = done + RUN - 1;
             continue;
         }
-        let before = bytes[done..at].iter().rev();
-        let start = at - before.take_while(|byte| is_digit(**byte)).count();
+        let start = done;
         let mut end = at + digits(at);
         let width = end - start;
-        if width >= RUN {
-            while let Some(next) = next_line(bytes, end) {
-                let more = digits(next);
-                if more == 0 || more > width {
-                    break;
-                }
-                end = next + more;
-                if more < width {
-                    break;
-                }
+        while let Some(next) = next_line(bytes, end) {
+            let more = digits(next);
+            if more == 0 || more > width {
+                break;
             }
-            let padding = bytes[end..]
-                .iter()
-                .take(2)
-                .take_while(|byte| **byte == b'=');
-            end += padding.count();
-            call(start..end);
+            end = next + more;
+            if more < width {
+                break;
+            }
         }
+        let padding = bytes[end..]
+            .iter()
+            .take(2)
+            .take_while(|byte| **byte == b'=');
+        end += padding.count();
+        call(start..end);
         done = end;
         at = end + RUN;
     }
@@ -312,13 +311,17 @@ fn decoded(run: &[u8]) -> Option<String> {
             .iter()
             .fold(0, |word, digit| word << 6 | u32::from(*digit));
         let [_, three @ ..] = word.to_be_bytes();
-        bytes.extend_from_slice(&three[..got.saturating_sub(1)]);
+        let new = &three[..got.saturating_sub(1)];
+        let is_text = |byte: &u8| *byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | &ESCAPE);
+        let early = bytes.len() + new.len() < 6 && new.contains(&0);
+        // Most are told by their first bytes, and need no memory.
+        if bytes.is_empty() && !early && !new.iter().all(is_text) {
+            return None;
+        }
+        bytes.extend_from_slice(new);
         // The first four tell whether it is written in two bytes for each character.
         wide |= bytes.len() == 6 && bytes[1] == 0 && bytes[3] == 0;
-        let is_text = |byte: &u8| *byte >= b' ' || matches!(byte, b'\t' | b'\n' | b'\r' | &ESCAPE);
         let is_wide = |byte: &u8| wide && *byte == 0;
-        let new = &bytes[bytes.len() - got.saturating_sub(1)..];
-        let early = bytes.len() < 6 && new.contains(&0);
         if !early && !new.iter().all(|byte| is_text(byte) || is_wide(byte)) {
             return None;
         }
@@ -411,7 +414,44 @@ mod tests {
         );
     }
 
+    /// Each run without any step further than one byte.
+    fn runs_slowly(text: &str) -> Vec<&str> {
+        let bytes = text.as_bytes();
+        let digits = |from: usize| bytes[from..].iter().take_while(|byte| is_digit(**byte));
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at < bytes.len() {
+            let (start, width) = (at, digits(at).count());
+            let mut end = at + width;
+            if width < RUN {
+                at = end + 1;
+                continue;
+            }
+            while let Some(next) = next_line(bytes, end) {
+                let more = digits(next).count();
+                if more == 0 || more > width {
+                    break;
+                }
+                end = next + more;
+                if more < width {
+                    break;
+                }
+            }
+            let padding = bytes[end..].iter().take(2);
+            end += padding.take_while(|byte| **byte == b'=').count();
+            found.push(&text[start..end]);
+            at = end + 1;
+        }
+        found
+    }
+
     proptest! {
+        #[test]
+        fn runs_are_those_that_a_slow_search_finds(parts in prop::collection::vec("[a-zA-Z/_-]{0,9}|[A-Z]{30,50}|[ .é\n]|={1,2} |\r\n {0,3}", 0..24)) {
+            let text = parts.concat();
+            prop_assert_eq!(runs(&text), runs_slowly(&text));
+        }
+
         #[test]
         fn every_long_run_is_found_wherever_it_stands(before in "[ a]{0,90}", length in 40usize..130, after in "[ a]{0,90}") {
             let run = "Z".repeat(length);

@@ -9,6 +9,7 @@ use unspool_testkit::corpus;
 use unspool_testkit::random::Random;
 
 use super::*;
+use crate::edit::redact::Redactor;
 use sample::{digits, sample};
 
 fn rules() -> &'static Rules {
@@ -183,6 +184,45 @@ fn anchors_lose_nothing() {
             .map(|(_, order)| &rules().list[*order].id)
             .collect();
         assert_eq!(found, slow, "{names:?} in {text:?}");
+    }
+}
+
+/// A text as a string of JSON, in one of the many ways to write it.
+fn written(text: &str, random: &mut Random) -> String {
+    let mut raw = String::new();
+    let escapes = *random.pick(&[0, 2, 40]);
+    for character in text.chars() {
+        let mut units = [0; 2];
+        match character {
+            '\n' => raw.push_str(r"\n"),
+            '/' if random.chance(50) => raw.push_str(r"\/"),
+            '"' | '\\' => raw.extend(['\\', character]),
+            _ if character < ' ' || random.chance(escapes) => {
+                let units = character.encode_utf16(&mut units).iter();
+                raw.extend(units.map(|unit| format!("\\u{unit:04x}")));
+            }
+            _ => raw.push(character),
+        }
+    }
+    raw
+}
+
+#[test]
+fn a_line_has_the_secrets_of_its_texts_however_they_are_written() {
+    let redactor = Redactor::masking(Secrets::standard().clone());
+    for seed in 0..600 {
+        let text = dense(seed);
+        let raw = written(&text, &mut Random::new(seed));
+        let line = format!(r#"{{"x": "{raw}", "n": 1}}"#);
+        let places = redactor.places(line.as_bytes());
+        let places = places.iter().map(|place| {
+            let raw = place.span.of(line.as_bytes());
+            (crate::json::inner(raw).into_owned(), place.rule.as_str())
+        });
+        let places: Vec<_> = places.collect();
+        let found = find(&text).into_iter();
+        let found: Vec<_> = found.map(|(text, rule)| (text.to_owned(), rule)).collect();
+        assert_eq!(places, found, "{text:?} as {line}");
     }
 }
 

@@ -194,14 +194,16 @@ const COPIES: &[&str] = &[
 ];
 
 /// The structured result without the copies in it: as good for [`outcome`] and [`change`], and
-/// half the work.
+/// half the work. It was passed over before.
 pub(crate) fn lean(raw: &[u8]) -> Value {
     let mut fields = serde_json::Map::new();
-    let mut cursor = Cursor::new(raw);
+    let mut cursor = Cursor::new(raw).trusting();
     let read = cursor.object(|c, key| {
         let span = c.skip()?;
-        if !COPIES.contains(&key) {
-            fields.insert(key.to_owned(), json::value(span.of(raw)));
+        match key {
+            "file" => drop(fields.insert(key.to_owned(), lean_file(span.of(raw)))),
+            _ if COPIES.contains(&key) => {}
+            _ => drop(fields.insert(key.to_owned(), json::value(span.of(raw)))),
         }
         Ok(())
     });
@@ -209,6 +211,48 @@ pub(crate) fn lean(raw: &[u8]) -> Value {
         Ok(true) => Value::Object(fields),
         _ => json::value(raw),
     }
+}
+
+/// A file that was read: of its content only the end counts if its lines are counted.
+fn lean_file(raw: &[u8]) -> Value {
+    let mut fields = serde_json::Map::new();
+    let mut content: Option<&[u8]> = None;
+    let mut cursor = Cursor::new(raw).trusting();
+    let read = cursor.object(|c, key| {
+        let value = c.skip()?.of(raw);
+        match key {
+            "content" => content = Some(value),
+            _ => drop(fields.insert(key.to_owned(), json::value(value))),
+        }
+        Ok(())
+    });
+    if !matches!(read, Ok(true)) {
+        return json::value(raw);
+    }
+    let counted = fields.get("numLines").is_some_and(Value::is_u64);
+    if let Some(content) = content {
+        let value = match content {
+            [b'"', inner @ .., b'"'] if counted => Value::from(last_character(inner)),
+            _ => json::value(content),
+        };
+        fields.insert("content".to_owned(), value);
+    }
+    Value::Object(fields)
+}
+
+/// The last characters of a JSON string, given without its quotes.
+fn last_character(inner: &[u8]) -> String {
+    let escape = memchr::memrchr(b'\\', inner).filter(|at| inner.len() - at <= 6);
+    let Some(last) = escape else {
+        let ascii = inner.last().filter(|byte| byte.is_ascii());
+        return ascii
+            .map(|byte| char::from(*byte).to_string())
+            .unwrap_or_default();
+    };
+    // It may be the second of two, which are one.
+    let before = inner[..last].iter().rev();
+    let odd = before.take_while(|byte| **byte == b'\\').count() % 2;
+    json::inner(&inner[last - odd..]).into_owned()
 }
 
 type Reader = fn(&Facts<'_>) -> Outcome;
@@ -553,6 +597,25 @@ pub fn failure(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_lean_file_says_how_many_lines_it_has(content in "[a\\\\né/]{0,4}", counted in any::<bool>(), escaped in any::<bool>()) {
+            let mut raw = json!({"file": {"content": content, "numLines": 3, "totalLines": 4}}).to_string();
+            if !counted {
+                raw = raw.replace("numLines", "n");
+            }
+            if escaped {
+                raw = raw.replace("\\n", "\\u000a");
+            }
+            let whole = json::value(raw.as_bytes());
+            let lean = lean(raw.as_bytes());
+            prop_assert_eq!(shown_lines(&lean["file"]), shown_lines(&whole["file"]));
+            prop_assert_eq!(&lean["file"]["totalLines"], &whole["file"]["totalLines"]);
+        }
+    }
+
     use serde_json::json;
 
     fn of(name: &str, input: Value, meta: Value, text: Option<&str>, is_error: bool) -> Outcome {

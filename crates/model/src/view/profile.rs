@@ -324,6 +324,7 @@ const V2_1_100: Rules = Rules {
     calls_last: false,
     foreign_thinking: ForeignThinking::Kept,
     unknown_models: (&[], ""),
+    hides_plans: true,
     ..V2_1_200
 };
 

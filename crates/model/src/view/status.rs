@@ -105,6 +105,53 @@ impl State {
     }
 }
 
+/// What a session wants from a person, the most urgent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Need {
+    /// It cannot go on without the person: a permission, a question, an error.
+    You,
+    /// It is done; the person's turn.
+    Turn,
+    /// Nothing: it is at work.
+    Working,
+    /// Nothing: it is at rest.
+    Rest,
+}
+
+impl Need {
+    /// What a session in this state wants; `asks` says whether it has asked a question, which
+    /// holds everything up where a turn that is over does not.
+    pub fn of(state: State, asks: bool) -> Need {
+        match state {
+            State::WaitingForApproval | State::Error => Need::You,
+            State::WaitingForInput if asks => Need::You,
+            State::WaitingForInput => Need::Turn,
+            State::Working | State::Compacting => Need::Working,
+            State::Idle | State::Ended => Need::Rest,
+        }
+    }
+
+    /// The word in rows.
+    pub fn word(self) -> &'static str {
+        match self {
+            Need::You => "you",
+            Need::Turn => "waiting",
+            Need::Working => "working",
+            Need::Rest => "idle",
+        }
+    }
+
+    /// In two words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Need::You => "needs you",
+            Need::Turn => "your turn",
+            Need::Working => "working",
+            Need::Rest => "idle",
+        }
+    }
+}
+
 /// How a state is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
@@ -160,7 +207,7 @@ pub struct Status {
     pub pending: Option<Index>,
     /// What a person is asked for.
     pub waits: Option<Waits>,
-    /// What the API said when it failed.
+    /// What the API said when it failed; at work, if the client tries again by itself.
     pub error: Option<String>,
     /// When the limit is over that it ran into.
     pub resets: Option<Time>,
@@ -354,7 +401,7 @@ impl Found {
                 State::Idle | State::WaitingForInput | State::Error
             );
         let silent = last.is_none_or(|last| now.since(last) >= JUST_NOW);
-        let missing = signals.registry == Registry::Missing && is_registered(session);
+        let missing = signals.registry == Registry::Missing && is_from(session, REGISTRY);
         if missing && unfinished && silent {
             return self.end(Source::Registry, false, last);
         }
@@ -397,7 +444,8 @@ impl Found {
             self.state,
             State::WaitingForApproval | State::WaitingForInput
         );
-        let failed = self.state == State::Error;
+        // While the client tries again it works, and says what failed.
+        let failed = matches!(self.state, State::Error | State::Working);
         let named = waits.as_ref().and_then(|waits| waits.call.as_deref());
         Status {
             state: self.state,
@@ -443,13 +491,13 @@ fn merge(session: &Session, heard: &Heard, signals: &Signals) -> Found {
     found
 }
 
-/// Whether the client that wrote last is one that enters the registry.
-fn is_registered(session: &Session) -> bool {
+/// Whether the client that wrote last is of this version or a later one.
+fn is_from(session: &Session, first: [u32; 3]) -> bool {
     let last = session.versions.iter().next_back();
     last.is_some_and(|(version, _)| {
         let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
         let version = [(); 3].map(|()| parts.next().unwrap_or(0));
-        version >= REGISTRY
+        version >= first
     })
 }
 

@@ -216,3 +216,26 @@ fn messages_of_other_shapes_are_read_by_our_own_rules() {
         ]
     );
 }
+
+#[test]
+fn the_plan_of_a_call_is_hidden_by_2_1_45_and_2_1_100_alone() {
+    let plan = call("t", "ExitPlanMode", r#"{"plan":"the way"}"#);
+    let read = read(&[
+        user("a", "", "10:00:00", r#""go""#),
+        reply("b", "a", "10:00:01", "m", &format!("[{plan}]")),
+        user("c", "b", "10:00:02", &result("t", r#""ok""#)),
+        says("d", "c", "10:00:03", "done"),
+    ]);
+    let tells = |profile: Profile| match messages::messages(&read.session, &read.log, profile) {
+        Resume::Messages(all) => messages::to_json(&all).contains("the way"),
+        _ => panic!("no conversation"),
+    };
+    let profiles = [
+        Profile::V2_0_50,
+        Profile::V2_1_45,
+        Profile::V2_1_100,
+        Profile::V2_1_200,
+        Profile::V2_1_325,
+    ];
+    assert_eq!(profiles.map(tells), [true, false, false, true, true]);
+}

@@ -459,13 +459,16 @@ fn a_text_before_a_call_is_not_the_end_of_the_turn() {
         10:00:02 calls t1 Bash ls
         10:00:02 = working transcript?, Bash ls
         ";
-    // Who says why on every line says so at once.
-    play("a text", &[CLIENTS[0], CLIENTS[4]], script);
+    // Who says why on every line says so at once; who says nothing yet, but always does in the
+    // end, has not ended.
+    let cut = (CLIENTS[3].0, Stops::Never);
+    play("a text", &[CLIENTS[0], CLIENTS[4], cut], script);
     let doubtful = script.replace(
         "= working transcript\n",
         "= waiting_for_input transcript?\n",
     );
-    play("a text", &[CLIENTS[2]], &doubtful);
+    let slow = (CLIENTS[1].0, Stops::Never);
+    play("a text", &[slow, CLIENTS[2]], &doubtful);
 }
 
 #[test]
@@ -1096,7 +1099,7 @@ fn a_failure_says_what_failed_and_until_when() {
         "
         10:00:00 prompt go
         10:00:01 retry 529 overloaded
-        10:00:01 = error transcript, 529 overloaded (attempt 1 of 10)
+        10:00:01 = working transcript, 529 overloaded (attempt 1 of 10)
         10:00:03 says done
         10:00:03 = waiting_for_input transcript
         ",

@@ -67,10 +67,10 @@ impl Shape<'_> {
         let text = std::str::from_utf8(raw).ok()?;
         let short = self.max_chars.is_none_or(|limit| text.len() <= limit);
         // Raw control characters, NUL and half surrogate pairs need a closer look.
-        let odd = raw.iter().any(|&byte| byte < b' ')
-            || (memchr::memchr(b'\\', raw).is_some()
-                && (memchr::memmem::find(raw, b"\\u0000").is_some()
-                    || json::has_lone_surrogate(raw)));
+        let has = |part: &[u8]| memchr::memmem::find(raw, part).is_some();
+        let odd = has_control(raw)
+            || has(b"\\u0000")
+            || ((has(b"\\ud") || has(b"\\uD")) && json::has_lone_surrogate(raw));
         (short && !odd).then_some(text)
     }
 
@@ -101,6 +101,12 @@ impl Shape<'_> {
             None => Cow::Borrowed(text),
         }
     }
+}
+
+/// Whether a control character stands there, many bytes at once.
+fn has_control(raw: &[u8]) -> bool {
+    let any = |block: &[u8]| block.iter().fold(false, |any, byte| any | (*byte < b' '));
+    raw.chunks(64).any(any)
 }
 
 #[cfg(test)]

@@ -91,6 +91,8 @@ pub struct DetailRow {
     pub row: SessionRow,
     /// The command that goes on with it.
     pub resume: String,
+    /// The command that goes on with it in a conversation of our own.
+    pub chat: String,
     /// How many items its conversation has.
     pub items: usize,
     /// Its sub-agents.

@@ -18,6 +18,7 @@ pub mod index;
 pub mod item;
 pub mod live;
 pub mod log;
+pub mod permission;
 pub mod price;
 pub mod secret;
 pub mod send;
@@ -74,6 +75,9 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("removed", || schemars::schema_for!(live::RemovedRow)),
     ("daemon", || schemars::schema_for!(live::DaemonRow)),
     ("info", || schemars::schema_for!(check::InfoRow)),
+    ("permission", || {
+        schemars::schema_for!(permission::PermissionRow)
+    }),
 ];
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::usage::Usage;
 use unspool_model::view::row::SessionRow as Row;
-use unspool_model::view::status::Status;
+use unspool_model::view::status::{Need, State, Status};
 
 /// Tokens, each message counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,9 +89,13 @@ pub struct SessionRow {
     pub status_sure: bool,
     /// Since when.
     pub status_since: Option<String>,
+    /// What it wants from a person: `you` (it cannot go on without), `waiting` (the person's
+    /// turn), or nothing, because it is `working` or `idle`.
+    #[serde(default)]
+    pub need: String,
     /// What a person is asked.
     pub question: Option<String>,
-    /// What the API said when it failed.
+    /// What the API said when it failed; at work, if the client tries again by itself.
     pub error: Option<String>,
     /// When the limit is over that it ran into.
     pub resets: Option<String>,
@@ -158,6 +162,22 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
+    /// What it wants from a person.
+    pub fn need(&self) -> Need {
+        let state = State::named(&self.status).unwrap_or(State::Idle);
+        Need::of(state, self.question.is_some())
+    }
+
+    /// What it is doing, for people.
+    pub fn doing(&self) -> &str {
+        match self.status.as_str() {
+            "waiting_for_input" if self.question.is_some() => "asks you",
+            "waiting_for_input" => "your turn",
+            "waiting_for_approval" => "needs you",
+            other => other,
+        }
+    }
+
     /// What was said in it, and may hold secrets.
     pub fn said(&mut self) -> impl Iterator<Item = &mut Option<String>> {
         let pending = self.pending_tool.iter_mut().map(|tool| &mut tool.subject);
@@ -178,6 +198,7 @@ impl SessionRow {
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
         let pending_tool = pending_tool(session, &row.status);
         let status = row.status;
+        let question = status.waits.and_then(|waits| waits.question);
         SessionRow {
             id: place.id,
             path: place.path,
@@ -191,7 +212,8 @@ impl SessionRow {
             status_from: status.from.name().to_owned(),
             status_sure: status.sure,
             status_since: time(status.since),
-            question: status.waits.and_then(|waits| waits.question),
+            need: Need::of(status.state, question.is_some()).word().to_owned(),
+            question,
             error: status.error,
             resets: time(status.resets),
             agents_working: status.agents,

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use unspool_model::time::Time;
+use unspool_model::view::status::Need;
 use unspool_show::layout::{cut, cut_path, pad, wrap_text};
 use unspool_show::wire::hit::HitRow;
 use unspool_show::wire::session::SessionRow;
@@ -13,7 +14,7 @@ use unspool_store::project::project_name;
 use super::{bar, header_area, hints};
 use crate::app::App;
 use crate::keys::{Action, Place};
-use crate::list::{Entry, Need};
+use crate::list::Entry;
 use crate::paint::{mark, put, put_all, put_both};
 
 /// Draws the list and, where there is room, what is chosen beside it.
@@ -64,7 +65,7 @@ fn header(app: &App, buffer: &mut Buffer) {
         right.push(Paint::DIM, "searching … ");
     }
     for (need, count) in list.counts().into_iter().filter(|(_, count)| *count > 0) {
-        right.push(paint(need), &format!("{count} {} ", need.title()));
+        right.push(paint(need), &format!("{count} {} ", need.name()));
         right.push(Paint::DIM, "· ");
     }
     let more = if list.scanned { "" } else { "+" };
@@ -101,7 +102,7 @@ fn paint(need: Need) -> Paint {
         },
         Need::Working => Paint::ADDED,
         Need::Turn => Paint::CODE,
-        Need::Quiet => Paint::DIM,
+        Need::Rest => Paint::DIM,
     }
 }
 
@@ -122,15 +123,6 @@ fn line(app: &App, entry: &Entry, width: usize) -> Line {
             Some(hit) => hit_line(app, hit, width),
             None => Line::new(),
         },
-    }
-}
-
-/// What a state is called, for people.
-pub fn word(status: &str) -> &str {
-    match status {
-        "waiting_for_input" => "your turn",
-        "waiting_for_approval" => "needs you",
-        other => other,
     }
 }
 
@@ -171,7 +163,7 @@ fn age(app: &App, row: &SessionRow) -> String {
 }
 
 fn session(app: &App, row: &SessionRow, width: usize) -> Line {
-    let need = Need::of(&row.status);
+    let need = row.need();
     let mut right = Line::new();
     if width >= 70 {
         let full = row.context_tokens.map_or_else(String::new, |tokens| {
@@ -181,7 +173,7 @@ fn session(app: &App, row: &SessionRow, width: usize) -> Line {
         right.push(Paint::PLAIN, &format!("{:>9}", amount::cost(row.cost_usd)));
         right.push(Paint::PLAIN, "  ");
     }
-    right.push(paint(need), &format!("{:<9}", word(&row.status)));
+    right.push(paint(need), &format!("{:<9}", row.doing()));
     let mut line = Line::of(paint(need), &format!(" {} ", sign(&row.status)));
     line.push(Paint::DIM, &format!("{:>4}  ", age(app, row)));
     let project = cut_path(
@@ -276,7 +268,7 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
         lines.push(Line::of(Paint::CODE, &text));
     }
     lines.push(Line::new());
-    let need = Need::of(&row.status);
+    let need = row.need();
     let since = row.status_since.as_deref().and_then(Time::parse);
     let since = since.map_or_else(String::new, |since| {
         format!(" for {}", amount::duration(app.now.since(since)))
@@ -289,7 +281,7 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
     let state = format!(
         "{} {}{since}, {sure} the {}",
         sign(&row.status),
-        word(&row.status),
+        row.doing(),
         row.status_from
     );
     lines.extend(wrap_text(paint(need), &state, width));

@@ -6,7 +6,7 @@ use unspool_show::layout::{cut, cut_path};
 use unspool_show::{Line, Paint, amount};
 use unspool_store::project::project_name;
 
-use super::list::{cost, sign, word};
+use super::list::{cost, sign};
 use super::{bar, header_area, hints};
 use crate::app::{App, Beside, Opened};
 use crate::keys::{Action, Place};
@@ -50,7 +50,7 @@ fn header(app: &App, session: &Opened, buffer: &mut Buffer) {
     if let Some(row) = row {
         right.push(
             Paint::BOLD,
-            &format!("{} {}", sign(&row.status), word(&row.status)),
+            &format!("{} {}", sign(&row.status), row.doing()),
         );
     }
     if let Some((tokens, limit)) = facts.context {

@@ -222,6 +222,7 @@ fn a_session_is_resumed_where_it_runs() {
     let wanted = Effect::Resume {
         id: "cccc3333-0000".to_owned(),
         cwd: Some("/home/dev/api".into()),
+        talk: false,
     };
     assert_eq!(browser.done, [wanted]);
 }

@@ -14,11 +14,11 @@ use unspool_store::open::{self, Stamp};
 use unspool_store::write::{Mark, Times};
 use unspool_store::{Role, find, read_end};
 
-use super::jsonc::Wrong;
 use super::{Scope, settings, shell};
 use crate::failure::Failure;
 use crate::own;
 use crate::world::World;
+use unspool_model::jsonc::Wrong;
 
 /// Arguments of `hook install`.
 #[derive(Debug, Args)]

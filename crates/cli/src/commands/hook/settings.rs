@@ -6,8 +6,8 @@
 use serde_json::{Value, json};
 use unspool_model::hook as events;
 
-use super::jsonc::{self, Layout, Node, Wrong};
 use super::shell;
+use unspool_model::jsonc::{self, Layout, Node, Wrong};
 
 /// The client waits this long for a hook at most, in seconds. Ours needs some milliseconds; but
 /// without a number of its own, `SessionEnd` is cut off after little more than a second.

@@ -103,7 +103,7 @@ fn row(scope: Scope, path: String, exists: bool, found: Result<&Found, &Failure>
 fn told(failure: &Failure) -> Option<String> {
     match failure {
         Failure::Nothing(told) | Failure::Failed(told) => Some(told.message.clone()),
-        Failure::Found | Failure::Closed => None,
+        Failure::Found | Failure::Code(_) | Failure::Closed => None,
     }
 }
 

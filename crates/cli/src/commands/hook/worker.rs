@@ -143,7 +143,7 @@ fn told(failure: Failure) -> String {
             Some(hint) => format!("{}; {hint}", told.message),
             None => told.message,
         },
-        Failure::Found | Failure::Closed => "it ended early".to_owned(),
+        Failure::Found | Failure::Code(_) | Failure::Closed => "it ended early".to_owned(),
     }
 }
 

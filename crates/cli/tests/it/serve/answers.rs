@@ -172,6 +172,113 @@ fn text_is_found_where_it_stands() {
 }
 
 #[test]
+fn what_is_found_and_drawn_belongs_to_the_branch_that_is_read() {
+    let home = home();
+    home.session(
+        "/home/dev/x",
+        ID,
+        "you: first parrot\n(name=b) claude: one\nyou: second parrot\nclaude: two\n\
+         (parent=b) you: another parrot\nclaude: three parrot\nyou: and on\nclaude: four",
+    );
+    let server = Server::start(&home, &[]);
+    let branches = server.get(&format!("/api/sessions/{ID}")).json()["branches"].clone();
+    let old = branches.as_array().unwrap().iter();
+    let old = old.filter(|branch| branch["live"] == false);
+    let old: Vec<&str> = old.map(|branch| branch["uuid"].as_str().unwrap()).collect();
+    assert_eq!(old.len(), 1, "{branches}");
+    let branch = format!("branch={}", old[0]);
+    let turns = |rows: Vec<Value>| -> Vec<i64> {
+        rows.iter()
+            .map(|row| row["turn"].as_i64().unwrap())
+            .collect()
+    };
+    let found = |more: &str| server.rows(&format!("/api/sessions/{ID}/find?q=parrot&{more}"));
+    assert_eq!(turns(found("")), [1, 2, 3, 3]);
+    assert_eq!(turns(found(&branch)), [1, 2]);
+    let answer = server.get(&format!("/api/sessions/{ID}/find?q=parrot&{branch}"));
+    assert_eq!(answer.header("unspool-total"), Some("2"));
+    // Where it is found is where the list of that branch has it.
+    for hit in found(&branch) {
+        let items = format!(
+            "/api/sessions/{ID}/items?{branch}&from={}&limit=1",
+            hit["i"]
+        );
+        let item = &server.rows(&items)[0];
+        assert_eq!(item["turn"], hit["turn"], "{item}");
+        assert!(item.to_string().contains("parrot"), "{item}");
+    }
+    let strip = |more: &str| server.rows(&format!("/api/sessions/{ID}/timeline?{more}"));
+    assert_eq!(turns(strip("")), [1, 2, 3, 4]);
+    assert_eq!(turns(strip(&branch)), [1, 2]);
+    let none = format!("/api/sessions/{ID}/find?q=parrot&branch=nowhere");
+    assert_eq!(server.get(&none).status, 404);
+}
+
+#[test]
+fn the_end_of_a_large_session_is_there_before_all_of_it_is_read() {
+    let home = home();
+    let filler = "a long line of text that says little, again and again, ".repeat(1_500);
+    let mut script = String::new();
+    for n in 1..=220 {
+        script.push_str(&format!("you: question {n}\nclaude: answer {n} {filler}\n"));
+    }
+    let path = home.session("/home/dev/x", ID, &script);
+    assert!(path.metadata().unwrap().len() > 17 << 20);
+    let server = Server::start(&home, &[]);
+    let ask = |more: &str| server.get(&format!("/api/sessions/{ID}/items?last=5{more}"));
+    let quick = ask("&quick=1&level=turns");
+    assert_eq!(quick.header("unspool-partial"), Some("1"));
+    let quick = quick.json();
+    let quick = quick.as_array().unwrap();
+    assert_eq!(quick.len(), 5);
+    let prompts: Vec<&Value> = quick.iter().map(|row| &row["prompt"]["text"]).collect();
+    assert_eq!(prompts[4], "question 220", "{quick:?}");
+    // Places and turns are counted from the end, since nobody knows yet how many there are.
+    let at = |name: &str| -> Vec<i64> {
+        quick
+            .iter()
+            .map(|row| row[name].as_i64().unwrap())
+            .collect()
+    };
+    assert_eq!(at("i"), [-5, -4, -3, -2, -1]);
+    assert_eq!(at("turn"), [-5, -4, -3, -2, -1]);
+    // All of it says the same, with places from the beginning.
+    let whole = ask("&level=turns");
+    assert_eq!(whole.header("unspool-partial"), None);
+    let whole = whole.json();
+    for (end, row) in quick.iter().zip(whole.as_array().unwrap()) {
+        assert_eq!(end["prompt"], row["prompt"]);
+        assert_eq!(end["uuid"], row["uuid"]);
+        assert_eq!(
+            end["turn"].as_i64().unwrap() + 221,
+            row["turn"].as_i64().unwrap()
+        );
+    }
+    // Who has it whole is not content with less.
+    assert_eq!(ask("&quick=1&level=turns").header("unspool-partial"), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_behind_a_link_is_listed_and_answered() {
+    let home = home();
+    let real = home.session("/home/dev/elsewhere", ID, "you: hello\nclaude: moved away");
+    let outside = home.path().join("moved.jsonl");
+    std::fs::rename(&real, &outside).unwrap();
+    std::os::unix::fs::symlink(&outside, &real).unwrap();
+    let server = Server::start(&home, &[]);
+    let rows = server.rows("/api/sessions");
+    assert_eq!(rows.len(), 1);
+    assert_eq!(rows[0]["id"], ID);
+    assert_eq!(server.get(&format!("/api/sessions/{ID}")).status, 200);
+    let items = server.rows(&format!("/api/sessions/{ID}/items"));
+    assert!(format!("{items:?}").contains("moved away"));
+    // Where it leads to nothing, there is nothing.
+    std::fs::remove_file(&outside).unwrap();
+    assert_eq!(server.get(&format!("/api/sessions/{ID}")).status, 404);
+}
+
+#[test]
 fn a_trim_is_only_told_and_a_document_is_that_of_export() {
     let home = home_with_session();
     let before = everything(&home.claude_dir());

@@ -165,21 +165,6 @@ fn ids_are_looked_up_and_lead_nowhere_else() {
     let home = home_with_session();
     home.write("secret.jsonl", "{\"type\":\"user\"}\n");
     home.write(".claude/settings.jsonl", "{\"type\":\"user\"}\n");
-    #[cfg(unix)]
-    {
-        let outside = home.write(
-            "outside.jsonl",
-            std::fs::read(
-                home.claude_dir()
-                    .join(format!("projects/-home-dev-x/{ID}.jsonl")),
-            )
-            .unwrap(),
-        );
-        let link = home
-            .claude_dir()
-            .join("projects/-home-dev-x/5e551000-0000-4000-8000-00000000000f.jsonl");
-        std::os::unix::fs::symlink(outside, link).unwrap();
-    }
     let server = Server::start(&home, &[]);
     let long = "a".repeat(5000);
     let full = home
@@ -203,7 +188,6 @@ fn ids_are_looked_up_and_lead_nowhere_else() {
         "..",
         "%2e%2e",
         "5e551000-0000-4000-8000-000000000009",
-        "5e551000-0000-4000-8000-00000000000f",
         "not-an-id!",
         "%ff%fe",
         &long,
@@ -318,18 +302,40 @@ fn those_who_never_finish_a_request_are_let_go_and_hold_up_nobody() {
 }
 
 #[test]
-fn a_crowd_is_bounded_and_leaves_the_server_whole() {
+fn a_crowd_of_ten_thousand_is_bounded_and_leaves_the_server_whole() {
     let home = home_with_session();
     let server = Server::start(&home, &[]);
-    let mut crowd = Vec::new();
-    for _ in 0..900 {
-        // Our own files may run out before theirs.
-        let Ok(stream) = std::net::TcpStream::connect(("127.0.0.1", server.port)) else {
-            break;
-        };
-        crowd.push(stream);
+    // More than are let in at once, but not as many as our own files may be.
+    const HELD: usize = 700;
+    let mut crowd = std::collections::VecDeque::new();
+    let mut came = 0;
+    let began = Instant::now();
+    while came < 10_000 {
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "only {came} came"
+        );
+        if crowd.len() >= HELD {
+            crowd.pop_front();
+        }
+        // Who is turned away at once comes again.
+        match std::net::TcpStream::connect(("127.0.0.1", server.port)) {
+            Ok(stream) => {
+                came += 1;
+                crowd.push_back(stream);
+            }
+            Err(_) => {
+                crowd.clear();
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
     }
-    assert!(crowd.len() > 300, "{}", crowd.len());
+    #[cfg(target_os = "linux")]
+    {
+        let files = std::fs::read_dir(format!("/proc/{}/fd", server.child.id()));
+        let files = files.unwrap().count();
+        assert!(files < 800, "{files} files are open");
+    }
     drop(crowd);
     let began = Instant::now();
     loop {

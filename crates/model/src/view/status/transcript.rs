@@ -3,7 +3,7 @@
 //! A call on disk usually runs; only calls that ask a person by themselves wait for one. The
 //! last physical line is not the state: bookkeeping follows it.
 
-use super::{Found, Signals, Source, State, Waits, asks, resets};
+use super::{Found, Signals, Source, State, Waits, asks, is_from, resets};
 use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::input::Input;
@@ -21,7 +21,7 @@ pub(super) fn found(session: &Session, signals: &Signals) -> Found {
         let (state, sure) = after(session, last);
         let mut found = Found::new(state, since, Source::Transcript);
         found.sure = sure;
-        if state == State::Error {
+        if state == State::Error || last.kind == Kind::ApiError {
             failed(session, signals, &mut found);
         }
         return found;
@@ -142,6 +142,8 @@ fn after(session: &Session, last: &Record) -> (State, bool) {
             State::WaitingForInput
         }
         Kind::CompactBoundary(_) => State::Working,
+        // The client tries again by itself: nobody is needed until it gives up.
+        Kind::ApiError if is_tried_again(session) => State::Working,
         Kind::ApiError => State::Error,
         Kind::Assistant if last.api_error => State::Error,
         Kind::Assistant => return spoken(session, last),
@@ -159,6 +161,15 @@ fn after(session: &Session, last: &Record) -> (State, bool) {
     (state, true)
 }
 
+/// Whether the last failure is one that the client does not leave at that.
+fn is_tried_again(session: &Session) -> bool {
+    let failure = session.failure.as_ref();
+    failure.is_some_and(|(_, failure)| failure.attempt.is_some())
+}
+
+/// From this version on, the last line of a whole message always says why it stopped.
+const TOLD_STOPS: [u32; 3] = [2, 1, 59];
+
 /// The state behind a piece of a reply.
 fn spoken(session: &Session, last: &Record) -> (State, bool) {
     let message = last.message().map(|at| &session.messages[at as usize]);
@@ -168,7 +179,10 @@ fn spoken(session: &Session, last: &Record) -> (State, bool) {
     let synthetic = message.is_some_and(|message| message.synthetic);
     // From 2.1.105 on every line of a message says why it stopped: its call follows.
     let speaks = synthetic || (has_text(session, last) && stop != Some("tool_use"));
-    if speaks {
+    if speaks && stop.is_none() && !synthetic && is_from(session, TOLD_STOPS) {
+        // The reply goes on, or was cut; what cut it is told by the next line.
+        (State::Working, true)
+    } else if speaks {
         // Many versions never say why a message stopped: then a call may follow.
         (
             State::WaitingForInput,

@@ -705,7 +705,7 @@ impl<'a> Walk<'a> {
             let first = self.pictures_before(record, result.block, &bytes);
             (record.line, first)
         });
-        let meta = json::find(&bytes, &["toolUseResult"]);
+        let meta = json::find_again(&bytes, &["toolUseResult"]);
         ResultText {
             pictures,
             text: Some(text),

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use unspool_model::json;
+use crate::json;
 
 /// A value and where it stands.
 #[derive(Clone, Debug)]

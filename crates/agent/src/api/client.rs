@@ -1,0 +1,518 @@
+//! Asks the model and hands on what it says, as it says it.
+//!
+//! A request runs as a task of its own; dropping [`Running`] drops the connection at once. It
+//! is repeated here, and only here, as [`super::retry`] says.
+
+use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+use unspool_ask::{Access, VERSION};
+use unspool_net::causes;
+use unspool_net::reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use unspool_net::reqwest::{self, Response};
+
+use super::message::{Block, Message, Told};
+use super::model::{self, Thinking};
+use super::retry::{Kind, MOST, Next, Trouble};
+use super::sse::Parser;
+use crate::stop::Stop;
+
+/// What is asked, all of it.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    /// The model.
+    pub model: String,
+    /// Tokens of the answer, at most.
+    pub most: u64,
+    /// How much to think.
+    pub thinking: Thinking,
+    /// How hard to try.
+    pub effort: Option<String>,
+    /// Texts before the conversation.
+    pub system: Vec<Value>,
+    /// What it may call.
+    pub tools: Vec<Value>,
+    /// The conversation, as JSON text.
+    pub messages: String,
+    /// More fields of the request.
+    pub more: Map<String, Value>,
+    /// Parts of the API that have to be asked for.
+    pub betas: Vec<String>,
+}
+
+impl Ask {
+    /// The body of the request, with room for `most` tokens of answer.
+    pub fn body(&self, most: u64) -> String {
+        let mut fields = Map::new();
+        fields.insert("model".into(), model::plain(&self.model).into());
+        fields.insert("max_tokens".into(), most.into());
+        fields.insert("stream".into(), true.into());
+        if !self.system.is_empty() {
+            fields.insert("system".into(), self.system.clone().into());
+        }
+        if !self.tools.is_empty() {
+            fields.insert("tools".into(), self.tools.clone().into());
+        }
+        if let Some(thinking) = model::thinking(&self.model, self.thinking, most) {
+            fields.insert("thinking".into(), thinking);
+        }
+        if let Some(effort) = &self.effort
+            && model::takes_effort(&self.model)
+        {
+            fields.insert(
+                "output_config".into(),
+                serde_json::json!({"effort": effort}),
+            );
+        }
+        for (name, value) in &self.more {
+            fields.insert(name.clone(), value.clone());
+        }
+        let mut body = Value::Object(fields).to_string();
+        // The conversation is text already and may be large: it is not read again.
+        body.pop();
+        body.push_str(",\"messages\":");
+        body.push_str(&self.messages);
+        body.push('}');
+        body
+    }
+}
+
+/// What is known of a message when one of its blocks ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Head {
+    /// Its id.
+    pub id: String,
+    /// The model that speaks.
+    pub model: String,
+    /// The request.
+    pub request: Option<String>,
+    /// Its tokens so far.
+    pub usage: Value,
+}
+
+/// What comes back, bit by bit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// An event as the API sent it.
+    Raw(Value),
+    /// The message began.
+    Began(Head),
+    /// More text.
+    Text(String),
+    /// More thinking.
+    Thinking(String),
+    /// A block has ended.
+    Block(Block, Head),
+    /// It failed and is tried again. What was said so far does not count.
+    Retry {
+        /// What happened.
+        trouble: Trouble,
+        /// How many tries failed.
+        tries: u32,
+        /// How many may.
+        most: u32,
+        /// When it is tried again.
+        wait: Duration,
+    },
+    /// The message has ended: why it stopped and what it took.
+    Ended(Message, Option<String>),
+    /// It broke off after blocks had ended, which stay.
+    Cut(Trouble),
+    /// There is no answer.
+    Failed(Trouble),
+}
+
+/// How to ask.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// How often a request is repeated.
+    pub retries: u32,
+    /// Nothing came for so long: it hangs.
+    pub idle: Duration,
+    /// No answer began for so long.
+    pub begin: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience {
+            retries: MOST,
+            idle: Duration::from_secs(300),
+            begin: Duration::from_secs(600),
+        }
+    }
+}
+
+/// The API at an address.
+#[derive(Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    address: String,
+    patience: Patience,
+    runtime: &'static Runtime,
+}
+
+/// One for the whole program: it is never dropped, least of all by one of its own tasks.
+fn runtime() -> Result<&'static Runtime, String> {
+    static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+    let made = RUNTIME.get_or_init(|| {
+        let builder = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("api")
+            .enable_all()
+            .build();
+        builder.map_err(|error| error.to_string())
+    });
+    made.as_ref().map_err(Clone::clone)
+}
+
+/// A request on its way. Dropped, it is over.
+#[derive(Debug)]
+pub struct Running(tokio::task::JoinHandle<()>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Client {
+    /// A client for the API at `base`.
+    pub fn new(base: &str, access: &Access, patience: Patience) -> Result<Client, Trouble> {
+        let broken = |message: String| Trouble::new(Kind::Connect, message);
+        let address = format!("{}/v1/messages", base.trim().trim_end_matches('/'));
+        if !unspool_net::is_address(&address) {
+            return Err(broken(format!(
+                "`{base}` is no address (ANTHROPIC_BASE_URL)"
+            )));
+        }
+        let (name, value) = access.header();
+        let mut value = HeaderValue::from_str(&value).map_err(|_| {
+            let variable = access.variable();
+            broken(format!("{variable} holds characters that no key has"))
+        })?;
+        value.set_sensitive(true);
+        let mut headers = HeaderMap::new();
+        headers.insert(name, value);
+        headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let http = unspool_net::streaming().default_headers(headers).build();
+        let http = http.map_err(|error| broken(causes(&error)))?;
+        let runtime = runtime().map_err(broken)?;
+        Ok(Client {
+            http,
+            address,
+            patience,
+            runtime,
+        })
+    }
+
+    /// Asks, and hands each bit to `sink` on a thread of its own.
+    pub fn start(&self, ask: Ask, sink: impl Fn(Item) + Send + Sync + 'static) -> Running {
+        let client = self.clone();
+        Running(
+            self.runtime
+                .spawn(async move { client.run(&ask, &sink).await }),
+        )
+    }
+
+    /// Asks and waits for all of the answer.
+    pub fn collect(&self, ask: Ask, stop: &Stop) -> Result<(Vec<Block>, Message), Trouble> {
+        let (sender, items) = channel();
+        let _running = self.start(ask, move |item| drop(sender.send(item)));
+        let mut blocks = Vec::new();
+        let step = Duration::from_millis(50);
+        loop {
+            match items.recv_timeout(step) {
+                Ok(Item::Block(block, _)) => blocks.push(block),
+                Ok(Item::Retry { .. }) => blocks.clear(),
+                Ok(Item::Ended(message, _)) => return Ok((blocks, message)),
+                Ok(Item::Cut(trouble) | Item::Failed(trouble)) => return Err(trouble),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) if stop.is_told() => {
+                    return Err(Trouble::new(Kind::Cut, "it was stopped"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Trouble::new(
+                        Kind::Cut,
+                        "the request ended without an answer",
+                    ));
+                }
+            }
+        }
+    }
+
+    async fn run(&self, ask: &Ask, sink: &(impl Fn(Item) + Sync)) {
+        let mut most = ask.most;
+        let mut tries = 0;
+        loop {
+            let trouble = match self.once(ask, most, sink).await {
+                Ok((message, request)) => return sink(Item::Ended(message, request)),
+                Err(trouble) => trouble,
+            };
+            // Too little room is no reason to fail, as long as some is left.
+            if let Some(room) = room(&trouble).filter(|room| *room < most) {
+                most = room;
+                continue;
+            }
+            tries += 1;
+            match trouble.next(tries, self.patience.retries, chance()) {
+                Next::Wait(wait) => {
+                    sink(Item::Retry {
+                        trouble,
+                        tries,
+                        most: self.patience.retries,
+                        wait,
+                    });
+                    tokio::time::sleep(wait).await;
+                }
+                Next::Keep => return sink(Item::Cut(trouble)),
+                Next::GiveUp => return sink(Item::Failed(trouble)),
+            }
+        }
+    }
+
+    async fn once(
+        &self,
+        ask: &Ask,
+        most: u64,
+        sink: &(impl Fn(Item) + Sync),
+    ) -> Result<(Message, Option<String>), Trouble> {
+        let mut request = self.http.post(&self.address).body(ask.body(most));
+        if !ask.betas.is_empty() {
+            request = request.header("anthropic-beta", ask.betas.join(","));
+        }
+        let sent = tokio::time::timeout(self.patience.begin, request.send()).await;
+        let silent = || {
+            let seconds = self.patience.begin.as_secs();
+            Trouble::new(Kind::Silent, format!("no answer within {seconds} s"))
+        };
+        let response = sent.map_err(|_| silent())?.map_err(unconnected)?;
+        if response.status() != reqwest::StatusCode::OK {
+            return Err(refused(response).await);
+        }
+        self.listen(response, sink).await
+    }
+
+    async fn listen(
+        &self,
+        mut response: Response,
+        sink: &(impl Fn(Item) + Sync),
+    ) -> Result<(Message, Option<String>), Trouble> {
+        let request = request_id(response.headers());
+        let mut ear = Ear {
+            parser: Parser::default(),
+            message: Message::default(),
+            request: request.clone(),
+            failed: None,
+        };
+        let trouble = loop {
+            // Every byte counts, also those of pings.
+            match tokio::time::timeout(self.patience.idle, response.chunk()).await {
+                Err(_) => {
+                    let seconds = self.patience.idle.as_secs();
+                    break Trouble::new(Kind::Silent, format!("nothing came for {seconds} s"));
+                }
+                Ok(Err(error)) => break Trouble::new(Kind::Cut, causes(&error.without_url())),
+                Ok(Ok(None)) => break Trouble::new(Kind::Cut, "the answer broke off"),
+                Ok(Ok(Some(bytes))) => ear.hear(&bytes, sink),
+            }
+            if let Some(trouble) = ear.failed.take() {
+                break trouble;
+            }
+            if ear.message.ended {
+                return Ok((ear.message, request));
+            }
+        };
+        Err(Trouble {
+            request: request.map(Into::into),
+            finished: ear.message.finished,
+            ..trouble
+        })
+    }
+}
+
+/// What one answer has said so far.
+struct Ear {
+    parser: Parser,
+    message: Message,
+    request: Option<String>,
+    failed: Option<Trouble>,
+}
+
+impl Ear {
+    fn hear(&mut self, bytes: &[u8], sink: &(impl Fn(Item) + Sync)) {
+        let (message, request, failed) = (&mut self.message, &self.request, &mut self.failed);
+        self.parser.feed(bytes, |data| {
+            let Ok(event) = serde_json::from_str::<Value>(data) else {
+                return;
+            };
+            let told = message.take(&event);
+            let head = || Head {
+                id: message.id.clone(),
+                model: message.model.clone(),
+                request: request.clone(),
+                usage: Value::Object(message.usage.clone()),
+            };
+            match told {
+                Some(Told::Began) => sink(Item::Began(head())),
+                Some(Told::Text(text)) => sink(Item::Text(text)),
+                Some(Told::Thinking(text)) => sink(Item::Thinking(text)),
+                Some(Told::Block(block)) => sink(Item::Block(block, head())),
+                Some(Told::Failed(kind, why)) => {
+                    let trouble = Trouble::new(Kind::Event(kind.clone()), why);
+                    *failed = Some(Trouble {
+                        error: kind,
+                        ..trouble
+                    });
+                }
+                Some(Told::Stopped | Told::Ended) | None => {}
+            }
+            sink(Item::Raw(event));
+        });
+    }
+}
+
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("request-id")?.to_str().ok()?;
+    Some(id.to_owned())
+}
+
+async fn refused(response: Response) -> Trouble {
+    let status = response.status().as_u16();
+    let headers = response.headers().clone();
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    let again = match header("x-should-retry") {
+        Some("true") => Some(true),
+        Some("false") => Some(false),
+        _ => None,
+    };
+    let bytes = response.bytes().await.unwrap_or_default();
+    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let error = &body["error"];
+    let said = error["message"].as_str().map(str::to_owned);
+    let raw = || {
+        String::from_utf8_lossy(&bytes[..bytes.len().min(300)])
+            .trim()
+            .to_owned()
+    };
+    let message = said.unwrap_or_else(raw);
+    Trouble {
+        error: error["type"].as_str().unwrap_or_default().to_owned(),
+        request: request_id(&headers).map(Into::into),
+        after: unspool_net::after(&headers),
+        again,
+        ..Trouble::new(Kind::Status(status), message)
+    }
+}
+
+fn unconnected(error: reqwest::Error) -> Trouble {
+    let words = causes(&error.without_url());
+    let lower = words.to_ascii_lowercase();
+    let unsafe_side = ["certificate", "tls", "handshake"];
+    let kind = if unsafe_side.iter().any(|mark| lower.contains(mark)) {
+        Kind::Certificate
+    } else {
+        Kind::Connect
+    };
+    Trouble::new(kind, words)
+}
+
+/// How much room for an answer the API says there is, if that was too little.
+///
+/// It says `188240 + 21333 > 200000`: what is asked, what was wanted, what fits.
+fn room(trouble: &Trouble) -> Option<u64> {
+    if trouble.status() != Some(400) || !trouble.message.contains("max_tokens") {
+        return None;
+    }
+    let (sum, limit) = trouble.message.split_once('>')?;
+    let number = |text: &str| -> Option<u64> {
+        let digits: String = text.chars().filter(|c| *c != ',').collect();
+        digits.parse().ok()
+    };
+    let limit = number(limit.split_whitespace().next()?.trim_end_matches(','))?;
+    let input = number(sum.split('+').next()?.split_whitespace().next_back()?)?;
+    let left = limit.checked_sub(input)?.checked_sub(SPARE)?;
+    (left >= LEAST).then_some(left)
+}
+
+/// Counts differ a little from one request to the next.
+const SPARE: u64 = 1_000;
+/// Less room than this makes no answer.
+const LEAST: u64 = 3_000;
+
+/// Whether the API says that the conversation is too long to be answered at all.
+pub fn is_too_long(trouble: &Trouble) -> bool {
+    let said = trouble.message.to_ascii_lowercase();
+    match trouble.status() {
+        Some(413) => true,
+        Some(400) => {
+            said.contains("prompt is too long")
+                || said.contains("exceed context limit")
+                || said.contains("context window")
+        }
+        _ => false,
+    }
+}
+
+fn chance() -> f64 {
+    let mut byte = [0];
+    match getrandom::fill(&mut byte) {
+        Ok(()) => f64::from(byte[0]) / 255.0,
+        Err(_) => 0.5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(message: &str) -> Trouble {
+        Trouble::new(Kind::Status(400), message)
+    }
+
+    #[test]
+    fn the_room_that_is_left_is_read_from_the_refusal() {
+        let told = "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again";
+        assert_eq!(room(&refused(told)), Some(10_760));
+        assert_eq!(room(&refused("max_tokens: 199000 + 1 > 200000")), None);
+        assert_eq!(
+            room(&refused(
+                "prompt is too long: 208310 tokens > 200000 maximum"
+            )),
+            None
+        );
+        assert!(is_too_long(&refused(
+            "prompt is too long: 208310 tokens > 200000 maximum"
+        )));
+        assert!(is_too_long(&Trouble::new(Kind::Status(413), "")));
+        assert!(!is_too_long(&refused(
+            "messages: text content blocks must be non-empty"
+        )));
+    }
+
+    #[test]
+    fn the_body_holds_the_conversation_as_it_was_given() {
+        let ask = Ask {
+            model: "claude-opus-4-7[1m]".into(),
+            most: 10,
+            thinking: Thinking::Auto,
+            effort: Some("low".into()),
+            system: vec![],
+            tools: vec![],
+            messages: r#"[{"role":"user","content":"hi"}]"#.into(),
+            more: Map::new(),
+            betas: vec![],
+        };
+        let body: Value = serde_json::from_str(&ask.body(5)).unwrap();
+        assert_eq!(body["model"], "claude-opus-4-7");
+        assert_eq!(body["max_tokens"], 5);
+        assert_eq!(body["messages"][0]["content"], "hi");
+        assert_eq!(body["thinking"]["type"], "adaptive");
+        assert_eq!(body["output_config"]["effort"], "low");
+    }
+}

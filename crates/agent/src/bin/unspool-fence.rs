@@ -1,0 +1,14 @@
+//! The fence alone: for tests, and for programs that embed the client without being able to
+//! become the fence themselves.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match unspool_agent::sandbox::asked() {
+        Some(code) => code,
+        None => {
+            eprintln!("unspool-fence: not meant to be run by hand");
+            ExitCode::FAILURE
+        }
+    }
+}

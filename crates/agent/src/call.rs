@@ -1,0 +1,670 @@
+//! One call from beginning to end: checked, allowed, run, told.
+//!
+//! Runs on a thread of its own and may wait for a person; whoever stops it gets it back soon.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use unspool_model::time::Time;
+use unspool_model::write::Entry;
+
+use crate::api::client::Ask;
+use crate::api::model::{self, Thinking};
+use crate::commands::{Expanded, Runner, Template};
+use crate::driver::{Answer, Asked, Message, Notice, Shared, lock};
+use crate::hooks::{Decision, Ran};
+use crate::host::Host;
+use crate::machine::{Halt, REJECTED};
+use crate::more::More;
+use crate::permission::{Mode, Verdict};
+use crate::record::new_id;
+use crate::stop::Stop;
+use crate::tool::{Call, Content, Outcome, Scene, Tool};
+use crate::tools::{self, Kept};
+
+/// What came of a call.
+pub(crate) struct Done {
+    pub(crate) outcome: Outcome,
+    pub(crate) halt: Halt,
+    /// Texts for the model, behind all results.
+    pub(crate) later: Vec<String>,
+}
+
+impl Done {
+    fn with(outcome: Outcome) -> Done {
+        Done {
+            outcome,
+            halt: Halt::No,
+            later: Vec::new(),
+        }
+    }
+
+    /// The tool itself is at fault.
+    pub(crate) fn broken() -> Done {
+        Done::with(Outcome::failed(
+            "The tool broke down. Its work may be half done.",
+        ))
+    }
+
+    fn rejected() -> Done {
+        let mut outcome = Outcome::failed(REJECTED);
+        outcome.result = "User rejected tool use".into();
+        Done {
+            halt: Halt::Rejected,
+            ..Done::with(outcome)
+        }
+    }
+}
+
+/// Who runs a call.
+enum Doer {
+    Own(&'static dyn Tool),
+    Other(Arc<dyn More>),
+}
+
+/// Finds who runs a call, and sees whether its input can be taken.
+fn doer(shared: &Shared, call: &mut Call) -> Result<Doer, Box<Outcome>> {
+    if call.name.starts_with("mcp__") {
+        let more = shared.more.as_ref().filter(|more| {
+            let offers = more.offers();
+            offers.iter().any(|offer| offer.name == call.name)
+        });
+        return more
+            .map(|more| Doer::Other(Arc::clone(more)))
+            .ok_or_else(|| Box::new(tools::unknown(&call.name)));
+    }
+    let tool = tools::check(&call.name, &mut call.input)?;
+    // A sub-agent has no more tools than it was given.
+    let given = |frame: &crate::request::Frame| {
+        frame.tools.iter().any(|given| given["name"] == tool.name())
+    };
+    if shared.above.is_some() && tool.is_offered() && !given(&lock(&shared.frame)) {
+        return Err(Box::new(tools::unknown(&call.name)));
+    }
+    Ok(Doer::Own(tool))
+}
+
+/// Makes a call.
+pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
+    let mut call = call.clone();
+    let doer = match doer(shared, &mut call) {
+        Ok(doer) => doer,
+        Err(outcome) => return Done::with(*outcome),
+    };
+    let cwd = lock(&shared.cwd).clone();
+    let before = before(shared, &mut call, stop);
+    let mut later = before.context;
+    let allowed = match before.verdict {
+        Err(done) => Err(done),
+        Ok(decision) => allow(shared, &mut call, decision, &cwd, stop),
+    };
+    if let Err(done) = allowed {
+        return *done;
+    }
+    if stop.is_told() {
+        return Done::rejected();
+    }
+    let host = Around {
+        shared: Arc::clone(shared),
+        call: call.clone(),
+        stop: stop.clone(),
+    };
+    let scene = Scene {
+        cwd,
+        stop,
+        host: &host,
+    };
+    let began = Instant::now();
+    let outcome = match &doer {
+        Doer::Own(tool) => tool.run(&call, &scene),
+        Doer::Other(more) => more.run(&call, stop),
+    };
+    if call.name == "Read" && outcome.is_error != Some(true) {
+        later.extend(nearby(shared, &call));
+    }
+    let after = after(shared, &call, &outcome, began, stop);
+    later.extend(after.later);
+    Done {
+        outcome,
+        halt: after.halt,
+        later,
+    }
+}
+
+/// Runs what a person typed themselves: nobody is asked.
+pub(crate) fn own(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
+    let Some(tool) = tools::named(&call.name) else {
+        return Outcome::failed(format!("there is no tool {}", call.name));
+    };
+    let host = Around {
+        shared: Arc::clone(shared),
+        call: call.clone(),
+        stop: stop.clone(),
+    };
+    let scene = Scene {
+        cwd: lock(&shared.cwd).clone(),
+        stop,
+        host: &host,
+    };
+    tool.run(call, &scene)
+}
+
+/// Instructions that stand beside a file that was read, the first time.
+fn nearby(shared: &Shared, call: &Call) -> Option<String> {
+    let path = call.input["file_path"].as_str()?;
+    let mut lore = lock(&shared.lore);
+    let roots = lore.roots.clone();
+    let files = lore.memory.beside(Path::new(path), &roots);
+    let files: Vec<(PathBuf, String)> = files
+        .into_iter()
+        .map(|file| (file.path, file.text))
+        .collect();
+    let text = crate::words::memory(&files)?;
+    Some(format!("<system-reminder>\n{text}\n</system-reminder>"))
+}
+
+/// Makes the prompt that a command or skill stands for.
+pub(crate) fn expand(
+    shared: &Arc<Shared>,
+    template: &Template,
+    arguments: &str,
+    stop: &Stop,
+) -> Result<Expanded, String> {
+    let trusted = lock(&shared.lore).trusted;
+    let mut runs = Runs { shared, stop };
+    template.expand(arguments, &shared.place.project, trusted, &mut runs)
+}
+
+/// Runs commands that stand in a template, if they are allowed without asking.
+struct Runs<'a> {
+    shared: &'a Arc<Shared>,
+    stop: &'a Stop,
+}
+
+impl Runner for Runs<'_> {
+    fn run(&mut self, command: &str, allowed_tools: &[String]) -> Result<String, String> {
+        let call = Call {
+            id: format!("command-{}", new_id()),
+            name: "Bash".to_owned(),
+            input: json!({"command": command}),
+        };
+        let cwd = lock(&self.shared.cwd).clone();
+        let policy = lock(&self.shared.policy).with(allowed_tools);
+        match policy.judge("Bash", &call.input, &cwd) {
+            Verdict::Allow { .. } => {}
+            Verdict::Ask { text, .. } | Verdict::Deny { text, .. } => return Err(text),
+        }
+        let outcome = own(self.shared, &call, self.stop);
+        let text = match &outcome.content {
+            Content::Text(text) => text.clone(),
+            Content::Blocks(_) => String::new(),
+        };
+        match outcome.is_error {
+            Some(true) => Err(text),
+            _ => Ok(text),
+        }
+    }
+}
+
+struct Before {
+    verdict: Result<Option<Decision>, Box<Done>>,
+    context: Vec<String>,
+}
+
+/// What hooks say before a call.
+fn before(shared: &Arc<Shared>, call: &mut Call, stop: &Stop) -> Before {
+    let mut input = shared.about("PreToolUse");
+    input["tool_name"] = call.name.as_str().into();
+    input["tool_input"] = call.input.clone();
+    input["tool_use_id"] = call.id.as_str().into();
+    let said = shared
+        .hooks
+        .run("PreToolUse", Some(&call.name), &input, stop);
+    warn(shared, said.errors, said.system_message);
+    note_hooks(shared, "PreToolUse", call, &said.ran);
+    if let Some(input) = said.updated_input {
+        call.input = input;
+    }
+    let verdict = match (said.block, said.stop) {
+        (_, Some(why)) => Err(Box::new(Done {
+            halt: Halt::Told(why.clone()),
+            ..Done::with(Outcome::failed(why))
+        })),
+        (Some(why), None) => Err(Box::new(Done::with(Outcome::failed(why)))),
+        (None, None) => Ok(said.allow),
+    };
+    Before {
+        verdict,
+        context: said
+            .context
+            .into_iter()
+            .map(|text| reminder("PreToolUse", &text))
+            .collect(),
+    }
+}
+
+struct After {
+    halt: Halt,
+    later: Vec<String>,
+}
+
+fn after(
+    shared: &Arc<Shared>,
+    call: &Call,
+    outcome: &Outcome,
+    began: Instant,
+    stop: &Stop,
+) -> After {
+    let event = match outcome.is_error {
+        Some(true) => "PostToolUseFailure",
+        _ => "PostToolUse",
+    };
+    let mut input = shared.about(event);
+    input["tool_name"] = call.name.as_str().into();
+    input["tool_input"] = call.input.clone();
+    input["tool_use_id"] = call.id.as_str().into();
+    input["tool_response"] = outcome.result.clone();
+    input["duration_ms"] = u64::try_from(began.elapsed().as_millis())
+        .unwrap_or(0)
+        .into();
+    let said = shared.hooks.run(event, Some(&call.name), &input, stop);
+    warn(shared, said.errors, said.system_message);
+    note_hooks(shared, event, call, &said.ran);
+    let told = said.block.into_iter().chain(said.context);
+    After {
+        halt: said.stop.map_or(Halt::No, Halt::Told),
+        later: told.map(|text| reminder(event, &text)).collect(),
+    }
+}
+
+/// Notes which hooks ran.
+fn note_hooks(shared: &Shared, event: &str, call: &Call, ran: &[Ran]) {
+    for hook in ran {
+        let data = json!({
+            "type": "hook_progress", "hookEvent": event,
+            "hookName": format!("{event}:{}", call.name), "command": hook.command,
+        });
+        // What cannot be noted is no reason to stop; the next line tells about the disk.
+        let _ = shared.add(Entry::Progress {
+            data,
+            call: call.id.clone(),
+            id: call.id.clone(),
+        });
+    }
+}
+
+fn reminder(event: &str, text: &str) -> String {
+    format!("<system-reminder>\n{event} hook: {text}\n</system-reminder>")
+}
+
+fn warn(shared: &Shared, errors: Vec<String>, message: Option<String>) {
+    for text in errors.into_iter().chain(message) {
+        shared.send(Message::Tell(Notice::Warn(text)));
+    }
+}
+
+/// Whether it may run: what the rules say, then what a person says.
+fn allow(
+    shared: &Arc<Shared>,
+    call: &mut Call,
+    hook: Option<Decision>,
+    cwd: &Path,
+    stop: &Stop,
+) -> Result<(), Box<Done>> {
+    let verdict = lock(&shared.policy).judge(&call.name, &call.input, cwd);
+    let (why, always, text) = match (verdict, hook) {
+        (Verdict::Deny { text, .. }, _) => return Err(denied(shared, call, text)),
+        (_, Some(Decision::Deny)) => {
+            let text = "A hook does not allow this call.".to_owned();
+            return Err(denied(shared, call, text));
+        }
+        (Verdict::Allow { .. }, Some(Decision::Ask)) => {
+            let text = "A hook wants this call to be asked about, and nobody can be asked.";
+            (
+                "a hook wants it asked".to_owned(),
+                Vec::new(),
+                text.to_owned(),
+            )
+        }
+        (Verdict::Allow { .. }, _) => return Ok(()),
+        // What a rule or a guard wants asked is asked, whatever a hook allows.
+        (Verdict::Ask { why, .. }, Some(Decision::Allow)) if !why.firm => return Ok(()),
+        (Verdict::Ask { why, always, text }, _) => (why.to_string(), always, text),
+    };
+    match requested(shared, call, stop) {
+        Some(Decision::Allow) => return Ok(()),
+        Some(Decision::Deny) => return Err(denied(shared, call, text)),
+        Some(Decision::Ask) | None => {}
+    }
+    if !shared.asks {
+        return Err(denied(shared, call, text));
+    }
+    match ask(shared, call, Asked::Permission { why, always }, stop) {
+        Some(Answer::Yes | Answer::Value(_)) => Ok(()),
+        Some(Answer::Changed(input)) => {
+            call.input = input;
+            // Another input is another call: what is denied stays denied.
+            match lock(&shared.policy).judge(&call.name, &call.input, cwd) {
+                Verdict::Deny { text, .. } => Err(denied(shared, call, text)),
+                Verdict::Allow { .. } | Verdict::Ask { .. } => Ok(()),
+            }
+        }
+        Some(Answer::Always(rules)) => {
+            let mut policy = lock(&shared.policy);
+            for rule in rules {
+                if let Err(why) = policy.add(&rule) {
+                    shared.send(Message::Tell(Notice::Warn(why)));
+                }
+            }
+            Ok(())
+        }
+        Some(Answer::No(Some(reason))) => {
+            let text = format!("{REJECTED} The user said: {reason}");
+            let mut outcome = Outcome::failed(text);
+            outcome.result = "User rejected tool use".into();
+            Err(Box::new(Done::with(outcome)))
+        }
+        Some(Answer::No(None)) | None => Err(Box::new(Done::rejected())),
+    }
+}
+
+/// What hooks say where a person would be asked.
+fn requested(shared: &Shared, call: &Call, stop: &Stop) -> Option<Decision> {
+    if !shared.hooks.has("PermissionRequest") {
+        return None;
+    }
+    let mut input = shared.about("PermissionRequest");
+    input["tool_name"] = call.name.as_str().into();
+    input["tool_input"] = call.input.clone();
+    let said = shared
+        .hooks
+        .run("PermissionRequest", Some(&call.name), &input, stop);
+    warn(shared, said.errors, said.system_message);
+    said.allow
+}
+
+fn denied(shared: &Shared, call: &Call, text: String) -> Box<Done> {
+    shared.send(Message::Tell(Notice::Denied {
+        call: call.clone(),
+        why: text.clone(),
+    }));
+    Box::new(Done::with(Outcome::failed(text)))
+}
+
+/// Asks a person and waits, until there is an answer or somebody stops it.
+fn ask(shared: &Shared, call: &Call, what: Asked, stop: &Stop) -> Option<Answer> {
+    let (reply, answers) = channel();
+    shared.send(Message::Ask(call.clone(), what, reply));
+    loop {
+        match answers.recv_timeout(Duration::from_millis(25)) {
+            Ok(answer) => return Some(answer),
+            Err(RecvTimeoutError::Timeout) if !stop.is_told() => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+impl Around {
+    /// An approved plan is carried out in another mode.
+    fn leave_plan(&self, answer: &Answer) {
+        let wanted = match answer {
+            Answer::Value(said) => said["mode"].as_str().and_then(Mode::read),
+            _ => None,
+        };
+        let mode = wanted.map_or(Mode::Default, |(mode, _)| mode);
+        let set = lock(&self.shared.policy).set_mode(mode);
+        self.shared.send(Message::Tell(match set {
+            Ok(()) => Notice::Mode(mode),
+            Err(why) => Notice::Warn(why),
+        }));
+    }
+}
+
+/// The session around a call.
+struct Around {
+    shared: Arc<Shared>,
+    call: Call,
+    stop: Stop,
+}
+
+impl Host for Around {
+    fn project(&self) -> &Path {
+        &self.shared.place.project
+    }
+
+    fn dirs(&self) -> &[PathBuf] {
+        &self.shared.place.dirs
+    }
+
+    fn home(&self) -> &Path {
+        &self.shared.place.home
+    }
+
+    fn beside(&self) -> &Path {
+        &self.shared.beside
+    }
+
+    fn session(&self) -> &str {
+        &self.shared.session
+    }
+
+    fn kept(&self) -> Arc<Kept> {
+        Arc::clone(&self.shared.kept)
+    }
+
+    fn set_cwd(&self, cwd: PathBuf) {
+        lock(&self.shared.record).cwd.clone_from(&cwd);
+        *lock(&self.shared.cwd) = cwd;
+    }
+
+    fn will_change(&self, path: &Path) -> std::io::Result<()> {
+        let top = self.shared.top();
+        let message = {
+            let record = lock(&self.shared.record);
+            let line = record.line_of(&self.call.id);
+            line.or_else(|| record.parent().map(str::to_owned))
+                .unwrap_or_default()
+        };
+        let now = Time(Timestamp::now().as_millisecond());
+        let entry = lock(&top.history).change(path, &message, now)?;
+        if let Some(entry) = entry {
+            top.add(entry).map_err(std::io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    fn progress(&self, call: &Call, data: Value) {
+        let kind = data["type"]
+            .as_str()
+            .unwrap_or("progress")
+            .replace('_', "-");
+        let id = new_id();
+        let entry = Entry::Progress {
+            data: data.clone(),
+            call: call.id.clone(),
+            id: format!("{kind}-{}", &id[..8]),
+        };
+        // What cannot be noted is shown all the same; the next line tells about the disk.
+        let _ = self.shared.add(entry);
+        self.shared.send(Message::Tell(Notice::Progress {
+            call: call.id.clone(),
+            data,
+        }));
+    }
+
+    fn before_shell(&self, _call: &Call) -> Vec<std::ffi::OsString> {
+        match (&self.shared.fence, std::env::current_exe()) {
+            (Some(fence), Ok(program)) => fence.before(&program),
+            _ => Vec::new(),
+        }
+    }
+
+    fn hides(&self, path: &Path) -> bool {
+        lock(&self.shared.policy).hides(path)
+    }
+
+    fn agent(&self, call: &Call) -> Outcome {
+        crate::sub::run(&self.shared, call, &self.stop)
+    }
+
+    fn question(&self, call: &Call) -> Outcome {
+        if !self.shared.asks {
+            return Outcome::failed(
+                "Nobody is here to answer. Decide yourself, and say what you decided.",
+            );
+        }
+        match ask(&self.shared, call, Asked::Question, &self.stop) {
+            Some(Answer::Value(said)) => {
+                let answers = said.get("answers").unwrap_or(&said);
+                let given = answers.as_object().cloned().unwrap_or_default();
+                let told: Vec<String> = given
+                    .iter()
+                    .map(|(question, answer)| {
+                        let answer = answer
+                            .as_str()
+                            .map_or_else(|| answer.to_string(), str::to_owned);
+                        format!("\"{question}\"=\"{answer}\"")
+                    })
+                    .collect();
+                let text = format!(
+                    "User has answered your questions: {}. You can now continue with the user's answers in mind.",
+                    told.join(", ")
+                );
+                Outcome::done(
+                    text,
+                    json!({"questions": call.input["questions"], "answers": given}),
+                )
+            }
+            Some(Answer::No(Some(reason))) => {
+                Outcome::failed(format!("The user did not answer, and said: {reason}"))
+            }
+            _ => {
+                let mut outcome = Outcome::failed(REJECTED);
+                outcome.result = "User rejected tool use".into();
+                outcome
+            }
+        }
+    }
+
+    fn plan(&self, call: &Call) -> Outcome {
+        if !self.shared.asks {
+            return Outcome::failed("Nobody is here to approve the plan. Give it as your answer.");
+        }
+        let answer = ask(&self.shared, call, Asked::Plan, &self.stop);
+        let approved = match &answer {
+            Some(Answer::Value(said)) => said["approved"] != false,
+            Some(Answer::Yes | Answer::Always(_) | Answer::Changed(_)) => true,
+            Some(Answer::No(_)) | None => false,
+        };
+        match answer {
+            Some(said) if approved => {
+                self.leave_plan(&said);
+                let plan = call.input["plan"].as_str().unwrap_or_default();
+                let text = format!(
+                    "User has approved your plan. Carry it out.\n\n## Approved Plan:\n{plan}"
+                );
+                Outcome::done(
+                    text,
+                    json!({"plan": plan, "isAgent": self.shared.above.is_some()}),
+                )
+            }
+            Some(Answer::No(Some(reason))) => {
+                Outcome::failed(format!("The user wants the plan changed: {reason}"))
+            }
+            _ => {
+                let mut outcome = Outcome::failed(REJECTED);
+                outcome.result = "User rejected tool use".into();
+                outcome
+            }
+        }
+    }
+
+    fn small_model(&self, prompt: &str) -> Result<String, String> {
+        let ask = plain(model::small(), prompt, 4_096);
+        let (blocks, message) = self
+            .shared
+            .client
+            .collect(ask, &self.stop)
+            .map_err(|trouble| trouble.message)?;
+        lock(&self.shared.top().spent).add(&message.model, &message.usage);
+        Ok(blocks
+            .iter()
+            .filter_map(|block| block.json["text"].as_str())
+            .collect())
+    }
+
+    fn web_search(&self, call: &Call) -> Result<Vec<Value>, String> {
+        let field = |name: &str| call.input[name].as_str().unwrap_or_default();
+        let model = lock(&self.shared.frame).model.clone();
+        let prompt = format!("Search the web for: {}", field("query"));
+        let mut tool = json!({"type": "web_search_20250305", "name": "web_search", "max_uses": 8});
+        for list in ["allowed_domains", "blocked_domains"] {
+            if call.input[list]
+                .as_array()
+                .is_some_and(|domains| !domains.is_empty())
+            {
+                tool[list] = call.input[list].clone();
+            }
+        }
+        let mut all = Vec::new();
+        let mut messages = vec![json!({"role": "user", "content": prompt})];
+        // The API may pause and wants its own words back to go on.
+        for _ in 0..8 {
+            let mut ask = plain(model.clone(), "", 8_192);
+            ask.messages = Value::Array(messages.clone()).to_string();
+            ask.tools = vec![tool.clone()];
+            let (blocks, message) = self
+                .shared
+                .client
+                .collect(ask, &self.stop)
+                .map_err(|trouble| trouble.message)?;
+            lock(&self.shared.top().spent).add(&message.model, &message.usage);
+            let said: Vec<Value> = blocks.into_iter().map(|block| block.json).collect();
+            all.extend(said.iter().cloned());
+            if message.stop.as_deref() != Some("pause_turn") {
+                break;
+            }
+            messages.push(json!({"role": "assistant", "content": said}));
+        }
+        Ok(all)
+    }
+
+    fn skill(&self, name: &str, arguments: &str) -> Result<String, String> {
+        let found = {
+            let lore = lock(&self.shared.lore);
+            lore.commands
+                .named(name)
+                .filter(|one| one.for_model)
+                .cloned()
+        };
+        let template = found.ok_or_else(|| format!("Unknown skill: {name}"))?;
+        expand(&self.shared, &template, arguments, &self.stop).map(|done| done.text)
+    }
+}
+
+/// A question without a conversation.
+fn plain(model: String, prompt: &str, most: u64) -> Ask {
+    Ask {
+        model,
+        most,
+        thinking: Thinking::Off,
+        effort: None,
+        system: Vec::new(),
+        tools: Vec::new(),
+        messages: json!([{"role": "user", "content": prompt}]).to_string(),
+        more: Map::new(),
+        betas: Vec::new(),
+    }
+}
+
+/// Texts of content blocks.
+pub(crate) fn blocks(texts: &[String]) -> Content {
+    let blocks = texts
+        .iter()
+        .map(|text| json!({"type": "text", "text": text}));
+    Content::Blocks(blocks.collect())
+}

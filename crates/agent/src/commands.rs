@@ -1,0 +1,512 @@
+//! Commands that somebody wrote: Markdown files that become prompts.
+//!
+//! A template is read once, from left to right: what arguments, commands and files bring in is
+//! never looked into again, so none of it can be an order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::definitions::{folders, markdown};
+use crate::front::Front;
+use crate::memory;
+
+/// Where a command comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The user's own folder.
+    User,
+    /// The folder of the session.
+    Folder,
+}
+
+/// A command or a skill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// What stands behind the slash.
+    pub name: String,
+    /// What it does; the first line of its text if nobody says.
+    pub description: String,
+    /// What to type behind its name.
+    pub hint: Option<String>,
+    /// Names of its arguments.
+    pub arguments: Vec<String>,
+    /// Rules that allow more while it runs.
+    pub allowed_tools: Vec<String>,
+    /// The model it wants.
+    pub model: Option<String>,
+    /// Whether it is a skill, in a folder of its own.
+    pub is_skill: bool,
+    /// Whether the model may call it.
+    pub for_model: bool,
+    /// Whether a person may call it.
+    pub for_person: bool,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its file.
+    pub path: PathBuf,
+    body: String,
+}
+
+/// What a command became.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expanded {
+    /// The prompt.
+    pub text: String,
+    /// Files the template names with `@`.
+    pub files: Vec<PathBuf>,
+    /// Rules that allow more while it runs; none from a folder that is not trusted.
+    pub allowed_tools: Vec<String>,
+    /// The model it wants.
+    pub model: Option<String>,
+}
+
+/// Who runs the commands in a template, or refuses to.
+pub trait Runner {
+    /// Runs a command that the template holds, if it may, and returns its output.
+    fn run(&mut self, command: &str, allowed_tools: &[String]) -> Result<String, String>;
+}
+
+/// All commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commands {
+    /// By name.
+    pub list: Vec<Template>,
+}
+
+impl Commands {
+    /// Reads commands and skills of the user and of the folder; the user's win, so that a folder
+    /// cannot put its own text behind a name somebody knows.
+    pub fn find(config: &Path, project: &Path) -> Commands {
+        let mut all = Commands::default();
+        all.take_all(config, Origin::User);
+        for folder in folders(project) {
+            all.take_all(&folder.join(".claude"), Origin::Folder);
+        }
+        all.list.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    fn take_all(&mut self, folder: &Path, origin: Origin) {
+        let skills = folder.join("skills");
+        let mut names: Vec<PathBuf> = fs::read_dir(&skills)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        names.sort();
+        for path in names {
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned());
+            self.take(name, &path.join("SKILL.md"), true, origin);
+        }
+        let commands = folder.join("commands");
+        for path in markdown(&commands) {
+            let below = path
+                .strip_prefix(&commands)
+                .unwrap_or(&path)
+                .with_extension("");
+            let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+            self.take(Some(parts.join(":")), &path, false, origin);
+        }
+    }
+
+    fn take(&mut self, name: Option<String>, path: &Path, is_skill: bool, origin: Origin) {
+        let (Some(name), Ok(text)) = (name, fs::read_to_string(path)) else {
+            return;
+        };
+        if self.list.iter().any(|one| one.name == name) {
+            return;
+        }
+        let (front, body) = Front::split(&text);
+        let first = body.lines().map(|line| line.trim_start_matches(['#', ' ']));
+        let first = first.map(str::trim).find(|line| !line.is_empty());
+        self.list.push(Template {
+            description: front
+                .text("description")
+                .unwrap_or_else(|| first.unwrap_or_default().to_owned()),
+            hint: front.text("argument-hint"),
+            arguments: front.list("arguments").unwrap_or_default(),
+            allowed_tools: front.list("allowed-tools").unwrap_or_default(),
+            model: front.text("model").filter(|model| model != "inherit"),
+            for_model: front.switch("disable-model-invocation") != Some(true),
+            for_person: front.switch("user-invocable") != Some(false),
+            is_skill,
+            origin,
+            path: path.to_path_buf(),
+            body: body.to_owned(),
+            name,
+        });
+    }
+
+    /// The command of a name; the last part of one in a folder is enough if it is the only one.
+    pub fn named(&self, name: &str) -> Option<&Template> {
+        let name = name.strip_prefix('/').unwrap_or(name);
+        if let Some(exact) = self.list.iter().find(|one| one.name == name) {
+            return Some(exact);
+        }
+        let is_last = |one: &&Template| one.name.rsplit(':').next() == Some(name);
+        let mut found = self.list.iter().filter(is_last);
+        match (found.next(), found.next()) {
+            (Some(one), None) => Some(one),
+            _ => None,
+        }
+    }
+}
+
+impl Template {
+    /// Makes the prompt. Commands in it run only if the folder is trusted or they are the user's
+    /// own, and only if the runner lets them.
+    pub fn expand(
+        &self,
+        arguments: &str,
+        project: &Path,
+        trusted: bool,
+        runner: &mut dyn Runner,
+    ) -> Result<Expanded, String> {
+        let may_run = trusted || self.origin == Origin::User;
+        let mut done = Expanded {
+            model: self.model.clone(),
+            ..Expanded::default()
+        };
+        if may_run {
+            done.allowed_tools.clone_from(&self.allowed_tools);
+        }
+        if self.is_skill {
+            let folder = self.path.parent().unwrap_or(project);
+            let line = format!("Base directory for this skill: {}\n\n", folder.display());
+            done.text.push_str(&line);
+        }
+        let words = words(arguments);
+        let mut used = false;
+        for piece in pieces(&self.body) {
+            match piece {
+                Piece::Text(text) => {
+                    let text = self.filled(text, arguments, &words, &mut used);
+                    done.text.push_str(&text);
+                }
+                Piece::Command(command) => {
+                    if !may_run {
+                        return Err(format!(
+                            "/{} wants to run `{command}`, but the folder is not trusted",
+                            self.name
+                        ));
+                    }
+                    let command = self.filled(command, arguments, &words, &mut used);
+                    let output = runner.run(&command, &self.allowed_tools).map_err(|why| {
+                        format!("/{} could not run `{command}`: {why}", self.name)
+                    })?;
+                    done.text.push_str(output.trim_end());
+                }
+            }
+        }
+        if !used && !arguments.trim().is_empty() {
+            let gap = if done.text.ends_with('\n') {
+                "\n"
+            } else {
+                "\n\n"
+            };
+            done.text
+                .push_str(&format!("{gap}ARGUMENTS: {}", arguments.trim()));
+        }
+        for name in memory::imports(&self.body) {
+            let name = name.trim_end_matches(['.', ',', ';', ':', ')', '!', '?']);
+            done.files.push(project.join(name));
+        }
+        Ok(done)
+    }
+
+    /// Puts arguments in the places made for them.
+    fn filled(&self, text: &str, arguments: &str, words: &[String], used: &mut bool) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            let (before, after) = (&rest[..at], &rest[at + 1..]);
+            if let Some(before) = before.strip_suffix('\\') {
+                out.push_str(before);
+                out.push('$');
+                rest = after;
+                continue;
+            }
+            out.push_str(before);
+            match self.place(after, arguments, words) {
+                Some((value, len)) => {
+                    *used = true;
+                    out.push_str(&value);
+                    rest = &after[len..];
+                }
+                None => {
+                    out.push('$');
+                    rest = after;
+                }
+            }
+        }
+        out + rest
+    }
+
+    /// What the place behind a dollar stands for, and how long its name is.
+    fn place(&self, after: &str, arguments: &str, words: &[String]) -> Option<(String, usize)> {
+        let word = |index: usize| words.get(index).cloned().unwrap_or_default();
+        if after.starts_with("{CLAUDE_SKILL_DIR}") {
+            let folder = self.path.parent()?.display().to_string();
+            return Some((folder, "{CLAUDE_SKILL_DIR}".len()));
+        }
+        let len = after
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(after.len());
+        let name = &after[..len];
+        if name == "ARGUMENTS" {
+            let inner = after[len..]
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once(']'));
+            return match inner {
+                Some((index, _)) if !index.is_empty() => {
+                    let value = word(index.parse().ok()?);
+                    Some((value, len + index.len() + 2))
+                }
+                _ => Some((arguments.trim().to_owned(), len)),
+            };
+        }
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_digit()) {
+            return Some((word(name.parse().ok()?), len));
+        }
+        let index = self.arguments.iter().position(|known| known == name)?;
+        Some((word(index), len))
+    }
+}
+
+enum Piece<'a> {
+    Text(&'a str),
+    Command(&'a str),
+}
+
+/// Divides a template into text and commands: `` !`…` `` at the start of a word.
+fn pieces(body: &str) -> Vec<Piece<'_>> {
+    let mut all = Vec::new();
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(found) = body[at..].find("!`") {
+        let start = at + found;
+        let begins = body[..start]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace);
+        let end = body[start + 2..].find('`').map(|len| start + 2 + len);
+        match end {
+            Some(end) if begins && !body[start + 2..end].contains('\n') => {
+                all.push(Piece::Text(&body[from..start]));
+                all.push(Piece::Command(&body[start + 2..end]));
+                from = end + 1;
+                at = from;
+            }
+            _ => at = start + 2,
+        }
+    }
+    all.push(Piece::Text(&body[from..]));
+    all
+}
+
+/// Arguments as a shell would divide them: at blanks outside quotes.
+fn words(arguments: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote: Option<char> = None;
+    let mut chars = arguments.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('"' | '\'', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            ('\\', None | Some('"')) => word.get_or_insert_default().extend(chars.next()),
+            (c, None) if c.is_whitespace() => all.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    all.extend(word);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct World {
+        temp: tempfile::TempDir,
+    }
+
+    /// Says what it was asked to run.
+    #[derive(Default)]
+    struct Echo {
+        asked: Vec<String>,
+    }
+
+    impl Runner for Echo {
+        fn run(&mut self, command: &str, _: &[String]) -> Result<String, String> {
+            self.asked.push(command.to_owned());
+            match command {
+                "no" => Err("denied".to_owned()),
+                _ => Ok(format!("<{command}> $0 !`evil`\n")),
+            }
+        }
+    }
+
+    impl World {
+        fn new() -> World {
+            World {
+                temp: tempfile::tempdir().unwrap(),
+            }
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            let path = self.temp.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        fn find(&self) -> Commands {
+            Commands::find(&self.temp.path().join("c"), &self.temp.path().join("p"))
+        }
+
+        fn expand(&self, body: &str, arguments: &str) -> String {
+            self.write("c/commands/x.md", body);
+            let commands = self.find();
+            let project = self.temp.path().join("p");
+            let done = commands.named("x").unwrap().expand(
+                arguments,
+                &project,
+                false,
+                &mut Echo::default(),
+            );
+            done.unwrap().text
+        }
+    }
+
+    #[test]
+    fn commands_and_skills_are_found_by_name() {
+        let world = World::new();
+        world.write("c/commands/git/commit.md", "---\ndescription: d\n---\nx");
+        world.write("p/.claude/commands/plain.md", "# Title here\ntext");
+        world.write(
+            "p/.claude/skills/paint/SKILL.md",
+            "---\nuser-invocable: false\n---\nx",
+        );
+        let all = world.find();
+        let names: Vec<&str> = all.list.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["git:commit", "paint", "plain"]);
+        assert_eq!(all.named("/commit").unwrap().description, "d");
+        assert_eq!(all.named("plain").unwrap().description, "Title here");
+        let skill = all.named("paint").unwrap();
+        assert!(skill.is_skill && skill.for_model && !skill.for_person);
+        assert!(all.named("nothing").is_none());
+    }
+
+    #[test]
+    fn a_folder_cannot_put_its_text_behind_a_name_of_the_user() {
+        let world = World::new();
+        world.write("c/commands/commit.md", "mine");
+        world.write("p/.claude/commands/commit.md", "theirs");
+        assert_eq!(world.find().named("commit").unwrap().origin, Origin::User);
+    }
+
+    #[test]
+    fn arguments_go_where_the_template_wants_them() {
+        let world = World::new();
+        assert_eq!(world.expand("a $ARGUMENTS b", "x  y"), "a x  y b");
+        assert_eq!(world.expand("$1-$0-$2.", "'x y' z"), "z-x y-.");
+        assert_eq!(world.expand("$ARGUMENTS[1]", "x y"), "y");
+        assert_eq!(
+            world.expand("---\narguments: [from, to]\n---\n$from>$to $other", "a b"),
+            "a>b $other"
+        );
+        assert_eq!(
+            world.expand(r"costs \$0 $", "x"),
+            "costs $0 $\n\nARGUMENTS: x"
+        );
+    }
+
+    #[test]
+    fn arguments_without_a_place_stand_at_the_end() {
+        let world = World::new();
+        assert_eq!(world.expand("do it\n", "now"), "do it\n\nARGUMENTS: now");
+        assert_eq!(world.expand("do it", " "), "do it");
+    }
+
+    #[test]
+    fn what_is_put_in_is_never_an_order() {
+        let world = World::new();
+        let text = world.expand("$ARGUMENTS and !`date`", "!`evil` $0");
+        assert_eq!(text, "!`evil` $0 and <date> $0 !`evil`");
+    }
+
+    #[test]
+    fn a_command_runs_only_at_the_start_of_a_word() {
+        let world = World::new();
+        assert_eq!(world.expand("x!`a` `!`b` !`c\n`", ""), "x!`a` `!`b` !`c\n`");
+        assert!(
+            world
+                .expand("!`git log $0`", "main")
+                .starts_with("<git log main>")
+        );
+    }
+
+    #[test]
+    fn commands_of_a_folder_run_nothing_before_it_is_trusted() {
+        let world = World::new();
+        world.write(
+            "p/.claude/commands/x.md",
+            "---\nallowed-tools: Bash(rm:*)\n---\n!`evil`",
+        );
+        let commands = world.find();
+        let template = commands.named("x").unwrap();
+        let mut runner = Echo::default();
+        let project = world.temp.path().join("p");
+        assert!(template.expand("", &project, false, &mut runner).is_err());
+        assert_eq!(runner.asked, Vec::<String>::new());
+        let done = template.expand("", &project, true, &mut runner).unwrap();
+        assert_eq!(runner.asked, ["evil"]);
+        assert_eq!(done.allowed_tools, ["Bash(rm:*)"]);
+    }
+
+    #[test]
+    fn rules_of_a_command_do_not_count_before_its_folder_is_trusted() {
+        let world = World::new();
+        world.write(
+            "p/.claude/commands/x.md",
+            "---\nallowed-tools: Bash(rm:*)\n---\ntext",
+        );
+        let commands = world.find();
+        let template = commands.named("x").unwrap();
+        let project = world.temp.path().join("p");
+        let done = template
+            .expand("", &project, false, &mut Echo::default())
+            .unwrap();
+        assert_eq!(done.allowed_tools, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_command_that_may_not_run_is_said_with_its_reason() {
+        let world = World::new();
+        world.write("c/commands/x.md", "!`no`");
+        let project = world.temp.path().join("p");
+        let commands = world.find();
+        let failed = commands.named("x").unwrap();
+        let failed = failed.expand("", &project, false, &mut Echo::default());
+        assert_eq!(failed.unwrap_err(), "/x could not run `no`: denied");
+    }
+
+    #[test]
+    fn files_of_the_template_are_told() {
+        let world = World::new();
+        world.write("c/commands/x.md", "look at @src/a.rs. `@not` $ARGUMENTS");
+        let project = world.temp.path().join("p");
+        let commands = world.find();
+        let done = commands.named("x").unwrap();
+        let done = done
+            .expand("@arg", &project, false, &mut Echo::default())
+            .unwrap();
+        assert_eq!(done.files, [project.join("src/a.rs")]);
+    }
+}

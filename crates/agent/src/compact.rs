@@ -1,0 +1,262 @@
+//! Makes room: the conversation becomes a summary.
+//!
+//! There is always a way. The whole conversation is asked to be summed up; if that is too long,
+//! the same without the bodies of results; then piece by piece; and if the model cannot help
+//! at all, what was asked and said last is put together without it.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use unspool_model::view::messages::{ApiMessage, PieceKind, Speaker, to_json};
+
+use crate::api::Trouble;
+use crate::api::client::{Ask, is_too_long};
+use crate::api::model;
+use crate::driver::{Shared, lock};
+use crate::request::{conversation, said};
+use crate::stop::Stop;
+use crate::words;
+
+/// A summary.
+#[derive(Clone, Debug)]
+pub(crate) struct Summary {
+    /// What it says.
+    pub(crate) text: String,
+    /// Tokens before.
+    pub(crate) before: u64,
+    /// How long it took.
+    pub(crate) ms: u64,
+}
+
+/// So many tokens a summary may take.
+const MOST: u64 = 20_000;
+/// So much of a result is kept when bodies go.
+const KEPT: usize = 400;
+
+/// Makes a summary of the conversation.
+pub(crate) fn make(
+    shared: &Shared,
+    trigger: &str,
+    about: Option<&str>,
+    before: u64,
+    stop: &Stop,
+) -> Result<Summary, String> {
+    let began = Instant::now();
+    let mut input = shared.about("PreCompact");
+    input["trigger"] = trigger.into();
+    input["custom_instructions"] = about.unwrap_or_default().into();
+    let hooks = shared.hooks.run("PreCompact", Some(trigger), &input, stop);
+    if let Some(why) = hooks.block {
+        return Err(why);
+    }
+    let (frame, messages, path) = {
+        let record = lock(&shared.record);
+        let frame = lock(&shared.frame).clone();
+        let messages = conversation(&record, &frame.model);
+        (frame, messages, record.path().to_owned())
+    };
+    let messages = messages.ok_or("there is nothing to sum up")?;
+    let mut wish = words::SUMMARY.to_owned();
+    if let Some(about) = about.filter(|about| !about.trim().is_empty()) {
+        wish += &format!("\n\nThe person wants it to be about this in particular: {about}");
+    }
+    let window = model::window(&frame.model, 0);
+    let mut maker = Maker {
+        shared,
+        stop,
+        ask: Ask {
+            most: MOST.min(model::most_output(&frame.model)),
+            ..frame.with(String::new())
+        },
+        wish,
+        window,
+    };
+    let text = maker.sum_up(messages, before)?;
+    Ok(Summary {
+        text: words::summed_up(&text, &path),
+        before,
+        ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
+struct Maker<'a> {
+    shared: &'a Shared,
+    stop: &'a Stop,
+    ask: Ask,
+    wish: String,
+    window: u64,
+}
+
+impl Maker<'_> {
+    fn sum_up(&mut self, messages: Vec<ApiMessage>, tokens: u64) -> Result<String, String> {
+        // What cannot fit is not tried.
+        if tokens + MOST < self.window
+            && let Some(text) = self.whole(&messages)?
+        {
+            return Ok(text);
+        }
+        let lean = lean(&messages);
+        let size: usize = size(&lean);
+        if size as u64 / 3 + MOST < self.window
+            && let Some(text) = self.whole(&lean)?
+        {
+            return Ok(text);
+        }
+        match self.by_pieces(&lean)? {
+            Some(text) => Ok(text),
+            None => Ok(alone(&messages)),
+        }
+    }
+
+    /// Asks once; `None` if it does not fit, or if there are no words.
+    fn whole(&mut self, messages: &[ApiMessage]) -> Result<Option<String>, String> {
+        let mut messages = messages.to_vec();
+        messages.push(said(&self.wish));
+        self.say(to_json(&messages))
+    }
+
+    fn say(&mut self, messages: String) -> Result<Option<String>, String> {
+        let mut ask = self.ask.clone();
+        ask.messages = messages;
+        let answered = self.shared.client.collect(ask, self.stop);
+        match answered {
+            Ok((blocks, message)) => {
+                lock(&self.shared.spent).add(&message.model, &message.usage);
+                let texts = blocks
+                    .iter()
+                    .filter_map(|block| block.json["text"].as_str());
+                let text = texts.collect::<Vec<_>>().join("\n");
+                Ok((!text.trim().is_empty()).then_some(text))
+            }
+            Err(trouble) if fits_not(&trouble) => Ok(None),
+            Err(trouble) => Err(crate::machine::api_error(&trouble)),
+        }
+    }
+
+    /// Sums up one piece after the other, each with the summary of what was before it.
+    fn by_pieces(&mut self, messages: &[ApiMessage]) -> Result<Option<String>, String> {
+        let room = usize::try_from(self.window)
+            .unwrap_or(usize::MAX)
+            .saturating_mul(3)
+            / 2;
+        let mut summary = String::new();
+        let mut piece = String::new();
+        let mut rest = messages.iter().map(told).peekable();
+        while let Some(line) = rest.next() {
+            piece += &line;
+            let next = rest.peek().map_or(0, String::len);
+            if rest.peek().is_some() && piece.len() + next < room {
+                continue;
+            }
+            cut(&mut piece, room);
+            let prompt = format!(
+                "{}\n\nSummary of what went before:\n{}\n\nThe next part of the conversation:\n{}",
+                self.wish,
+                if summary.is_empty() {
+                    "(this is the beginning)"
+                } else {
+                    &summary
+                },
+                piece
+            );
+            match self.say(to_json(&[said(&prompt)]))? {
+                Some(text) => summary = text,
+                None => return Ok(None),
+            }
+            piece.clear();
+        }
+        Ok((!summary.is_empty()).then_some(summary))
+    }
+}
+
+fn fits_not(trouble: &Trouble) -> bool {
+    is_too_long(trouble)
+}
+
+fn size(messages: &[ApiMessage]) -> usize {
+    let pieces = messages.iter().flat_map(|message| &message.content);
+    pieces.map(|piece| piece.json.len()).sum()
+}
+
+/// The same without the bodies of results, and without images.
+fn lean(messages: &[ApiMessage]) -> Vec<ApiMessage> {
+    let mut lean = messages.to_vec();
+    for piece in lean.iter_mut().flat_map(|message| &mut message.content) {
+        let shorter = match piece.kind {
+            PieceKind::Result if piece.json.len() > 2 * KEPT => {
+                let mut block: Value = serde_json::from_str(&piece.json).unwrap_or_default();
+                let mut text = match &block["content"] {
+                    Value::String(text) => text.clone(),
+                    other => {
+                        let blocks = other.as_array().into_iter().flatten();
+                        let texts = blocks.filter_map(|block| block["text"].as_str());
+                        texts.collect::<Vec<_>>().join("\n")
+                    }
+                };
+                cut(&mut text, KEPT);
+                block["content"] = format!("{text} [shortened]").into();
+                block
+            }
+            PieceKind::Other if piece.json.len() > 2 * KEPT => {
+                json!({"type": "text", "text": "[an image or document]"})
+            }
+            _ => continue,
+        };
+        if piece.kind == PieceKind::Other {
+            piece.kind = PieceKind::Text;
+        }
+        piece.json = shorter.to_string();
+    }
+    lean
+}
+
+/// A message as plain text.
+fn told(message: &ApiMessage) -> String {
+    let mut text = format!("\n[{}]\n", message.role.name());
+    for piece in &message.content {
+        let block: Value = serde_json::from_str(&piece.json).unwrap_or_default();
+        let said = match piece.kind {
+            PieceKind::Thinking => continue,
+            PieceKind::Text => block["text"].as_str().unwrap_or_default().to_owned(),
+            PieceKind::Call => format!("(calls {} with {})", block["name"], block["input"]),
+            PieceKind::Result => format!("(result: {})", block["content"]),
+            PieceKind::Other => continue,
+        };
+        text += &said;
+        text.push('\n');
+    }
+    text
+}
+
+fn cut(text: &mut String, most: usize) {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
+    }
+}
+
+/// What can be said without the model: what was asked, and what was said last.
+fn alone(messages: &[ApiMessage]) -> String {
+    let texts = |role: Speaker| {
+        let of_role = messages.iter().filter(move |message| message.role == role);
+        let pieces = of_role.flat_map(|message| &message.content);
+        let spoken = pieces.filter(|piece| piece.kind == PieceKind::Text);
+        spoken.filter_map(|piece| {
+            let block: Value = serde_json::from_str(&piece.json).ok()?;
+            let mut text = block["text"].as_str()?.trim().to_owned();
+            cut(&mut text, 2_000);
+            Some(text)
+        })
+    };
+    let asked: Vec<String> = texts(Speaker::User).collect();
+    let answered: Vec<String> = texts(Speaker::Assistant).collect();
+    let last = |list: &[String], count: usize| {
+        let from = list.len().saturating_sub(count);
+        list[from..].join("\n---\n")
+    };
+    format!(
+        "No summary could be made by the model. What was asked, the last twenty times:\n{}\n\nWhat was answered, the last five times:\n{}",
+        last(&asked, 20),
+        last(&answered, 5)
+    )
+}

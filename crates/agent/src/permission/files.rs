@@ -1,0 +1,141 @@
+//! Files: which may be read and which written.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::path::{Place, protected};
+use super::{Mode, Policy, Reason, Ruling};
+use crate::settings::Kind;
+
+impl Policy {
+    /// Judges a file that a tool would change.
+    pub(super) fn rule_edit(&self, tool: &str, path: &str, cwd: &Path) -> Ruling {
+        let mut ruling = Ruling::default();
+        if path.trim().is_empty() || path.contains('\0') {
+            ruling.firm(Reason::new("the file is not named"));
+            return ruling;
+        }
+        let place = Place::of_tool(path, cwd, &self.home);
+        self.write(tool, &place, &mut ruling);
+        ruling.always = self.always_edit(&place);
+        ruling
+    }
+
+    /// Judges a file that would be written, by a tool or by a redirection.
+    pub(super) fn write(&self, tool: &str, place: &Place, ruling: &mut Ruling) {
+        let shown = place.written.display();
+        let fitting = |kind| self.rules_of(kind, tool).find(|rule| rule.fits_file(place));
+        if let Some(rule) = fitting(Kind::Deny) {
+            ruling.deny(Reason::of(
+                format!("a rule denies writing to {shown}"),
+                rule,
+            ));
+        }
+        if let Some(rule) = fitting(Kind::Ask) {
+            ruling.firm(Reason::of(
+                format!("a rule wants to be asked about writing to {shown}"),
+                rule,
+            ));
+        }
+        if place.real.is_none() {
+            ruling.firm(Reason::new(format!("{shown} leads in a circle")));
+            return;
+        }
+        let steers = |place: &Place| {
+            self.steering.iter().any(|folder| {
+                place
+                    .forms()
+                    .any(|path| path.starts_with(&folder.written) || path.starts_with(&folder.real))
+            })
+        };
+        if let Some(part) = protected(place, &self.work) {
+            ruling.soft(Reason::new(format!(
+                "{shown} is protected: other programs take orders from {part}"
+            )));
+            return;
+        }
+        let is_work = self.work.iter().any(|folder| place.is_within(folder));
+        if steers(place) && !is_work {
+            ruling.soft(Reason::new(format!("{shown} steers this client")));
+            return;
+        }
+        if let Some(rule) = fitting(Kind::Allow) {
+            ruling.allow(Reason::of("a rule allows it", rule));
+            return;
+        }
+        match (is_work, self.mode) {
+            (true, Mode::AcceptEdits) => {
+                ruling.allow(Reason::new("the mode acceptEdits, within the project"));
+            }
+            (true, _) => ruling.soft(Reason::new(format!("no rule allows writing to {shown}"))),
+            (false, _) => ruling.soft(Reason::new(format!("{shown} is outside the project"))),
+        }
+    }
+
+    /// Judges what a tool would read.
+    pub(super) fn rule_read(&self, tool: &str, input: &Value, cwd: &Path) -> Ruling {
+        let mut ruling = Ruling {
+            reads: true,
+            ..Ruling::default()
+        };
+        let text = |key: &str| input.get(key).and_then(Value::as_str);
+        let path = text("file_path").or(text("notebook_path")).or(text("path"));
+        let base = match path {
+            Some(path) if !path.trim().is_empty() => Place::of_tool(path, cwd, &self.home),
+            _ if tool == "Read" => {
+                ruling.firm(Reason::new("the file is not named"));
+                return ruling;
+            }
+            _ => Place::of(".", cwd, &self.home),
+        };
+        if path.is_some_and(|path| path.contains('\0')) {
+            ruling.firm(Reason::new("the file is not named"));
+            return ruling;
+        }
+        self.read(tool, &base, &mut ruling);
+        // A pattern can lead out of the folder it starts from.
+        if let (Some(pattern), "Glob") = (text("pattern"), tool) {
+            let (folder, rest) = crate::tools::glob::place(input, cwd, &self.home);
+            self.read(
+                tool,
+                &Place::of_tool(&folder.to_string_lossy(), cwd, &self.home),
+                &mut ruling,
+            );
+            let climbs = rest.split('/').any(|part| part.contains(".."));
+            if climbs || pattern.starts_with('~') || pattern.contains('\0') {
+                ruling.soft(Reason::new("the pattern leads elsewhere"));
+            }
+        }
+        ruling.always = self.always_read(&base);
+        ruling
+    }
+
+    /// Judges a file that would be read, by a tool or by a redirection.
+    pub(super) fn read(&self, tool: &str, place: &Place, ruling: &mut Ruling) {
+        let shown = place.written.display();
+        let fitting = |kind| self.rules_of(kind, tool).find(|rule| rule.fits_file(place));
+        if let Some(rule) = fitting(Kind::Deny) {
+            ruling.deny(Reason::of(format!("a rule denies reading {shown}"), rule));
+        }
+        if let Some(rule) = fitting(Kind::Ask) {
+            ruling.firm(Reason::of(
+                format!("a rule wants to be asked about reading {shown}"),
+                rule,
+            ));
+        }
+        if place.real.is_none() {
+            ruling.firm(Reason::new(format!("{shown} leads in a circle")));
+            return;
+        }
+        if let Some(rule) = fitting(Kind::Allow) {
+            ruling.allow(Reason::of("a rule allows it", rule));
+            return;
+        }
+        let mut known = self.work.iter().chain(&self.readable);
+        match known.any(|folder| place.is_within(folder)) {
+            true => ruling.allow(Reason::new("it lies within the project")),
+            false => ruling.soft(Reason::new(format!("{shown} is outside the project"))),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The guard for `rm` and `rmdir`: what would take away a home, a project or a system is asked
+//! about in every mode, and so is what could become that if a variable is empty.
+
+use std::path::{Path, PathBuf};
+
+use super::path::Place;
+use super::shell::{Piece, Word};
+use super::{Policy, Reason};
+
+/// Names of programs that remove.
+pub(super) fn removes(program: &str) -> bool {
+    ["rm", "rmdir", "unlink", "shred", "srm"].contains(&program)
+}
+
+/// The text of a word up to what is not known yet.
+fn known(word: &Word) -> (String, bool) {
+    let mut text = String::new();
+    for (index, piece) in word.pieces.iter().enumerate() {
+        match piece {
+            Piece::Text(part) => text.push_str(part),
+            Piece::Home if index == 0 => text.push('~'),
+            _ => return (text, true),
+        }
+    }
+    (text, false)
+}
+
+impl Policy {
+    /// Why removing these must be asked about. `cwds` are the folders it may run in; none if
+    /// nobody knows.
+    pub(super) fn guard_removal(
+        &self,
+        operands: &[Word],
+        cwds: Option<&[PathBuf]>,
+    ) -> Option<Reason> {
+        let mut only_operands = false;
+        for word in operands {
+            let (text, is_open) = known(word);
+            if !only_operands && text == "--" && !is_open {
+                only_operands = true;
+                continue;
+            }
+            if !only_operands && text.starts_with('-') && !is_open {
+                if text.starts_with("--no-pres") {
+                    return Some(Reason::new("it gives up the protection of the root folder"));
+                }
+                continue;
+            }
+            if let Some(why) = self.guard_one(&text, is_open, &word.raw, cwds) {
+                return Some(Reason::new(why));
+            }
+        }
+        None
+    }
+
+    fn guard_one(
+        &self,
+        text: &str,
+        is_open: bool,
+        raw: &str,
+        cwds: Option<&[PathBuf]>,
+    ) -> Option<String> {
+        // Of what is open, the folder before it counts: `/*` and `"$x"/*` can be everything.
+        let folder = match is_open {
+            true => text.rfind('/').map_or("", |slash| &text[..=slash]),
+            false => text,
+        };
+        if is_open && folder.is_empty() && !raw.trim_start_matches('"').starts_with('$') {
+            // Names in the folder one stands in: all of them, or some that begin alike.
+            if !text.is_empty() {
+                return None;
+            }
+            let rest = raw.trim_start_matches(['*', '?']);
+            if rest.starts_with(['.', '_', '-']) && rest.len() > 1 && !rest.contains('/') {
+                return None;
+            }
+            return Some(format!("removing {raw} could take the whole folder"));
+        }
+        if is_open && folder.is_empty() {
+            return Some(format!(
+                "removing {raw} could be anything: it is not known yet"
+            ));
+        }
+        let absolute = folder.starts_with(['/', '~']);
+        let folders: &[PathBuf] = match (absolute, cwds) {
+            (_, Some(cwds)) => cwds,
+            (true, None) => std::slice::from_ref(&self.project),
+            (false, None) => {
+                return Some(format!(
+                    "nobody knows in which folder {raw} would be removed"
+                ));
+            }
+        };
+        folders.iter().find_map(|cwd| {
+            let place = Place::of(folder, cwd, &self.home);
+            let is_critical = place.forms().any(|path| self.is_critical(path, cwd));
+            is_critical.then(|| format!("removing {raw} would take {}", place.written.display()))
+        })
+    }
+
+    fn is_critical(&self, path: &Path, cwd: &Path) -> bool {
+        let depth = path.components().count();
+        let holds = |folder: &Path| folder.starts_with(path);
+        // The root and the folders of the system right below it.
+        let is_system = depth <= 2 && path != Path::new("/tmp");
+        is_system
+            || holds(&self.home)
+            || holds(cwd)
+            || holds(&self.root)
+            || self
+                .work
+                .iter()
+                .any(|folder| holds(&folder.written) || holds(&folder.real))
+    }
+
+    /// The same for a search that removes what it finds: there the own folder is no danger.
+    pub(super) fn guard_search(&self, starts: &[Word]) -> Option<Reason> {
+        for word in starts {
+            let (text, is_open) = known(word);
+            let place = Place::of(&text, &self.project, &self.home);
+            let is_top =
+                |path: &Path| path.components().count() <= 2 || self.home.starts_with(path);
+            let is_named = text.starts_with(['/', '~']) || (is_open && text.is_empty());
+            if is_named && (is_open && text.is_empty() || place.forms().any(is_top)) {
+                let why = format!("removing what is found in {} could take a system", word.raw);
+                return Some(Reason::new(why));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,705 @@
+//! Settings files: who says what, and on which line.
+//!
+//! There are five places: managed by whoever runs the machine, given by `--settings`, local
+//! and project (both inside the folder), and the user's own. The first one that has a value
+//! wins; lists of rules add up. A file that cannot be read is an error and never left out, for
+//! a rule that denies might stand in it. What a folder says acts only when it is trusted; what
+//! it denies or wants to be asked about always counts.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use unspool_model::jsonc::{self, Node, Wrong};
+
+use crate::permission::Mode;
+
+/// Where managed settings stand on this system.
+#[cfg(target_os = "macos")]
+pub const MANAGED: &str = "/Library/Application Support/ClaudeCode/managed-settings.json";
+/// Where managed settings stand on this system.
+#[cfg(not(target_os = "macos"))]
+pub const MANAGED: &str = "/etc/claude-code/managed-settings.json";
+
+/// Nobody writes settings longer than this.
+const LONGEST: u64 = 4 << 20;
+
+/// Where to look.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// The client's folder (`$CLAUDE_CONFIG_DIR`), with the user's `settings.json`.
+    pub user: PathBuf,
+    /// The managed file, usually [`MANAGED`].
+    pub managed: PathBuf,
+    /// The folder the session begins in.
+    pub project: PathBuf,
+    /// `--settings`: a path or JSON itself.
+    pub given: Option<String>,
+}
+
+/// Who says something. The first in this order wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Whoever manages the machine.
+    Managed,
+    /// `--settings`.
+    Given,
+    /// A flag of the command line.
+    Flag,
+    /// An answer in this session.
+    Session,
+    /// `.claude/settings.local.json`.
+    Local,
+    /// `.claude/settings.json`.
+    Project,
+    /// The user's own file.
+    User,
+}
+
+impl Scope {
+    /// Whether it comes with the folder, and so perhaps from a stranger.
+    pub fn is_of_folder(self) -> bool {
+        matches!(self, Scope::Local | Scope::Project)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Scope::Managed => "managed settings",
+            Scope::Given => "--settings",
+            Scope::Flag => "command line",
+            Scope::Session => "this session",
+            Scope::Local => "local settings",
+            Scope::Project => "project settings",
+            Scope::User => "user settings",
+        }
+    }
+}
+
+/// Where something was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// By whom.
+    pub scope: Scope,
+    /// In which file, if in one.
+    pub path: Option<PathBuf>,
+    /// On which line, from 1; 0 if there are no lines.
+    pub line: usize,
+}
+
+impl Source {
+    /// Something that stands in no file.
+    pub fn spoken(scope: Scope) -> Source {
+        Source {
+            scope,
+            path: None,
+            line: 0,
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => write!(out, "{}:{}", path.display(), self.line),
+            None => out.write_str(self.scope.name()),
+        }
+    }
+}
+
+/// Settings that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The file, or the argument.
+    pub place: String,
+    /// Line and column, from 1, if known.
+    pub at: Option<(usize, usize)>,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl Broken {
+    /// What to do next.
+    pub fn hint(&self) -> String {
+        format!(
+            "correct or remove {}; it might hold rules that deny, so nothing runs without it",
+            self.place
+        )
+    }
+
+    fn at(place: &str, text: &str, byte: usize, why: impl Into<String>) -> Broken {
+        let wrong = Wrong::at(text, byte, "");
+        Broken {
+            place: place.to_owned(),
+            at: Some((wrong.line, wrong.column)),
+            why: why.into(),
+        }
+    }
+
+    /// A rule that cannot be understood.
+    pub fn rule(source: &Source, why: impl Into<String>) -> Broken {
+        Broken {
+            place: match &source.path {
+                Some(path) => path.display().to_string(),
+                None => source.scope.name().to_owned(),
+            },
+            at: (source.line > 0).then_some((source.line, 1)),
+            why: why.into(),
+        }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.place)?;
+        if let Some((line, column)) = self.at {
+            write!(out, ":{line}:{column}")?;
+        }
+        write!(out, ": {}", self.why)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+/// What a rule wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Never.
+    Deny,
+    /// Ask each time.
+    Ask,
+    /// Go on.
+    Allow,
+}
+
+impl Kind {
+    /// Its key in `permissions`.
+    pub fn key(self) -> &'static str {
+        match self {
+            Kind::Deny => "deny",
+            Kind::Ask => "ask",
+            Kind::Allow => "allow",
+        }
+    }
+}
+
+/// A rule as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// What it wants.
+    pub kind: Kind,
+    /// Its text.
+    pub text: String,
+    /// Where it stands.
+    pub source: Source,
+    /// What a path with one `/` at its start is relative to.
+    pub base: PathBuf,
+}
+
+/// Something a folder would do if it were trusted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Acting {
+    /// Its key, with dots.
+    pub key: String,
+    /// Where it stands.
+    pub source: Source,
+    /// What it says.
+    pub value: Value,
+}
+
+#[derive(Clone, Debug)]
+struct File {
+    scope: Scope,
+    place: String,
+    path: Option<PathBuf>,
+    base: PathBuf,
+    text: String,
+    root: Node,
+}
+
+/// All settings, in the order in which they win.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    files: Vec<File>,
+    root: PathBuf,
+    others: Vec<Acting>,
+    trusted: bool,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+}
+
+impl Settings {
+    /// Reads every file there is. The folder is not trusted yet.
+    pub fn load(places: &Places) -> Result<Settings, Broken> {
+        let root = root(&places.project);
+        let mut settings = Settings {
+            files: Vec::new(),
+            root: root.clone(),
+            others: Vec::new(),
+            trusted: false,
+            notes: Vec::new(),
+        };
+        settings.take_managed(&places.managed)?;
+        if let Some(given) = &places.given {
+            settings.take_given(given, &places.project)?;
+        }
+        let user = places.user.join("settings.json");
+        let own = fs::canonicalize(&user).ok();
+        let mut folders = vec![places.project.clone()];
+        if root != places.project {
+            folders.push(root);
+        }
+        for (scope, name) in [
+            (Scope::Local, "settings.local.json"),
+            (Scope::Project, "settings.json"),
+        ] {
+            for folder in &folders {
+                let path = folder.join(".claude").join(name);
+                // In the home folder, the user's own file is not the folder's as well.
+                if own.is_some() && fs::canonicalize(&path).ok() == own {
+                    continue;
+                }
+                settings.take(scope, &path, folder)?;
+            }
+        }
+        settings.take(Scope::User, &user, &places.user)?;
+        for folder in &folders {
+            settings.take_other(&folder.join(".mcp.json"));
+        }
+        Ok(settings)
+    }
+
+    /// No settings at all, in a folder.
+    pub fn none(project: &Path) -> Settings {
+        Settings {
+            files: Vec::new(),
+            root: root(project),
+            others: Vec::new(),
+            trusted: false,
+            notes: Vec::new(),
+        }
+    }
+
+    fn take_managed(&mut self, path: &Path) -> Result<(), Broken> {
+        let base = path.parent().unwrap_or(Path::new("/")).to_path_buf();
+        // Parts beside the file count more than the file, the last name most.
+        let beside = path.with_extension("d");
+        let mut parts: Vec<PathBuf> = match fs::read_dir(&beside) {
+            Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+            Err(_) => Vec::new(),
+        };
+        parts.retain(|part| {
+            part.extension().is_some_and(|end| end == "json")
+                && !part
+                    .file_name()
+                    .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+        });
+        parts.sort();
+        for part in parts.iter().rev() {
+            self.take(Scope::Managed, part, &base)?;
+        }
+        self.take(Scope::Managed, path, &base)
+    }
+
+    fn take_given(&mut self, given: &str, project: &Path) -> Result<(), Broken> {
+        if given.trim_start().starts_with('{') {
+            return self.put(Scope::Given, "--settings", None, project, given.to_owned());
+        }
+        let path = project.join(given);
+        if !path.exists() {
+            return Err(Broken {
+                place: path.display().to_string(),
+                at: None,
+                why: "there is no such file (--settings)".to_owned(),
+            });
+        }
+        let base = path.parent().unwrap_or(project).to_path_buf();
+        self.take(Scope::Given, &path, &base)
+    }
+
+    fn take(&mut self, scope: Scope, path: &Path, base: &Path) -> Result<(), Broken> {
+        let place = path.display().to_string();
+        let text = match text(path) {
+            Ok(Some(text)) => text,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                return Err(Broken {
+                    place,
+                    at: None,
+                    why: error.to_string(),
+                });
+            }
+        };
+        self.put(scope, &place, Some(path), base, text)
+    }
+
+    fn put(
+        &mut self,
+        scope: Scope,
+        place: &str,
+        path: Option<&Path>,
+        base: &Path,
+        text: String,
+    ) -> Result<(), Broken> {
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        let root = jsonc::parse(&text).map_err(|wrong| Broken {
+            place: place.to_owned(),
+            at: Some((wrong.line, wrong.column)),
+            why: wrong.why.to_owned(),
+        })?;
+        let file = File {
+            scope,
+            place: place.to_owned(),
+            path: path.map(Path::to_path_buf),
+            base: base.to_path_buf(),
+            text,
+            root,
+        };
+        file.check()?;
+        self.files.push(file);
+        Ok(())
+    }
+
+    fn take_other(&mut self, path: &Path) {
+        let Ok(Some(text)) = text(path) else { return };
+        let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
+        self.others.push(Acting {
+            key: ".mcp.json".to_owned(),
+            source: Source {
+                scope: Scope::Project,
+                path: Some(path.to_path_buf()),
+                line: 1,
+            },
+            value,
+        });
+    }
+
+    /// The top of the working tree, or the folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Lets what the folder says act, or not.
+    pub fn trust(&mut self, yes: bool) {
+        self.trusted = yes;
+    }
+
+    /// Whether what the folder says acts.
+    pub fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
+    /// All that the folder would do if it were trusted, whether it is or not.
+    pub fn acting(&self) -> Vec<Acting> {
+        let mut all = Vec::new();
+        for file in self.files.iter().filter(|file| file.scope.is_of_folder()) {
+            file.acting(&mut all);
+        }
+        all.extend(self.others.iter().cloned());
+        all
+    }
+
+    /// Files whose word counts.
+    fn heard(&self) -> impl Iterator<Item = &File> {
+        let trusted = self.trusted;
+        self.files
+            .iter()
+            .filter(move |file| trusted || !file.scope.is_of_folder())
+    }
+
+    /// The first value at a path of keys, and where it stands.
+    pub fn value(&self, path: &[&str]) -> Option<(Value, Source)> {
+        self.heard().find_map(|file| file.value(path))
+    }
+
+    /// Every value at a path of keys, the one that wins first.
+    pub fn values(&self, path: &[&str]) -> Vec<(Value, Source)> {
+        self.heard().filter_map(|file| file.value(path)).collect()
+    }
+
+    /// Only what the managed files say.
+    fn managed(&self, path: &[&str]) -> Option<Value> {
+        self.files
+            .iter()
+            .filter(|file| file.scope == Scope::Managed)
+            .find_map(|file| file.value(path))
+            .map(|(value, _)| value)
+    }
+
+    /// Whether a switch is on in the managed files.
+    pub fn is_managed(&self, key: &str) -> bool {
+        self.managed(&[key]) == Some(Value::Bool(true))
+    }
+
+    /// Whether bypassing all questions is forbidden, by anybody who is heard.
+    pub fn forbids_bypass(&self) -> bool {
+        let path = ["permissions", "disableBypassPermissionsMode"];
+        self.heard()
+            .filter_map(|file| file.value(&path))
+            .any(|(value, _)| value == "disable" || value == true)
+    }
+
+    /// All rules that count, in the order in which files win.
+    pub fn rules(&self) -> Vec<Written> {
+        let only_managed = self.is_managed("allowManagedPermissionRulesOnly");
+        let mut all = Vec::new();
+        for file in &self.files {
+            for kind in [Kind::Deny, Kind::Ask, Kind::Allow] {
+                let is_heard = match kind {
+                    // What forbids or asks counts even from a stranger.
+                    Kind::Deny | Kind::Ask => true,
+                    Kind::Allow => {
+                        (self.trusted || !file.scope.is_of_folder())
+                            && (!only_managed || file.scope == Scope::Managed)
+                    }
+                };
+                if is_heard {
+                    file.rules(kind, &mut all);
+                }
+            }
+        }
+        all
+    }
+
+    /// The mode a session begins in. A folder cannot switch questions off, trusted or not.
+    pub fn default_mode(&self) -> Option<(Mode, Source)> {
+        self.heard().find_map(|file| {
+            let (value, source) = file.value(&["permissions", "defaultMode"])?;
+            let (mode, _) = Mode::read(value.as_str()?)?;
+            if mode == Mode::Bypass && file.scope.is_of_folder() {
+                return None;
+            }
+            Some((mode, source))
+        })
+    }
+
+    /// More folders that belong to the session.
+    pub fn dirs(&self) -> Vec<(PathBuf, Source)> {
+        let mut all = Vec::new();
+        for file in self.heard() {
+            let path = ["permissions", "additionalDirectories"];
+            let Some(node) = file.node(&path) else {
+                continue;
+            };
+            for item in node.items().unwrap_or_default() {
+                if let Some(text) = item.text() {
+                    all.push((PathBuf::from(text), file.source(item)));
+                }
+            }
+        }
+        all
+    }
+
+    /// Variables for whatever the session runs; the first to name one wins.
+    pub fn env(&self) -> Vec<(String, String, Source)> {
+        let mut all: Vec<(String, String, Source)> = Vec::new();
+        for file in self.heard() {
+            let Some(node) = file.node(&["env"]) else {
+                continue;
+            };
+            for member in node.members().unwrap_or_default() {
+                if all.iter().any(|(name, ..)| *name == member.key) {
+                    continue;
+                }
+                let value = match plain(&member.node) {
+                    Value::String(text) => text,
+                    other => other.to_string(),
+                };
+                all.push((member.key.clone(), value, file.source(&member.node)));
+            }
+        }
+        all
+    }
+
+    /// The model to begin with.
+    pub fn model(&self) -> Option<String> {
+        let (value, _) = self.value(&["model"])?;
+        value.as_str().map(str::to_owned)
+    }
+
+    /// Hooks, those of the file that wins first.
+    pub fn hooks(&self) -> Vec<(Value, Source)> {
+        let only_managed = self.is_managed("allowManagedHooksOnly");
+        let off = self
+            .value(&["disableAllHooks"])
+            .is_some_and(|(value, _)| value == true);
+        let managed_off = self.managed(&["disableAllHooks"]) == Some(Value::Bool(true));
+        self.heard()
+            .filter(|file| match file.scope {
+                // Only who manages the machine takes managed hooks away.
+                Scope::Managed => !managed_off,
+                _ => !off && !only_managed,
+            })
+            .filter_map(|file| file.value(&["hooks"]))
+            .collect()
+    }
+}
+
+impl File {
+    fn source(&self, node: &Node) -> Source {
+        Source {
+            scope: self.scope,
+            path: self.path.clone(),
+            line: Wrong::at(&self.text, node.place.start, "").line,
+        }
+    }
+
+    fn broken(&self, node: &Node, why: impl Into<String>) -> Broken {
+        Broken::at(&self.place, &self.text, node.place.start, why)
+    }
+
+    fn node(&self, path: &[&str]) -> Option<&Node> {
+        path.iter().try_fold(&self.root, |node, key| node.get(key))
+    }
+
+    fn value(&self, path: &[&str]) -> Option<(Value, Source)> {
+        let node = self.node(path)?;
+        Some((plain(node), self.source(node)))
+    }
+
+    /// What must have the right shape, because leaving it out would allow more.
+    fn check(&self) -> Result<(), Broken> {
+        if self.root.members().is_none() {
+            return Err(self.broken(&self.root, "settings should be an object"));
+        }
+        self.check_once(&self.root, &["permissions", "hooks", "disableAllHooks"])?;
+        let Some(permissions) = self.root.get("permissions") else {
+            return Ok(());
+        };
+        if permissions.members().is_none() {
+            return Err(self.broken(permissions, "permissions should be an object"));
+        }
+        self.check_once(permissions, &["deny", "ask", "allow", "defaultMode"])?;
+        for kind in [Kind::Deny, Kind::Ask, Kind::Allow] {
+            let Some(list) = permissions.get(kind.key()) else {
+                continue;
+            };
+            let Some(items) = list.items() else {
+                let why = format!("permissions.{} should be a list of rules", kind.key());
+                return Err(self.broken(list, why));
+            };
+            if let Some(item) = items.iter().find(|item| item.text().is_none()) {
+                return Err(self.broken(item, "a rule should be a string"));
+            }
+        }
+        if let Some(mode) = permissions.get("defaultMode")
+            && mode.text().and_then(Mode::read).is_none()
+        {
+            return Err(self.broken(mode, "there is no such permission mode"));
+        }
+        Ok(())
+    }
+
+    /// The last of two equal keys counts for every reader; rules in the first would be lost.
+    fn check_once(&self, object: &Node, keys: &[&str]) -> Result<(), Broken> {
+        for key in keys {
+            let mut same = object
+                .members()
+                .unwrap_or_default()
+                .iter()
+                .filter(|member| member.key == *key);
+            if let (Some(_), Some(second)) = (same.next(), same.next()) {
+                let why = format!("{key} stands here a second time");
+                return Err(Broken::at(&self.place, &self.text, second.place.start, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn rules(&self, kind: Kind, all: &mut Vec<Written>) {
+        let Some(list) = self.node(&["permissions", kind.key()]) else {
+            return;
+        };
+        for item in list.items().unwrap_or_default() {
+            if let Some(text) = item.text() {
+                all.push(Written {
+                    kind,
+                    text: text.to_owned(),
+                    source: self.source(item),
+                    base: self.base.clone(),
+                });
+            }
+        }
+    }
+
+    fn acting(&self, all: &mut Vec<Acting>) {
+        for member in self.root.members().unwrap_or_default() {
+            if member.key == "$schema" {
+                continue;
+            }
+            if member.key != "permissions" {
+                all.push(self.act(member.key.clone(), &member.node));
+                continue;
+            }
+            for inner in member.node.members().unwrap_or_default() {
+                let is_empty = inner.node.items().is_some_and(<[Node]>::is_empty);
+                if !["deny", "ask"].contains(&inner.key.as_str()) && !is_empty {
+                    all.push(self.act(format!("permissions.{}", inner.key), &inner.node));
+                }
+            }
+        }
+    }
+
+    fn act(&self, key: String, node: &Node) -> Acting {
+        Acting {
+            key,
+            source: self.source(node),
+            value: plain(node),
+        }
+    }
+}
+
+/// The text of a file, if there is one. Pipes and devices are not opened.
+fn text(path: &Path) -> io::Result<Option<String>> {
+    let about = match fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !about.is_file() {
+        return Err(io::Error::other("this is not a file"));
+    }
+    if about.len() > LONGEST {
+        return Err(io::Error::other("this is too long for settings"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?
+        .take(LONGEST)
+        .read_to_end(&mut bytes)?;
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| io::Error::other("this is not UTF-8"))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// The nearest folder upwards that is the top of a working tree, else the folder itself.
+pub fn root(folder: &Path) -> PathBuf {
+    let top = folder
+        .ancestors()
+        .find(|above| above.join(".git").symlink_metadata().is_ok());
+    top.unwrap_or(folder).to_path_buf()
+}
+
+/// A node as an ordinary value.
+pub fn plain(node: &Node) -> Value {
+    match &node.value {
+        jsonc::Value::Object(members) => {
+            let fields = members
+                .iter()
+                .map(|member| (member.key.clone(), plain(&member.node)));
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
+        jsonc::Value::Array(items) => Value::Array(items.iter().map(plain).collect()),
+        jsonc::Value::Text(text) => Value::String(text.clone()),
+        jsonc::Value::Plain(word) => serde_json::from_str(word).unwrap_or(Value::Null),
+    }
+}

@@ -1,0 +1,224 @@
+//! Sub-agents: a session of their own, in a file beside that of their session.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use unspool_store::append;
+
+use crate::api::model;
+use crate::call::blocks;
+use crate::definitions::Definition;
+use crate::driver::{Command, Driver, Message, Notice, Setup, Shared, lock};
+use crate::machine::Why;
+use crate::record::{Face, Record};
+use crate::stop::Stop;
+use crate::tool::{Call, Outcome};
+use crate::words;
+
+/// The kind that is always there.
+const GENERAL: &str = "general-purpose";
+/// So often the model of a sub-agent is asked at most.
+const TURNS: u32 = 200;
+
+/// Runs a sub-agent to its end.
+pub(crate) fn run(above: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
+    let field = |name: &str| call.input[name].as_str().filter(|text| !text.is_empty());
+    let Some(prompt) = field("prompt") else {
+        return Outcome::failed("The sub-agent was given no prompt.");
+    };
+    let kind = field("subagent_type").unwrap_or(GENERAL);
+    let definition = {
+        let lore = lock(&above.lore);
+        let found = lore.agents.named(kind).cloned();
+        if found.is_none() && kind != GENERAL {
+            let names = lore.agents.list.iter().map(|one| one.name.as_str());
+            let names: Vec<&str> = std::iter::once(GENERAL).chain(names).collect();
+            return Outcome::failed(format!(
+                "Agent type '{kind}' not found. Available agents: {}",
+                names.join(", ")
+            ));
+        }
+        found
+    };
+    if above.above.is_some() {
+        return Outcome::failed("A sub-agent cannot start another one.");
+    }
+    let id = new_agent();
+    let began = Instant::now();
+    let (sender, events) = channel();
+    let setup = match setup(above, call, &id, kind, definition) {
+        Ok(setup) => setup,
+        Err(why) => return Outcome::failed(why),
+    };
+    let notices = forward(above, call, &id);
+    let mut driver = Driver::new(
+        setup,
+        Some((Arc::clone(above), call.id.clone())),
+        sender.clone(),
+        events,
+        Box::new(notices),
+    );
+    let submit = Command::Submit {
+        content: prompt.into(),
+        context: Vec::new(),
+    };
+    let _ = sender.send(Message::Command(submit));
+    let _ = sender.send(Message::Command(Command::Close));
+    driver.run(Some(stop));
+    finish(&driver, call, &id, kind, began)
+}
+
+/// The result as the session gets it.
+fn finish(driver: &Driver, call: &Call, id: &str, kind: &str, began: Instant) -> Outcome {
+    let Some(ending) = driver.ending.clone() else {
+        return Outcome::failed("The sub-agent could not work.");
+    };
+    let text = match &ending.why {
+        Why::Failed(trouble) if ending.text.is_empty() => {
+            return Outcome::failed(format!("The sub-agent failed: {}", trouble.message));
+        }
+        Why::Interrupted => return Outcome::failed("The sub-agent was stopped."),
+        _ if ending.text.is_empty() => "The sub-agent ended without a word.".to_owned(),
+        _ => ending.text,
+    };
+    let spent = lock(&driver.shared.spent).clone();
+    let record = lock(&driver.shared.record);
+    let (calls, last) = record.session().map_or((0, 0), |session| {
+        let last = session
+            .messages
+            .iter()
+            .rfind(|message| message.has_usage && !message.synthetic);
+        (
+            session.calls.len(),
+            last.map_or(0, |message| message.usage.total()),
+        )
+    });
+    let content = blocks(&[text]);
+    let said = match &content {
+        crate::tool::Content::Blocks(blocks) => Value::Array(blocks.clone()),
+        crate::tool::Content::Text(text) => Value::from(text.as_str()),
+    };
+    let result = json!({
+        "status": "completed", "prompt": call.input["prompt"], "agentId": id, "agentType": kind,
+        "content": said,
+        "totalDurationMs": u64::try_from(began.elapsed().as_millis()).unwrap_or(0),
+        "totalTokens": last, "totalToolUseCount": calls, "usage": spent.json(),
+    });
+    let mut outcome = Outcome::done("", result);
+    outcome.content = content;
+    outcome
+}
+
+fn setup(
+    above: &Arc<Shared>,
+    call: &Call,
+    id: &str,
+    kind: &str,
+    definition: Option<Definition>,
+) -> Result<Setup, String> {
+    let folder = above.beside.join("subagents");
+    let meta = json!({
+        "agentType": kind, "description": call.input["description"], "toolUseId": call.id,
+        "spawnDepth": 1,
+    });
+    let meta_path = folder.join(format!("agent-{id}.meta.json"));
+    append::put(&meta_path, meta.to_string().as_bytes()).map_err(|error| error.to_string())?;
+    let cwd = lock(&above.cwd).clone();
+    let face = {
+        let record = lock(&above.record);
+        Face {
+            agent: Some(id.to_owned()),
+            ..record.face().clone()
+        }
+    };
+    let record = Record::new(&folder.join(format!("agent-{id}.jsonl")), face, &cwd, false);
+    let mut frame = lock(&above.frame).clone();
+    let mut policy = lock(&above.policy).clone();
+    let mut turns = TURNS;
+    if let Some(definition) = definition {
+        if let Some(name) = definition.model.filter(|name| name != "inherit") {
+            frame.model = model::named(&name);
+        }
+        if let Some(mode) = definition.mode {
+            policy.set_mode(mode)?;
+        }
+        turns = definition.max_turns.unwrap_or(TURNS).min(TURNS);
+        let named = |names: &[String], tool: &Value| {
+            names
+                .iter()
+                .any(|name| tool["name"] == name.split('(').next().unwrap_or(name).trim())
+        };
+        if let Some(names) = &definition.tools {
+            frame.tools.retain(|tool| named(names, tool));
+        }
+        frame
+            .tools
+            .retain(|tool| !named(&definition.disallowed, tool));
+        if let Some(first) = frame.system.first_mut() {
+            *first = definition.prompt;
+        }
+    }
+    if let Some(name) = call.input["model"]
+        .as_str()
+        .filter(|name| *name != "inherit")
+    {
+        frame.model = model::named(name);
+    }
+    frame
+        .system
+        .insert(1.min(frame.system.len()), words::AGENT.to_owned());
+    frame
+        .tools
+        .retain(|tool| !matches!(tool["name"].as_str(), Some("Agent" | "Task")));
+    Ok(Setup {
+        client: above.client.clone(),
+        record,
+        frame,
+        policy,
+        hooks: above.hooks.clone(),
+        place: above.place.clone(),
+        kept: Arc::clone(&above.kept),
+        lore: lock(&above.lore).clone(),
+        more: above.more.clone(),
+        fence: above.fence.clone(),
+        turns: Some(turns),
+        budget: None,
+        compacts: true,
+        asks: above.asks,
+        source: None,
+        begins: "startup",
+    })
+}
+
+/// What the session is told of its sub-agent.
+fn forward(above: &Arc<Shared>, call: &Call, id: &str) -> impl FnMut(Notice) + Send + use<> {
+    let (above, call, id) = (Arc::clone(above), call.id.clone(), id.to_owned());
+    let mut calls = 0;
+    move |notice| match notice {
+        Notice::CallBegan(inner) => {
+            calls += 1;
+            let data = json!({
+                "type": "agent_progress", "agentId": id, "toolUses": calls,
+                "tool": inner.name, "input": inner.input,
+            });
+            let call = call.clone();
+            above.send(Message::Tell(Notice::Progress { call, data }));
+        }
+        told @ (Notice::Denied { .. } | Notice::Warn(_) | Notice::Retry { .. }) => {
+            above.send(Message::Tell(told));
+        }
+        Notice::Line { json, uuid, .. } => above.send(Message::Tell(Notice::Line {
+            json,
+            uuid,
+            agent: Some(call.clone()),
+        })),
+        _ => {}
+    }
+}
+
+fn new_agent() -> String {
+    let id = crate::record::new_id().replace('-', "");
+    format!("a{}", &id[..16])
+}

@@ -1,0 +1,196 @@
+//! The client of the API against a model that plays a script.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use unspool_agent::api::client::{Ask, Client, Item, Patience};
+use unspool_agent::api::model::Thinking;
+use unspool_agent::api::retry::Kind;
+use unspool_agent::stop::Stop;
+use unspool_ask::Access;
+use unspool_testkit::model::{Answer, Model, Step, call, text, thinking};
+
+fn client(model: &Model, retries: u32) -> Client {
+    let patience = Patience {
+        retries,
+        idle: Duration::from_millis(300),
+        begin: Duration::from_secs(5),
+    };
+    Client::new(&model.url(), &Access::Key("k".into()), patience).unwrap()
+}
+
+fn ask(words: &str) -> Ask {
+    Ask {
+        model: "claude-sonnet-4-5".into(),
+        most: 32_000,
+        thinking: Thinking::Budget(4_000),
+        effort: None,
+        system: vec![json!({"type": "text", "text": "be brief"})],
+        tools: vec![],
+        messages: json!([{"role": "user", "content": words}]).to_string(),
+        more: Map::new(),
+        betas: vec![],
+    }
+}
+
+/// Everything that came back.
+fn items(client: &Client, ask: Ask) -> Vec<Item> {
+    let (sender, items) = channel();
+    let running = client.start(ask, move |item| drop(sender.send(item)));
+    let mut all = Vec::new();
+    while let Ok(item) = items.recv_timeout(Duration::from_secs(30)) {
+        let over = matches!(item, Item::Ended(..) | Item::Cut(_) | Item::Failed(_));
+        if !matches!(item, Item::Raw(_)) {
+            all.push(item);
+        }
+        if over {
+            break;
+        }
+    }
+    drop(running);
+    all
+}
+
+fn blocks(items: &[Item]) -> Vec<Value> {
+    let ended = items.iter().filter_map(|item| match item {
+        Item::Block(block, _) => Some(block.json.clone()),
+        _ => None,
+    });
+    ended.collect()
+}
+
+#[test]
+fn an_answer_comes_back_block_by_block() {
+    let said = [
+        thinking("so so"),
+        text("words"),
+        call("t1", "Read", json!({"a": [1, "ü"]})),
+    ];
+    let model = Model::playing(vec![Answer::blocks(&said)]).unwrap();
+    let all = items(&client(&model, 0), ask("hi"));
+    assert_eq!(blocks(&all), said);
+    let Some(Item::Ended(message, request)) = all.last() else {
+        panic!("{all:?}");
+    };
+    assert_eq!(message.stop.as_deref(), Some("tool_use"));
+    assert_eq!(message.usage["output_tokens"], 30);
+    assert_eq!(request.as_deref(), Some("req_test_0001"));
+    assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[test]
+fn cut_at_any_byte_no_half_block_counts_and_nothing_ends_well() {
+    let said = [
+        thinking("so"),
+        text("words"),
+        call("t1", "Read", json!({"a": 1})),
+    ];
+    let whole = Answer::blocks(&said);
+    let length = whole.len();
+    let model = Model::start(move |at, _| Answer::blocks(&said).cut(at + 1)).unwrap();
+    let client = client(&model, 0);
+    let known = [
+        thinking("so"),
+        text("words"),
+        call("t1", "Read", json!({"a": 1})),
+    ];
+    for at in 1..length - 1 {
+        let all = items(&client, ask("hi"));
+        let ended = blocks(&all);
+        assert_eq!(ended[..], known[..ended.len()], "cut at {at}");
+        match all.last() {
+            Some(Item::Cut(trouble)) => assert_eq!(trouble.finished, ended.len()),
+            Some(Item::Failed(trouble)) => {
+                assert_eq!((ended.len(), trouble.finished), (0, 0), "cut at {at}");
+            }
+            // The last event is whole, only the empty line behind it is not.
+            other => panic!("cut at {at}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn silence_is_noticed_and_pings_are_none() {
+    let wait = |ms| Step::Wait(Duration::from_millis(ms));
+    let pinging = Answer::text("late")
+        .before(1, wait(200))
+        .before(3, wait(200))
+        .before(5, wait(200));
+    let model =
+        Model::playing(vec![Answer::text("never").before(1, wait(5_000)), pinging]).unwrap();
+    let began = Instant::now();
+    let all = items(&client(&model, 1), ask("hi"));
+    assert!(
+        matches!(&all[1], Item::Retry { trouble, .. } if trouble.kind == Kind::Silent),
+        "{all:?}"
+    );
+    assert_eq!(blocks(&all), [text("late")]);
+    assert!(began.elapsed() < Duration::from_secs(4));
+}
+
+#[test]
+fn an_error_in_the_stream_is_a_failure() {
+    let failing = |blocks: &[Value]| {
+        let mut events = unspool_testkit::model::events(blocks, "end_turn", 5);
+        events.truncate(events.len() - 2);
+        events.push(
+            json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}),
+        );
+        Answer::events(&events)
+    };
+    let model = Model::playing(vec![failing(&[]), failing(&[text("kept")])]).unwrap();
+    let all = items(&client(&model, 1), ask("hi"));
+    assert!(
+        all.iter().any(
+            |item| matches!(item, Item::Retry { trouble, .. } if trouble.status() == Some(529))
+        )
+    );
+    assert!(
+        matches!(all.last(), Some(Item::Cut(trouble)) if trouble.finished == 1),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn too_little_room_is_asked_again_with_less() {
+    let model = Model::start(|_, request| match request.body["max_tokens"].as_u64() {
+        Some(32_000) => Answer::fails(
+            "400 Bad Request",
+            "invalid_request_error",
+            "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again",
+        ),
+        _ => Answer::text("fits"),
+    })
+    .unwrap();
+    let all = items(&client(&model, 0), ask("hi"));
+    assert_eq!(blocks(&all), [text("fits")]);
+    let second = &model.requests()[1].body;
+    assert_eq!(second["max_tokens"], 9_000);
+    assert!(second["thinking"]["budget_tokens"].as_u64().unwrap() < 9_000);
+}
+
+#[test]
+fn dropping_a_request_ends_it_at_once() {
+    let model = Model::playing(vec![Answer::text("x").before(3, Step::Gate("never"))]).unwrap();
+    let (sender, items) = channel();
+    let running = client(&model, 0).start(ask("hi"), move |item| drop(sender.send(item)));
+    assert!(model.reached("never", Duration::from_secs(10)));
+    let began = Instant::now();
+    drop(running);
+    while items.recv_timeout(Duration::from_secs(5)).is_ok() {}
+    assert!(began.elapsed() < Duration::from_millis(200));
+}
+
+#[test]
+fn whoever_waits_for_all_of_it_can_be_stopped() {
+    let model = Model::playing(vec![Answer::text("x").before(3, Step::Gate("never"))]).unwrap();
+    let client = client(&model, 0);
+    let stop = Stop::new();
+    let other = stop.clone();
+    let waiting = std::thread::spawn(move || client.collect(ask("hi"), &other));
+    assert!(model.reached("never", Duration::from_secs(10)));
+    stop.tell();
+    assert!(waiting.join().unwrap().is_err());
+}

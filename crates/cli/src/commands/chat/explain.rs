@@ -1,0 +1,103 @@
+//! `chat --explain-permission`: what would happen to a command, and which rule says so.
+
+use std::io::Write;
+
+use unspool_agent::permission::explain::{Explanation, Step};
+use unspool_agent::permission::{Reason, Verdict};
+use unspool_show::clean;
+use unspool_show::wire::permission::{PermissionPart, PermissionRow};
+
+use super::{ChatArgs, place, policy, settings};
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Says whether a command would be allowed.
+pub fn run(world: &World, args: &ChatArgs, command: &str) -> Result<(), Failure> {
+    let mut notes = Vec::new();
+    let place = place(world, args)?;
+    let settings = settings(world, args, &place, &mut notes)?;
+    let policy = policy(world, args, &place, &settings, &mut notes)?;
+    notes.iter().for_each(|note| world.ui.note(note));
+    let told = policy.explain(command, &place.project);
+    let mut out = world.ui.out();
+    if world.ui.json {
+        world.ui.row(&mut out, &row(command, &told))?;
+    } else {
+        out.write_all(clean::text(&text(&told)).as_bytes())?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The word for a verdict, and what is behind it.
+fn verdict(told: &Explanation) -> (&'static str, &Reason) {
+    match &told.verdict {
+        Verdict::Allow { by } => ("allow", by),
+        Verdict::Ask { why, .. } => ("ask", why),
+        Verdict::Deny { by, .. } => ("deny", by),
+    }
+}
+
+/// For people: the verdict, the parts below each other, what "always" would add.
+fn text(told: &Explanation) -> String {
+    let (word, why) = verdict(told);
+    let mut text = format!("{word}: {why}\nmode: {}\n", told.mode);
+    let longest = told.steps.iter().map(|step| step.part.chars().count());
+    let width = longest.max().unwrap_or(0).min(40);
+    for step in &told.steps {
+        text += &format!("  {:<6} {:<width$}  {}\n", short(step), step.part, step.why);
+    }
+    if let Verdict::Ask { always, .. } = &told.verdict {
+        for rule in always {
+            text += &format!("always would add {rule}\n");
+        }
+    }
+    text
+}
+
+fn short(step: &Step) -> &'static str {
+    match step.what {
+        "allowed" => "allow",
+        _ => "ask",
+    }
+}
+
+fn row(command: &str, told: &Explanation) -> PermissionRow {
+    let (word, why) = verdict(told);
+    let (rule, path, line) = place_of(why);
+    let always = match &told.verdict {
+        Verdict::Ask { always, .. } => always.clone(),
+        Verdict::Allow { .. } | Verdict::Deny { .. } => Vec::new(),
+    };
+    let part = |step: &Step| {
+        let (rule, path, line) = place_of(&step.why);
+        PermissionPart {
+            part: step.part.clone(),
+            verdict: short(step).to_owned(),
+            reason: step.why.text.clone(),
+            rule,
+            path,
+            line,
+        }
+    };
+    PermissionRow {
+        command: command.to_owned(),
+        mode: told.mode.to_owned(),
+        verdict: word.to_owned(),
+        reason: why.text.clone(),
+        rule,
+        path,
+        line,
+        parts: told.steps.iter().map(part).collect(),
+        always,
+    }
+}
+
+/// The rule, its file and its line.
+fn place_of(why: &Reason) -> (Option<String>, Option<String>, Option<usize>) {
+    let Some((rule, source)) = &why.rule else {
+        return (None, None, None);
+    };
+    let path = source.path.as_ref().map(|path| path.display().to_string());
+    let line = (source.line > 0).then_some(source.line);
+    (Some(rule.clone()), path, line)
+}

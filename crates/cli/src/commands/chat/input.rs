@@ -1,0 +1,158 @@
+//! What goes in: a prompt, what is piped in, or a stream of JSON lines.
+
+use std::io::{BufRead, IsTerminal, Read};
+use std::sync::mpsc::channel;
+
+use serde_json::Value;
+use unspool_agent::driver::{Answer, Command, Remote};
+use unspool_agent::permission::Mode;
+
+use super::{ChatArgs, InputForm, PIPED, said};
+use crate::commands::chat::output;
+use crate::failure::Failure;
+
+/// So much may be piped in.
+const MOST: u64 = 10 << 20;
+
+/// What goes in.
+pub enum Input {
+    /// One prompt.
+    Prompt(String),
+    /// One JSON object per line, until there are no more.
+    Stream,
+}
+
+impl Input {
+    /// What the arguments and standard input say.
+    pub fn read(args: &ChatArgs) -> Result<Input, Failure> {
+        if args.input_format == InputForm::StreamJson {
+            return Ok(Input::Stream);
+        }
+        let piped = piped(args.prompt.is_some())?;
+        let parts = [piped.as_deref(), args.prompt.as_deref()];
+        let parts: Vec<&str> = parts
+            .into_iter()
+            .flatten()
+            .filter(|part| !part.trim().is_empty())
+            .collect();
+        if parts.is_empty() {
+            return Err(Failure::failed("there is nothing to say")
+                .hint("give a prompt: `unspool chat -p \"…\"`, or pipe one in"));
+        }
+        Ok(Input::Prompt(parts.join("\n\n")))
+    }
+
+    /// Hands it to the session.
+    pub fn feed(self, remote: Remote) {
+        match self {
+            Input::Prompt(text) => {
+                let content = said(&text);
+                let context = Vec::new();
+                remote.send(Command::Submit { content, context });
+                remote.send(Command::Close);
+            }
+            Input::Stream => {
+                std::thread::spawn(move || {
+                    let lines = std::io::stdin().lock().lines();
+                    for line in lines.map_while(Result::ok) {
+                        if let Ok(value) = serde_json::from_str(&line) {
+                            take(&value, &remote);
+                        } else if !line.trim().is_empty() {
+                            eprintln!("Warning: a line of input is no JSON, and is passed over");
+                        }
+                    }
+                    remote.send(Command::Close);
+                });
+            }
+        }
+    }
+}
+
+/// What stands in standard input. Beside a prompt it is not waited for without end: some
+/// programs leave it open and never write.
+fn piped(optional: bool) -> Result<Option<String>, Failure> {
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        return Ok(None);
+    }
+    let (sender, read) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let result = std::io::stdin()
+            .lock()
+            .take(MOST + 1)
+            .read_to_end(&mut bytes);
+        let _ = sender.send(result.map(|_| bytes));
+    });
+    let result = if optional {
+        match read.recv_timeout(PIPED) {
+            Ok(result) => result,
+            Err(_) => return Ok(None),
+        }
+    } else {
+        match read.recv() {
+            Ok(result) => result,
+            Err(_) => return Ok(None),
+        }
+    };
+    let bytes = result?;
+    if bytes.len() as u64 > MOST {
+        return Err(Failure::failed("more than 10 MB are piped in")
+            .hint("write it to a file and name that in the prompt"));
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// One object of the stream.
+fn take(value: &Value, remote: &Remote) {
+    match value["type"].as_str() {
+        Some("user") => {
+            let content = value["message"]["content"].clone();
+            if content.is_string() || content.is_array() {
+                let context = Vec::new();
+                remote.send(Command::Submit { content, context });
+            }
+        }
+        Some("control_request") => control(value, remote),
+        Some("control_response") => answer(&value["response"], remote),
+        _ => {}
+    }
+}
+
+fn control(value: &Value, remote: &Remote) {
+    let request = &value["request"];
+    let field = |name: &str| request[name].as_str().unwrap_or_default();
+    let mut error = None;
+    match field("subtype") {
+        "interrupt" => drop(remote.send(Command::Interrupt)),
+        "set_permission_mode" => match Mode::read(field("mode")) {
+            Some((mode, _)) => drop(remote.send(Command::Mode(mode))),
+            None => error = Some(format!("`{}` is no permission mode", field("mode"))),
+        },
+        "set_model" => drop(remote.send(Command::Model(field("model").to_owned()))),
+        "initialize" => {}
+        other => error = Some(format!("`{other}` is not supported")),
+    }
+    output::respond(value["request_id"].as_str().unwrap_or_default(), error);
+}
+
+/// The answer to a question about a permission.
+fn answer(response: &Value, remote: &Remote) {
+    let id = response["request_id"].as_str().unwrap_or_default();
+    let Some(ask) = id
+        .strip_prefix("ask-")
+        .and_then(|number| number.parse().ok())
+    else {
+        return;
+    };
+    let said = &response["response"];
+    let answer = match said["behavior"].as_str() {
+        Some("allow") => match &said["updatedInput"] {
+            input if input.is_object() => Answer::Changed(input.clone()),
+            _ => Answer::Yes,
+        },
+        _ if said["interrupt"] == true => Answer::No(None),
+        _ => Answer::No(Some(said["message"].as_str().unwrap_or("no").to_owned())),
+    };
+    remote.send(Command::Answer { ask, answer });
+}

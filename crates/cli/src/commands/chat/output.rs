@@ -1,0 +1,279 @@
+//! What comes out: the answer, or a stream of JSON lines as scripts of the original expect.
+
+use std::io::{self, Write};
+use std::time::Instant;
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use unspool_agent::driver::{Asked, Notice, Setup, Spent};
+use unspool_agent::machine::{Ending, Why, api_error};
+use unspool_agent::record::new_id;
+use unspool_show::clean;
+
+use super::ChatArgs;
+use crate::failure::Failure;
+
+/// How the answer is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// The answer
+    #[default]
+    Text,
+    /// One JSON object at the end
+    Json,
+    /// One JSON object for each thing that happens
+    StreamJson,
+}
+
+/// Prints what happens.
+pub struct Output {
+    form: Form,
+    partial: bool,
+    session: String,
+    init: Value,
+    denials: Vec<Value>,
+    spent: Spent,
+    began: Instant,
+    /// Time spent waiting for the API.
+    waited: std::time::Duration,
+    asked: Option<Instant>,
+    quiet: bool,
+    terminal: bool,
+}
+
+impl Output {
+    /// For a session that is about to begin.
+    pub fn new(args: &ChatArgs, setup: &Setup, session: &str, variable: &str) -> Output {
+        let tools: Vec<&Value> = setup.frame.tools.iter().map(|tool| &tool["name"]).collect();
+        let init = json!({
+            "type": "system", "subtype": "init",
+            "cwd": setup.place.project, "session_id": session, "tools": tools,
+            "mcp_servers": [], "model": setup.frame.model,
+            "permissionMode": setup.policy.mode().name(),
+            "slash_commands": [], "apiKeySource": variable, "output_style": "default",
+            "agents": ["general-purpose"], "skills": [], "plugins": [],
+            "unspool_version": env!("CARGO_PKG_VERSION"), "uuid": new_id(),
+        });
+        Output {
+            form: args.output_format,
+            partial: args.include_partial_messages,
+            session: session.to_owned(),
+            init,
+            denials: Vec::new(),
+            spent: Spent::default(),
+            began: Instant::now(),
+            waited: std::time::Duration::ZERO,
+            asked: None,
+            quiet: false,
+            terminal: io::IsTerminal::is_terminal(&io::stdout()),
+        }
+    }
+
+    /// What comes before everything else.
+    pub fn begin(&mut self) -> Result<(), Failure> {
+        if self.form == Form::StreamJson {
+            line(&self.init)?;
+        }
+        Ok(())
+    }
+
+    /// Prints what there is to print about something that happened.
+    pub fn take(&mut self, notice: &Notice) -> Result<(), Failure> {
+        match notice {
+            Notice::Asking => self.asked = Some(Instant::now()),
+            Notice::Usage { spent, .. } => {
+                self.spent = spent.clone();
+                if let Some(asked) = self.asked.take() {
+                    self.waited += asked.elapsed();
+                }
+            }
+            Notice::Denied { call, .. } => {
+                let denial = json!({"tool_name": call.name, "tool_use_id": call.id, "tool_input": call.input});
+                self.denials.push(denial.clone());
+                let mut told = denial;
+                told["type"] = "system".into();
+                told["subtype"] = "permission_denied".into();
+                self.say(told)?;
+            }
+            Notice::Warn(text) if !self.quiet => eprintln!("Warning: {}", clean::text(text)),
+            Notice::Retry {
+                tries,
+                most,
+                wait,
+                status,
+                error,
+                message,
+            } => {
+                if self.form == Form::Text {
+                    let seconds = wait.as_secs_f64();
+                    let why = status.map_or_else(
+                        || clean::text(message).into_owned(),
+                        |status| status.to_string(),
+                    );
+                    eprintln!(
+                        "The API failed ({why}); trying again in {seconds:.1} s ({tries} of {most})"
+                    );
+                }
+                self.say(json!({
+                    "type": "system", "subtype": "api_retry", "attempt": tries, "max_retries": most,
+                    "retry_delay_ms": u64::try_from(wait.as_millis()).unwrap_or(0),
+                    "error_status": status,
+                    "error": if error.is_empty() { message } else { error },
+                }))?;
+            }
+            Notice::Raw(event) if self.partial => {
+                self.say(
+                    json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}),
+                )?;
+            }
+            Notice::Line { json, uuid, agent } if self.form == Form::StreamJson => {
+                if let Some(told) = retold(json, uuid, agent.as_deref()) {
+                    self.say(told)?;
+                }
+            }
+            Notice::Ask { ask, call, what } => {
+                let suggestions = match what {
+                    Asked::Permission { always, .. } => json!(always),
+                    _ => json!([]),
+                };
+                self.say(json!({
+                    "type": "control_request", "request_id": format!("ask-{ask}"),
+                    "request": {
+                        "subtype": "can_use_tool", "tool_name": call.name, "input": call.input,
+                        "tool_use_id": call.id, "permission_suggestions": suggestions,
+                    },
+                }))?;
+            }
+            Notice::Ended { ending, .. } => self.end(ending)?,
+            Notice::Unwritten { why, .. } => {
+                let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(0);
+                let result = json!({
+                    "type": "result", "subtype": "error_during_execution", "is_error": true,
+                    "duration_ms": ms, "errors": [why], "session_id": self.session,
+                });
+                if self.form != Form::Text {
+                    line(&result)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// One more line of the stream, if that is the form.
+    fn say(&self, mut value: Value) -> Result<(), Failure> {
+        if self.form != Form::StreamJson {
+            return Ok(());
+        }
+        value["session_id"] = self.session.as_str().into();
+        if value.get("uuid").is_none() {
+            value["uuid"] = new_id().into();
+        }
+        line(&value)
+    }
+
+    fn end(&mut self, ending: &Ending) -> Result<(), Failure> {
+        if self.form == Form::Text {
+            let text = ending.text.trim_end();
+            if !text.is_empty() {
+                let mut out = io::stdout().lock();
+                // A terminal must not be told what to do by a model.
+                let text = if self.terminal {
+                    clean::text(text)
+                } else {
+                    text.into()
+                };
+                writeln!(out, "{text}")?;
+                out.flush()?;
+            }
+            return Ok(());
+        }
+        line(&self.result(ending))
+    }
+
+    fn result(&self, ending: &Ending) -> Value {
+        let (subtype, is_error) = match &ending.why {
+            Why::Done | Why::Compacted => ("success", false),
+            Why::Failed(_) | Why::Refused(_) | Why::TooLong | Why::NotCompacted(_) => {
+                ("success", true)
+            }
+            Why::MaxTurns => ("error_max_turns", true),
+            Why::Budget => ("error_max_budget_usd", true),
+            Why::Interrupted | Why::Hook(_) => ("error_during_execution", true),
+        };
+        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(0);
+        let mut result = json!({
+            "type": "result", "subtype": subtype, "is_error": is_error,
+            "duration_ms": ms(self.began.elapsed()), "duration_api_ms": ms(self.waited),
+            "num_turns": ending.turns,
+        });
+        if subtype == "success" {
+            result["result"] = match &ending.why {
+                Why::Failed(trouble) => api_error(trouble),
+                Why::Refused(_) => "The model declined to answer.".to_owned(),
+                Why::TooLong => "The answer did not fit.".to_owned(),
+                Why::NotCompacted(why) => why.clone(),
+                _ => ending.text.clone(),
+            }
+            .into();
+        }
+        result["session_id"] = self.session.as_str().into();
+        result["total_cost_usd"] = self.spent.usd.into();
+        result["usage"] = self.spent.json();
+        let models = self.spent.models.iter().map(|(name, (usage, usd))| {
+            let of_model = json!({
+                "inputTokens": usage.input, "outputTokens": usage.output,
+                "cacheReadInputTokens": usage.cache_read,
+                "cacheCreationInputTokens": usage.cache_write_5m + usage.cache_write_1h,
+                "costUSD": usd,
+            });
+            (name.clone(), of_model)
+        });
+        result["modelUsage"] = Value::Object(models.collect());
+        result["permission_denials"] = self.denials.clone().into();
+        result["uuid"] = new_id().into();
+        result
+    }
+}
+
+/// A line of the transcript as the stream tells it.
+fn retold(json: &str, uuid: &str, agent: Option<&str>) -> Option<Value> {
+    let entry: Value = serde_json::from_str(json).ok()?;
+    let told = |kind: &str| json!({"type": kind, "message": entry["message"], "parent_tool_use_id": agent, "uuid": uuid});
+    match entry["type"].as_str()? {
+        "assistant" => Some(told("assistant")),
+        "user" => {
+            let result = entry["message"]["content"].get(0)?;
+            (result["type"] == "tool_result").then(|| {
+                let mut told = told("user");
+                told["tool_use_result"] = entry["toolUseResult"].clone();
+                told
+            })
+        }
+        "system" if entry["subtype"] == "compact_boundary" => {
+            let about = &entry["compactMetadata"];
+            Some(json!({
+                "type": "system", "subtype": "compact_boundary", "uuid": uuid,
+                "compact_metadata": {"trigger": about["trigger"], "pre_tokens": about["preTokens"]},
+            }))
+        }
+        _ => None,
+    }
+}
+
+/// Answers whoever controls us.
+pub fn respond(request: &str, error: Option<String>) {
+    let response = match error {
+        None => json!({"subtype": "success", "request_id": request, "response": {}}),
+        Some(error) => json!({"subtype": "error", "request_id": request, "error": error}),
+    };
+    // Whoever does not read does not want to know.
+    let _ = line(&json!({"type": "control_response", "response": response}));
+}
+
+fn line(value: &Value) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{value}")?;
+    out.flush()?;
+    Ok(())
+}

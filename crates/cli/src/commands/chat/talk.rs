@@ -1,0 +1,215 @@
+//! `chat` on a terminal: a conversation, and what comes after it.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use unspool_agent::driver::{self, Command, Notice};
+use unspool_agent::settings::{Acting, Settings};
+use unspool_agent::trust::Trust;
+use unspool_show::clean;
+use unspool_tui::chat::{Next, Setting};
+
+use super::desk::{Seen, Talk};
+use super::{ChatArgs, Opened, open, places};
+use crate::commands::show;
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Prompts that the editor remembers.
+const REMEMBERED: usize = 500;
+
+/// Talks until somebody leaves.
+pub fn run(world: World, mut args: ChatArgs) -> Result<(), Failure> {
+    let world = Arc::new(world);
+    loop {
+        let opened = open(&world, &args)?;
+        if args.resume.is_some() || args.go_on {
+            show_end(&world, &opened);
+        }
+        let session = opened.session.clone();
+        match converse(&world, &mut args, opened)? {
+            Next::Leave => {
+                let again = format!("go on with it: unspool chat --resume {session}");
+                world.ui.note(&again);
+                return Ok(());
+            }
+            Next::New => (args.resume, args.go_on) = (None, false),
+            Next::Resume(id) => (args.resume, args.go_on) = (Some(id.into()), false),
+        }
+        (args.fork_session, args.session_id) = (false, None);
+    }
+}
+
+/// What was said last, so that a person knows where they are.
+fn show_end(world: &World, opened: &Opened) {
+    // A session that cannot be shown can still be gone on with.
+    let _ = show::end(world, opened.setup.record.path().as_os_str(), 2);
+}
+
+fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<Next, Failure> {
+    let Opened {
+        mut setup, notes, ..
+    } = opened;
+    setup.asks = true;
+    let prompts = world.own.data.join("prompts.jsonl");
+    let project = setup.place.project.clone();
+    let history = remembered(&prompts, &project);
+    let seen = Arc::new(Mutex::new(Seen {
+        model: setup.frame.model.clone(),
+        mode: setup.policy.mode(),
+        ..Seen::default()
+    }));
+    let mut talk = Talk::new(
+        Arc::clone(world),
+        &setup,
+        places(args, &setup.place),
+        Arc::clone(&seen),
+    );
+    let (mode, model) = (setup.policy.mode(), setup.frame.model.clone());
+    let greeting = greeting(&model, &project, &notes);
+    let (sender, notices) = channel();
+    let handle = driver::start(setup, move |notice| {
+        if let Ok(mut seen) = seen.lock() {
+            seen.take(&notice);
+        }
+        // Nobody looks any more: the session ends by itself.
+        let _ = sender.send(notice);
+    });
+    talk.keeps(prompts);
+    let remote = handle.remote();
+    let next = unspool_tui::chat::run(Setting {
+        desk: Arc::new(talk),
+        tell: Box::new(move |command| remote.send(command)),
+        notices,
+        history,
+        greeting,
+        mode,
+        model,
+        color: world.ui.style().color,
+        first: args.prompt.take(),
+    });
+    handle.send(Command::Interrupt);
+    handle.send(Command::Close);
+    handle.join();
+    Ok(next?)
+}
+
+/// Shows what a folder's settings would do, and asks whether they may.
+pub fn ask_for_trust(
+    world: &World,
+    settings: &Settings,
+    acting: &[Acting],
+    trust: &Trust,
+) -> Result<(), Failure> {
+    let root = settings.root().display().to_string();
+    world.ui.note(&format!(
+        "This folder brings settings that act: {}",
+        clean::line(&root)
+    ));
+    for one in acting {
+        let value = one.value.to_string();
+        let value: String = clean::line(&value).chars().take(200).collect();
+        world
+            .ui
+            .note(&format!("  {}: {value}", clean::line(&one.key)));
+    }
+    eprint!("Let them act, now and later? [y/N] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        trust.store(settings)?;
+    }
+    Ok(())
+}
+
+fn greeting(model: &str, project: &Path, notes: &[String]) -> String {
+    let mut text = format!(
+        "**unspool chat** with {model} in `{}`\n\n`/help` for commands, `esc` stops, `shift-tab` changes what is allowed",
+        project.display()
+    );
+    for note in notes {
+        text.push_str("\n\n");
+        text.push_str(note);
+    }
+    text
+}
+
+/// What was typed in this folder before, oldest first.
+fn remembered(file: &Path, project: &Path) -> Vec<String> {
+    let Ok(file) = std::fs::File::open(file) else {
+        return Vec::new();
+    };
+    let project = project.display().to_string();
+    let lines = io::BufReader::new(file).lines().map_while(Result::ok);
+    let mut all: Vec<String> = lines
+        .filter_map(|line| {
+            let line: Value = serde_json::from_str(&line).ok()?;
+            let here = line.get("project")?.as_str()? == project;
+            here.then(|| line.get("text")?.as_str().map(str::to_owned))?
+        })
+        .collect();
+    let over = all.len().saturating_sub(REMEMBERED);
+    all.drain(..over);
+    all
+}
+
+/// Keeps what was typed.
+pub fn remember(file: &Path, project: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut open = OpenOptions::new();
+    open.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
+    let line = json!({"project": project.display().to_string(), "text": text});
+    open.open(file)?.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Where prompts are kept.
+pub type Prompts = PathBuf;
+
+impl Seen {
+    /// Takes note of what the session tells.
+    fn take(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Usage {
+                filled,
+                window,
+                spent,
+            } => {
+                self.filled = (*filled, *window);
+                self.spent = spent.clone();
+            }
+            Notice::Mode(mode) => self.mode = *mode,
+            Notice::Model(model) => self.model.clone_from(model),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_remembered_by_folder_and_only_for_their_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("own/prompts.jsonl");
+        remember(&file, Path::new("/a"), "one\ntwo").unwrap();
+        remember(&file, Path::new("/b"), "other").unwrap();
+        remember(&file, Path::new("/a"), "three").unwrap();
+        assert_eq!(remembered(&file, Path::new("/a")), ["one\ntwo", "three"]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+}

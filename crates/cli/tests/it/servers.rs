@@ -1,0 +1,120 @@
+//! `chat` with servers that offer tools, and with folders that nobody trusts yet.
+#![cfg(unix)]
+
+use serde_json::{Value, json};
+use unspool_testkit::home::Home;
+use unspool_testkit::model::{Answer, Model, call};
+
+use crate::chat::{command, err, fine};
+use crate::home;
+
+/// A server in a few lines of shell: it says that it was started, and echoes.
+const SERVER: &str = r#"touch started
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) version=$(printf '%s' "$line" | sed -n 's/.*"protocolVersion":"\([^"]*\)".*/\1/p')
+      echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"'$version'","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}' ;;
+    *'tools/list'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"say","description":"says it","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}}' ;;
+    *'tools/call'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"the server said it"}]}}' ;;
+  esac
+done
+"#;
+
+fn config() -> String {
+    json!({"mcpServers": {"one": {"command": "sh", "args": ["-c", SERVER]}}}).to_string()
+}
+
+/// The folder the program runs in.
+fn project(home: &Home) -> std::path::PathBuf {
+    home.command().get_current_dir().unwrap().to_owned()
+}
+
+#[test]
+fn the_tools_of_a_server_are_offered_called_and_written_down() {
+    let home = home();
+    let said = call("toolu_1", "mcp__one__say", json!({"text": "x"}));
+    let model = Model::playing(vec![
+        Answer::stopping(&[said], "tool_use"),
+        Answer::text("done"),
+    ])
+    .unwrap();
+    let args = [
+        "--mcp-config",
+        &config(),
+        "--allowedTools",
+        "mcp__one__say",
+        "use it",
+    ];
+    let output = command(&home, &model, &args).output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    fine(&model);
+    let requests = model.requests();
+    let tools = requests[0].body["tools"].as_array().unwrap().clone();
+    let named = |tool: &Value| tool["name"] == "mcp__one__say";
+    assert!(tools.iter().any(named), "{tools:?}");
+    assert!(requests[1].body.to_string().contains("the server said it"));
+}
+
+#[test]
+fn a_server_that_nobody_allowed_is_not_called() {
+    let home = home();
+    let said = call("toolu_1", "mcp__one__say", json!({"text": "x"}));
+    let model = Model::playing(vec![
+        Answer::stopping(&[said], "tool_use"),
+        Answer::text("done"),
+    ])
+    .unwrap();
+    let args = ["--mcp-config", &config(), "use it"];
+    let output = command(&home, &model, &args).output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    let told = model.requests()[1].body.to_string();
+    assert!(!told.contains("the server said it"), "{told}");
+}
+
+#[test]
+fn nothing_of_a_folder_runs_before_it_is_trusted() {
+    let home = home();
+    let folder = project(&home);
+    std::fs::write(folder.join(".mcp.json"), config()).unwrap();
+    std::fs::create_dir_all(folder.join(".claude")).unwrap();
+    let hook =
+        |event: &str| json!({event: [{"hooks": [{"type": "command", "command": "touch hooked"}]}]});
+    let settings = json!({
+        "hooks": hook("UserPromptSubmit"),
+        "env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"},
+        "permissions": {"allow": ["Bash"], "defaultMode": "acceptEdits"},
+    });
+    std::fs::write(folder.join(".claude/settings.json"), settings.to_string()).unwrap();
+    let touch = || {
+        call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "touch ran", "description": "x"}),
+        )
+    };
+    let model = Model::playing(vec![
+        Answer::stopping(&[touch()], "tool_use"),
+        Answer::text("done"),
+        Answer::text("again"),
+    ])
+    .unwrap();
+    let output = command(&home, &model, &["do it"]).output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(err(&output).contains("not trusted"), "{}", err(&output));
+    for made in ["started", "hooked", "ran"] {
+        assert!(!folder.join(made).exists(), "{made}");
+    }
+    // A yes is kept outside of the folder, and then its settings act.
+    let trusting = command(&home, &model, &["--trust", "again"])
+        .output()
+        .unwrap();
+    let stays = std::fs::read_dir(&folder).unwrap().flatten();
+    let names: Vec<_> = stays.map(|entry| entry.file_name()).collect();
+    assert!(
+        folder.join("hooked").exists(),
+        "{names:?} {}",
+        err(&trusting)
+    );
+    assert!(folder.join("started").exists(), "{names:?}");
+}

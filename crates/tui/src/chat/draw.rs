@@ -1,0 +1,162 @@
+//! The rows at the bottom: what goes on, what is asked, the editor, and how things stand.
+
+use std::time::Instant;
+
+use unspool_agent::permission::Mode;
+use unspool_show::layout::cut;
+use unspool_show::{Line, Paint, amount, clean, markdown};
+
+use super::paint::Cursor;
+use super::spoken;
+use super::state::Chat;
+
+/// Rows of the editor.
+const EDITOR: usize = 10;
+/// Rows of calls that run.
+const CALLS: usize = 8;
+const TURNING: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠹"];
+
+/// The live rows of a state.
+pub fn live(chat: &mut Chat) -> (Vec<Line>, Cursor) {
+    let (width, height) = (chat.size.0.max(10), chat.size.1.max(4));
+    if let Some(pick) = &chat.pick {
+        return (pick.draw(width, height.saturating_sub(2).min(20)), None);
+    }
+    let mut foot = vec![standing(chat, width)];
+    let (middle, cursor) = match &mut chat.question {
+        Some(question) => question.draw(width, height.saturating_sub(4)),
+        None => typing(chat, width),
+    };
+    let mut lines = going(
+        chat,
+        width,
+        height.saturating_sub(middle.len() + foot.len() + 1),
+    );
+    if !lines.is_empty() {
+        lines.push(Line::new());
+    }
+    let above = lines.len();
+    lines.extend(middle);
+    if let Some(menu) = &chat.menu {
+        foot = menu.draw(width);
+    }
+    lines.extend(foot);
+    (lines, cursor.map(|(row, column)| (above + row, column)))
+}
+
+/// What goes on, in at most `room` rows.
+fn going(chat: &Chat, width: usize, room: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let rest = chat.stream.rest();
+    if !rest.trim().is_empty() {
+        lines.extend(markdown::lines(rest, chat.width()));
+    }
+    let turning = turning(chat);
+    for running in chat.calls.iter().take(CALLS) {
+        let mut line = spoken::head(&running.call, (Paint::WARN, turning), width);
+        let seconds = chat.now.saturating_duration_since(running.since).as_secs();
+        if seconds > 1 {
+            line.push(Paint::DIM, &format!("  {seconds}s"));
+        }
+        lines.push(cut(&line, width));
+        if !running.last.is_empty() {
+            let last = Line::of(Paint::DIM, &format!("  {}", running.last));
+            lines.push(cut(&last, width));
+        }
+    }
+    lines.extend(busy(chat, turning).map(|line| cut(&line, width)));
+    for text in &chat.queue {
+        let text = format!("  next: {}", clean::line(text));
+        lines.push(cut(&Line::of(Paint::DIM, &text), width));
+    }
+    let over = lines.len().saturating_sub(room.max(1));
+    lines.split_off(over)
+}
+
+fn turning(chat: &Chat) -> &'static str {
+    let since = chat.busy.unwrap_or(chat.now);
+    let step = chat.now.saturating_duration_since(since).as_millis() / 125;
+    TURNING[usize::try_from(step).unwrap_or(0) % TURNING.len()]
+}
+
+fn busy(chat: &Chat, turning: &str) -> Option<Line> {
+    let since = chat.busy?;
+    if chat.question.is_some() {
+        return None;
+    }
+    let seconds = |since: Instant| chat.now.saturating_duration_since(since).as_secs();
+    if let Some(waiting) = &chat.waiting {
+        let left = waiting.until.saturating_duration_since(chat.now);
+        let text = format!(
+            "{}; again in {}s, esc to stop",
+            waiting.why,
+            left.as_millis().div_ceil(1000)
+        );
+        return Some(Line::of(Paint::WARN, &text));
+    }
+    let doing = match (chat.compacting, chat.thought) {
+        (true, _) => "making a summary".to_owned(),
+        (_, 0) => "working".to_owned(),
+        (_, thought) => format!("thinking, {}", amount::count(thought as u64, "character")),
+    };
+    let line = Line::of(Paint::WARN, turning);
+    let text = format!(" {doing}  {}s, esc to stop", seconds(since));
+    Some(line.with(Paint::DIM, &text))
+}
+
+/// The editor and its cursor.
+fn typing(chat: &mut Chat, width: usize) -> (Vec<Line>, Cursor) {
+    let laid = chat.editor.lay(width.saturating_sub(2));
+    let (row, column) = laid.cursor;
+    let first = (row + 1).saturating_sub(EDITOR);
+    let paint = match chat.editor.text().chars().next() {
+        Some('!') => Paint::WARN,
+        Some('#') => Paint::ADDED,
+        _ => Paint::PROMPT,
+    };
+    let rows = laid.rows.iter().enumerate().skip(first).take(EDITOR);
+    let line = |(at, row): (usize, &String)| {
+        let mark = if at == first { "> " } else { "  " };
+        Line::of(paint, mark).with(Paint::PLAIN, row)
+    };
+    (rows.map(line).collect(), Some((row - first, column + 2)))
+}
+
+/// How things stand.
+fn standing(chat: &Chat, width: usize) -> Line {
+    if let Some((code, _)) = chat.again {
+        let text = match code {
+            ratatui::crossterm::event::KeyCode::Esc if chat.editor.is_empty() => {
+                "esc again to go back to a prompt"
+            }
+            ratatui::crossterm::event::KeyCode::Esc => "esc again to clear",
+            _ => "ctrl-c again to leave",
+        };
+        return Line::of(Paint::DIM, text);
+    }
+    let mut line = match chat.mode {
+        Mode::Default => Line::of(Paint::DIM, "asks before changes"),
+        Mode::AcceptEdits => Line::of(Paint::ADDED, "edits files without asking"),
+        Mode::Plan => Line::of(Paint::VERB, "plans only"),
+        Mode::DontAsk => Line::of(Paint::DIM, "refuses instead of asking"),
+        Mode::Bypass => Line::of(Paint::ERROR, "does everything without asking"),
+    };
+    let mut parts = vec![clean::line(&chat.model).into_owned()];
+    let (filled, window) = chat.filled;
+    if let Some(percent) = (filled * 100).checked_div(window) {
+        parts.push(format!("context {percent} %, {}", amount::tokens(filled)));
+    }
+    if chat.spent.usd > 0.0 {
+        parts.push(amount::dollars(chat.spent.usd));
+    }
+    let usage = chat.spent.usage;
+    let input = usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h;
+    if let Some(percent) = (usage.cache_read * 100).checked_div(input) {
+        parts.push(format!("cache {percent} %"));
+    }
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        line.push(Paint::DIM, "  ·  ");
+        line.push(Paint::DIM, part);
+    }
+    cut(&line, width)
+}

@@ -1,0 +1,238 @@
+//! What was said and done, as lines that stay.
+
+use serde_json::Value;
+use unspool_agent::tool::{Call, Content, Outcome};
+use unspool_model::tool;
+use unspool_model::view::outcome::{Change, Hunk, Sign};
+use unspool_show::layout::{behind, cut, wrap, wrap_text};
+use unspool_show::{Line, Paint, clean, diff, markdown};
+
+/// Lines of a result that are shown.
+const FEW: usize = 5;
+/// Lines of a change that are shown.
+const CHANGE: usize = 40;
+
+/// What a person typed.
+pub fn prompt(text: &str, width: usize) -> Vec<Line> {
+    let text = clean::text(text);
+    let mut lines = vec![Line::new()];
+    let (first, next) = (Line::of(Paint::PROMPT, "> "), Line::of(Paint::PROMPT, "  "));
+    for (at, row) in text.trim_end().lines().enumerate() {
+        for (part, line) in wrap_text(Paint::BOLD, row, width.saturating_sub(2).max(8))
+            .iter()
+            .enumerate()
+        {
+            let mark = if at + part == 0 { &first } else { &next };
+            lines.push(behind(mark, line));
+        }
+    }
+    lines.push(Line::new());
+    lines
+}
+
+/// A text of the model.
+pub fn text(text: &str, width: usize) -> Vec<Line> {
+    let mut lines = markdown::lines(text, width);
+    if !lines.is_empty() {
+        lines.push(Line::new());
+    }
+    lines
+}
+
+/// Something to know.
+pub fn note(paint: Paint, text: &str, width: usize) -> Vec<Line> {
+    clean::text(text)
+        .lines()
+        .flat_map(|line| wrap_text(paint, line, width))
+        .collect()
+}
+
+/// What a call is about.
+pub fn subject(call: &Call) -> String {
+    let known = tool::known(&call.name);
+    let fields = known.map_or(&[][..], |tool| tool.subject);
+    let mut texts = fields
+        .iter()
+        .filter_map(|field| call.input.get(field)?.as_str());
+    let first = || {
+        let input = call.input.as_object()?;
+        input.values().find_map(Value::as_str)
+    };
+    let text = texts.next().or_else(first).unwrap_or_default();
+    clean::line(text).into_owned()
+}
+
+/// The one line of a call.
+pub fn head(call: &Call, mark: (Paint, &str), width: usize) -> Line {
+    let mut line = Line::of(mark.0, mark.1);
+    line.push(Paint::PLAIN, " ");
+    line.push(Paint::BOLD, &clean::line(&call.name));
+    let subject = subject(call);
+    if !subject.is_empty() {
+        line.push(Paint::PLAIN, " ");
+        line.push(Paint::PLAIN, &subject);
+    }
+    cut(&line, width)
+}
+
+/// A call that has ended.
+pub fn call(call: &Call, outcome: &Outcome, width: usize) -> Vec<Line> {
+    let failed = outcome.is_error == Some(true);
+    let mark = match failed {
+        true => (Paint::ERROR, "✗"),
+        false => (Paint::ADDED, "●"),
+    };
+    let mut lines = vec![head(call, mark, width)];
+    let indent = Line::of(Paint::DIM, "  ");
+    let inside = width.saturating_sub(2).max(8);
+    let below = match (failed, patch(&outcome.result)) {
+        (false, Some(change)) => diff::lines(&change, inside, CHANGE),
+        _ => said(outcome, failed, inside),
+    };
+    lines.extend(below.iter().map(|line| behind(&indent, line)));
+    lines
+}
+
+fn said(outcome: &Outcome, failed: bool, width: usize) -> Vec<Line> {
+    let text = match &outcome.content {
+        Content::Text(text) => text.clone(),
+        Content::Blocks(blocks) => {
+            let texts = blocks.iter().map(|block| match block["text"].as_str() {
+                Some(text) => text.to_owned(),
+                None => format!("[{}]", block["type"].as_str().unwrap_or("block")),
+            });
+            texts.collect::<Vec<_>>().join("\n")
+        }
+    };
+    let text = text
+        .replace("<tool_use_error>", "")
+        .replace("</tool_use_error>", "");
+    let text = clean::text(&text);
+    let paint = if failed { Paint::ERROR } else { Paint::DIM };
+    let all: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let shown = all.iter().take(FEW);
+    let mut lines: Vec<Line> = shown
+        .map(|line| cut(&Line::of(paint, line), width))
+        .collect();
+    lines.extend(diff::more(all.len().saturating_sub(FEW)));
+    lines
+}
+
+/// The change that a result tells of.
+fn patch(result: &Value) -> Option<Change> {
+    let hunks = result.get("structuredPatch")?.as_array()?;
+    if hunks.is_empty() {
+        let content = result.get("content")?.as_str()?;
+        return Some(Change::Written(content.to_owned()));
+    }
+    let number = |hunk: &Value, field: &str| hunk.get(field).and_then(Value::as_u64);
+    let hunks = hunks.iter().map(|hunk| Hunk {
+        old_start: number(hunk, "oldStart").unwrap_or(0),
+        new_start: number(hunk, "newStart").unwrap_or(0),
+        lines: hunk["lines"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|line| signed(line.as_str()?))
+            .collect(),
+    });
+    Some(Change::Hunks(hunks.collect()))
+}
+
+fn signed(line: &str) -> Option<(Sign, String)> {
+    let sign = match line.chars().next()? {
+        '+' => Sign::Added,
+        '-' => Sign::Removed,
+        ' ' => Sign::Same,
+        _ => return None,
+    };
+    Some((sign, line[1..].to_owned()))
+}
+
+/// What a call would do, for somebody who has to allow it.
+pub fn preview(call: &Call, width: usize) -> Vec<Line> {
+    let text = |field: &str| call.input.get(field).and_then(Value::as_str);
+    let edit = |value: &Value| {
+        let part = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
+        Some((part("old_string")?, part("new_string")?))
+    };
+    let change = match tool::touch(&call.name) {
+        tool::Touch::Edit => {
+            let edits = call.input.get("edits").and_then(Value::as_array);
+            let several = edits.map(|edits| edits.iter().filter_map(edit).collect());
+            several
+                .or_else(|| Some(vec![edit(&call.input)?]))
+                .map(Change::Replaced)
+        }
+        tool::Touch::Write => text("content").map(|text| Change::Written(text.to_owned())),
+        tool::Touch::None | tool::Touch::Read => None,
+    };
+    if let Some(change) = change {
+        let mut lines = wrap_text(Paint::PLAIN, &subject(call), width);
+        lines.extend(diff::lines(&change, width, CHANGE));
+        return lines;
+    }
+    if let Some(command) = text("command") {
+        let command = clean::text(command);
+        return command
+            .lines()
+            .flat_map(|line| wrap_text(Paint::CODE, line, width))
+            .collect();
+    }
+    let input = clean::text(&call.input.to_string()).into_owned();
+    wrap(&Line::of(Paint::PLAIN, &input), width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn words(lines: &[Line]) -> String {
+        let texts: Vec<String> = lines.iter().map(Line::text).collect();
+        texts.join("\n")
+    }
+
+    fn called(name: &str, input: Value) -> Call {
+        Call {
+            id: "t".to_owned(),
+            name: name.to_owned(),
+            input,
+        }
+    }
+
+    #[test]
+    fn an_edit_is_shown_as_a_change_before_it_is_allowed() {
+        let edit = called(
+            "Edit",
+            json!({"file_path": "a.rs", "old_string": "old", "new_string": "new"}),
+        );
+        let shown = words(&preview(&edit, 60));
+        assert!(
+            shown.contains("a.rs") && shown.contains("old") && shown.contains("new"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_result_shows_its_first_lines_and_how_many_follow() {
+        let read = called("Read", json!({"file_path": "a.rs"}));
+        let text: Vec<String> = (1..=20).map(|line| format!("{line}\tx")).collect();
+        let shown = words(&call(&read, &Outcome::done(text.join("\n"), json!({})), 60));
+        assert!(shown.starts_with("● Read a.rs"), "{shown}");
+        assert!(shown.contains("15 more lines"), "{shown}");
+    }
+
+    #[test]
+    fn what_a_call_says_cannot_write_control_codes() {
+        let bash = called("Bash", json!({"command": "x\u{1b}[2J\ny"}));
+        let outcome = Outcome::failed("bad\u{1b}]0;t\u{7}");
+        let mut lines = call(&bash, &outcome, 60);
+        lines.extend(preview(&bash, 60));
+        lines.extend(prompt("a\u{1b}[31m", 60));
+        assert!(!words(&lines).contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,526 @@
+//! All of the state of a conversation on the screen, and what happens to it.
+//!
+//! Pure: what is heard comes in, what is to be done comes out. Lines that stay are collected
+//! until the next picture.
+
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::Value;
+use unspool_agent::driver::{Answer, Command, Notice, Spent};
+use unspool_agent::machine::{Ending, Why};
+use unspool_agent::permission::Mode;
+use unspool_agent::tool::Call;
+use unspool_show::{Line, Paint, amount, clean};
+
+use super::editor::{Did, Editor};
+use super::menu::Menu;
+use super::pick::{Pick, Picked};
+use super::question::Question;
+use super::spoken;
+use super::stream::Stream;
+
+/// A second press within this time is meant with the first.
+const TWICE: Duration = Duration::from_millis(1500);
+
+/// What is to be done.
+#[derive(Clone, Debug)]
+pub enum Act {
+    /// The session is told this.
+    Tell(Command),
+    /// Something was typed: a prompt, `/command`, `!command` or `#memory`.
+    Typed(String),
+    /// Something was chosen from a list of [`Pick::what`].
+    Chosen(String, String),
+    /// Rules are to be kept for later sessions.
+    Keep(Vec<String>),
+    /// Names of files are wanted.
+    Files,
+    /// The prompts of this session are to be listed, to go back to one.
+    Prompts,
+    /// The program is to sleep.
+    Sleep,
+    /// The picture is to be drawn anew.
+    Redraw,
+    /// It is over.
+    Quit,
+}
+
+/// A call that runs.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// The call.
+    pub call: Call,
+    /// Since when.
+    pub since: Instant,
+    /// What it said last.
+    pub last: String,
+}
+
+/// An attempt that is waited for.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// Until when.
+    pub until: Instant,
+    /// What went wrong.
+    pub why: String,
+}
+
+/// The state.
+pub struct Chat {
+    /// Where a person types.
+    pub editor: Editor,
+    /// Columns and rows.
+    pub size: (usize, usize),
+    /// The time of the last thing that happened.
+    pub now: Instant,
+    /// Since when a turn runs.
+    pub busy: Option<Instant>,
+    /// What the model is saying.
+    pub stream: Stream,
+    /// How much it thought since it last said something.
+    pub thought: usize,
+    /// Calls that run.
+    pub calls: Vec<Running>,
+    /// An attempt that is waited for.
+    pub waiting: Option<Waiting>,
+    /// What is asked.
+    pub question: Option<Question>,
+    /// What is chosen from.
+    pub pick: Option<Pick>,
+    /// What may be typed on.
+    pub menu: Option<Menu>,
+    /// Prompts that wait.
+    pub queue: Vec<String>,
+    /// The mode.
+    pub mode: Mode,
+    /// The model.
+    pub model: String,
+    /// Tokens in the context, and how many fit.
+    pub filled: (u64, u64),
+    /// What was spent.
+    pub spent: Spent,
+    /// A summary is being made.
+    pub compacting: bool,
+    /// What to press again, and since when.
+    pub again: Option<(KeyCode, Instant)>,
+    /// Names and explanations of commands.
+    pub commands: Vec<(String, String)>,
+    /// Files of the project, once they are known.
+    pub files: Option<Vec<String>>,
+    said: Vec<Line>,
+    /// The last thing that was shown is a call.
+    called: bool,
+}
+
+impl Chat {
+    /// A conversation that begins.
+    pub fn new(history: Vec<String>, size: (usize, usize), now: Instant) -> Chat {
+        Chat {
+            editor: Editor::new(history),
+            size,
+            now,
+            busy: None,
+            stream: Stream::default(),
+            thought: 0,
+            calls: Vec::new(),
+            waiting: None,
+            question: None,
+            pick: None,
+            menu: None,
+            queue: Vec::new(),
+            mode: Mode::Default,
+            model: String::new(),
+            filled: (0, 0),
+            spent: Spent::default(),
+            compacting: false,
+            again: None,
+            commands: Vec::new(),
+            files: None,
+            said: Vec::new(),
+            called: false,
+        }
+    }
+
+    /// Lines that stay and have not been drawn.
+    pub fn take_said(&mut self) -> Vec<Line> {
+        std::mem::take(&mut self.said)
+    }
+
+    /// Adds lines that stay.
+    pub fn say(&mut self, lines: Vec<Line>) {
+        self.said.extend(lines);
+    }
+
+    /// Adds a remark.
+    pub fn note(&mut self, paint: Paint, text: &str) {
+        let lines = spoken::note(paint, text, self.width());
+        self.say(lines);
+    }
+
+    /// Adds a text with Markdown in it.
+    pub fn tell(&mut self, text: &str) {
+        let mut lines = spoken::text(text, self.width());
+        if std::mem::take(&mut self.called) {
+            lines.insert(0, Line::new());
+        }
+        self.say(lines);
+    }
+
+    /// Columns for text.
+    pub fn width(&self) -> usize {
+        self.size.0.saturating_sub(1).clamp(10, 120)
+    }
+
+    /// Takes what was pasted.
+    pub fn paste(&mut self, text: &str) -> Vec<Act> {
+        match &mut self.question {
+            Some(question) => question.paste(text),
+            None => self.editor.paste(text),
+        }
+        self.offer()
+    }
+
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Vec<Act> {
+        let again = self.again.take().filter(|(_, at)| self.now - *at < TWICE);
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if control && key.code == KeyCode::Char('z') {
+            return vec![Act::Sleep];
+        }
+        if control && key.code == KeyCode::Char('l') {
+            return vec![Act::Redraw];
+        }
+        if let Some(pick) = &mut self.pick {
+            let what = pick.what.clone();
+            return match pick.key(key) {
+                Picked::Open => Vec::new(),
+                Picked::Left => {
+                    self.pick = None;
+                    Vec::new()
+                }
+                Picked::This(value) => {
+                    self.pick = None;
+                    vec![Act::Chosen(what, value)]
+                }
+            };
+        }
+        if let Some(question) = &mut self.question {
+            let ask = question.ask;
+            let width = self.size.0;
+            return match question.key(key, width) {
+                Some(answer) => self.answered(ask, answer),
+                None => Vec::new(),
+            };
+        }
+        if let Some(acts) = self.menu_key(key) {
+            return acts;
+        }
+        match key.code {
+            KeyCode::Esc => self.escape(again.map(|(code, _)| code)),
+            KeyCode::Char('c') if control => self.break_off(again.map(|(code, _)| code)),
+            KeyCode::Char('d') if control && self.editor.is_empty() => vec![Act::Quit],
+            KeyCode::BackTab => vec![Act::Tell(Command::Mode(next(self.mode)))],
+            _ => self.type_key(key),
+        }
+    }
+
+    fn type_key(&mut self, key: KeyEvent) -> Vec<Act> {
+        match self.editor.key(key, self.size.0.saturating_sub(2)) {
+            Did::Sent(text) => {
+                self.menu = None;
+                vec![Act::Typed(text)]
+            }
+            Did::Changed => self.offer(),
+            Did::Nothing => Vec::new(),
+        }
+    }
+
+    /// Keys for the menu: none of them, if it is not for it.
+    fn menu_key(&mut self, key: KeyEvent) -> Option<Vec<Act>> {
+        let menu = self.menu.as_mut()?;
+        match key.code {
+            KeyCode::Up => menu.up(),
+            KeyCode::Down => menu.down(),
+            KeyCode::Esc => self.menu = None,
+            KeyCode::Tab => {
+                self.complete();
+                return Some(self.offer());
+            }
+            // A command that is chosen is meant; a file is part of a longer text.
+            KeyCode::Enter if menu.is_command() => {
+                self.complete();
+                self.menu = None;
+                return Some(self.type_key(key));
+            }
+            KeyCode::Enter => {
+                self.complete();
+                self.menu = None;
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    fn complete(&mut self) {
+        if let Some((part, text)) = self.menu.as_ref().and_then(Menu::choice) {
+            self.editor.replace(part, &text);
+        }
+    }
+
+    /// Shows what may be typed on.
+    fn offer(&mut self) -> Vec<Act> {
+        let before = self.menu.take();
+        let wants = Menu::wants(self.editor.text(), self.editor.at());
+        let Some(wants) = wants else {
+            return Vec::new();
+        };
+        let files = match (&self.files, wants.is_file()) {
+            (None, true) => return vec![Act::Files],
+            (files, _) => files.as_deref().unwrap_or_default(),
+        };
+        self.menu = Menu::new(wants, &self.commands, files, before.as_ref());
+        Vec::new()
+    }
+
+    /// Files of the project are known now.
+    pub fn files(&mut self, files: Vec<String>) {
+        self.files = Some(files);
+        self.offer();
+    }
+
+    fn escape(&mut self, again: Option<KeyCode>) -> Vec<Act> {
+        if self.busy.is_some() {
+            return vec![Act::Tell(Command::Interrupt)];
+        }
+        let twice = again == Some(KeyCode::Esc);
+        match (self.editor.is_empty(), twice) {
+            (true, true) => return vec![Act::Prompts],
+            (false, true) => self.editor.set(""),
+            (_, false) => self.again = Some((KeyCode::Esc, self.now)),
+        }
+        Vec::new()
+    }
+
+    fn break_off(&mut self, again: Option<KeyCode>) -> Vec<Act> {
+        if self.busy.is_some() {
+            return vec![Act::Tell(Command::Interrupt)];
+        }
+        if !self.editor.is_empty() {
+            self.editor.set("");
+            return Vec::new();
+        }
+        let code = KeyCode::Char('c');
+        if again == Some(code) {
+            return vec![Act::Quit];
+        }
+        self.again = Some((code, self.now));
+        Vec::new()
+    }
+
+    fn answered(&mut self, ask: u64, answer: Answer) -> Vec<Act> {
+        self.question = None;
+        let keep = match &answer {
+            Answer::Always(rules) => Some(Act::Keep(rules.clone())),
+            _ => None,
+        };
+        let mut acts = vec![Act::Tell(Command::Answer { ask, answer })];
+        acts.extend(keep);
+        acts
+    }
+
+    /// A prompt goes out: it is shown at once, or waits.
+    pub fn submitted(&mut self, text: &str) {
+        if self.busy.is_some() {
+            self.queue.push(text.to_owned());
+            return;
+        }
+        let lines = spoken::prompt(text, self.width());
+        self.say(lines);
+        self.busy = Some(self.now);
+    }
+
+    /// Takes what the session tells.
+    pub fn notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::Line { agent: None, .. } => self.flush(),
+            Notice::Line { .. } | Notice::Raw(_) | Notice::Closed => {}
+            Notice::Text(more) => {
+                self.waiting = None;
+                self.thought = 0;
+                if let Some(over) = self.stream.push(&more) {
+                    self.tell(&over);
+                }
+            }
+            Notice::Thinking(more) => {
+                self.waiting = None;
+                self.thought += more.chars().count();
+            }
+            Notice::Retry {
+                tries,
+                most,
+                wait,
+                error,
+                message,
+                ..
+            } => {
+                self.broken_off();
+                let said = if message.is_empty() { error } else { message };
+                let why = format!("{} (try {tries} of {most})", clean::line(&said));
+                let until = self.now + wait;
+                self.waiting = Some(Waiting { until, why });
+            }
+            Notice::Asking => {
+                self.waiting = None;
+                self.thought = 0;
+                self.busy.get_or_insert(self.now);
+            }
+            Notice::Usage {
+                filled,
+                window,
+                spent,
+            } => {
+                self.filled = (filled, window);
+                self.spent = spent;
+            }
+            Notice::CallBegan(call) => {
+                self.flush();
+                self.calls.push(Running {
+                    call,
+                    since: self.now,
+                    last: String::new(),
+                });
+            }
+            Notice::Progress { call, data } => self.progress(&call, &data),
+            Notice::CallEnded { call, outcome } => {
+                self.calls.retain(|running| running.call.id != call.id);
+                let lines = spoken::call(&call, &outcome, self.width());
+                self.say(lines);
+                self.called = true;
+            }
+            Notice::Denied { call, why } => {
+                self.calls.retain(|running| running.call.id != call.id);
+                let head = spoken::head(&call, (Paint::ERROR, "✗"), self.width());
+                self.say(vec![head]);
+                self.note(Paint::DIM, &format!("  not allowed: {why}"));
+            }
+            Notice::Ask { ask, call, what } => {
+                self.flush();
+                self.question = Some(Question::new(ask, call, what));
+            }
+            Notice::Queued(count) => self.queued(count),
+            Notice::Compacting { .. } => {
+                self.compacting = true;
+                self.busy.get_or_insert(self.now);
+            }
+            Notice::Mode(mode) => self.mode = mode,
+            Notice::Model(model) => self.model = model,
+            Notice::Rewound { prompt } => {
+                self.note(Paint::WARN, "went back to before this prompt");
+                self.editor.set(&prompt);
+            }
+            Notice::Warn(text) => self.note(Paint::WARN, &text),
+            Notice::Ended { ending, time } => self.ended(&ending, time),
+            Notice::Unwritten { why, hint } => {
+                self.note(
+                    Paint::ERROR,
+                    &format!("the session could not be written: {why}"),
+                );
+                self.note(Paint::DIM, &hint);
+                self.rest();
+            }
+        }
+    }
+
+    /// What was said is over.
+    fn flush(&mut self) {
+        if let Some(over) = self.stream.end_all() {
+            self.tell(&over);
+        }
+    }
+
+    fn broken_off(&mut self) {
+        if self.stream.end_all().is_some() {
+            self.note(Paint::DIM, "(the answer broke off and is asked for again)");
+        }
+    }
+
+    fn progress(&mut self, call: &str, data: &Value) {
+        let text = ["output", "fullOutput", "message", "text"];
+        let text = text.iter().find_map(|field| data.get(field)?.as_str());
+        let last = text.and_then(|text| text.trim_end().lines().last());
+        let running = self.calls.iter_mut().find(|it| it.call.id == call);
+        if let (Some(running), Some(last)) = (running, last) {
+            running.last = clean::line(last).into_owned();
+        }
+    }
+
+    fn queued(&mut self, count: usize) {
+        // Those that no longer wait were said: the oldest first.
+        let over = self.queue.len().saturating_sub(count);
+        let said: Vec<String> = self.queue.drain(..over).collect();
+        self.flush();
+        for text in said {
+            let lines = spoken::prompt(&text, self.width());
+            self.say(lines);
+        }
+    }
+
+    fn ended(&mut self, ending: &Ending, time: Duration) {
+        self.flush();
+        self.rest();
+        match &ending.why {
+            Why::Done => {
+                let time = amount::duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+                self.note(Paint::DIM, &format!("· {time}"));
+            }
+            Why::Interrupted => self.note(Paint::WARN, "stopped; say what to do instead"),
+            Why::MaxTurns => self.note(
+                Paint::WARN,
+                "the model was asked as often as --max-turns allows",
+            ),
+            Why::Budget => self.note(Paint::WARN, "as much was spent as --max-budget-usd allows"),
+            Why::Refused(_) => self.note(Paint::WARN, "the model refused; rephrase, or /rewind"),
+            Why::Failed(trouble) => {
+                self.note(Paint::ERROR, &trouble.message);
+                self.note(Paint::DIM, "nothing is lost: say \"go on\" to try again");
+            }
+            Why::Hook(why) => self.note(Paint::WARN, &format!("a hook ended the turn: {why}")),
+            Why::TooLong => {
+                self.note(
+                    Paint::ERROR,
+                    "the conversation no longer fits: /compact makes room",
+                );
+            }
+            Why::Compacted => self.note(Paint::DIM, "the conversation was replaced by a summary"),
+            Why::NotCompacted(why) => {
+                self.note(Paint::ERROR, &format!("no summary could be made: {why}"));
+            }
+        }
+        // What was typed meanwhile and is not said any more is not lost.
+        if ending.unsaid.is_empty() {
+            return;
+        }
+        let mut unsaid: Vec<String> = self.queue.drain(..).collect();
+        unsaid.extend(Some(self.editor.text().to_owned()).filter(|text| !text.is_empty()));
+        self.editor.set(&unsaid.join("\n"));
+    }
+
+    fn rest(&mut self) {
+        self.busy = None;
+        self.waiting = None;
+        self.question = None;
+        self.compacting = false;
+        self.thought = 0;
+        self.calls.clear();
+    }
+}
+
+/// The mode that Shift-Tab leads to.
+fn next(mode: Mode) -> Mode {
+    match mode {
+        Mode::Default => Mode::AcceptEdits,
+        Mode::AcceptEdits => Mode::Plan,
+        Mode::Plan | Mode::DontAsk | Mode::Bypass => Mode::Default,
+    }
+}

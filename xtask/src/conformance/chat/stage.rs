@@ -1,0 +1,286 @@
+//! A machine on which our client talks to a model that plays a script.
+
+use super::super::Problem;
+use super::super::run::Place;
+use serde_json::Value;
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use unspool_testkit::api::Request;
+use unspool_testkit::model::{Answer, Model, call};
+
+/// What the model says to one request.
+pub type Play = Box<dyn Fn(&Request) -> Answer + Send>;
+
+/// What is done while a turn runs.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Meanwhile {
+    /// Nothing.
+    Nothing,
+    /// This signal, once the model waits at the gate.
+    AtGate(&'static str),
+    /// This signal, once a command has made the file `mark`.
+    AtMark(&'static str),
+}
+
+/// One run of the client.
+pub struct Turn {
+    /// What is said.
+    pub prompt: String,
+    /// Prompts as a stream of objects, instead of words.
+    pub stream: Option<Value>,
+    /// More arguments.
+    pub args: Vec<&'static str>,
+    /// What the model says to each request.
+    pub plays: Vec<Play>,
+    /// What is done while it runs.
+    pub meanwhile: Meanwhile,
+    /// How it has to end.
+    pub codes: &'static [i32],
+}
+
+impl Turn {
+    /// It ends by itself, with an answer.
+    pub fn is_whole(&self) -> bool {
+        self.meanwhile == Meanwhile::Nothing && self.codes == [0]
+    }
+}
+
+/// The machine, with everything on it.
+pub struct Stage {
+    /// Its folders.
+    pub place: Place,
+    program: PathBuf,
+    model: Model,
+    script: Arc<Mutex<VecDeque<Play>>>,
+    session: Option<String>,
+    first: String,
+    runs: usize,
+}
+
+/// Gates have names that live for ever; a session has fewer turns than these.
+const GATES: [&str; 16] = [
+    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p",
+];
+const LONG: Duration = Duration::from_secs(60);
+
+impl Stage {
+    /// An empty machine; the first session gets this id.
+    pub fn new(program: &Path, root: PathBuf, first: String) -> Result<Stage, Problem> {
+        if root.exists() {
+            std::fs::remove_dir_all(&root)?;
+        }
+        let (cwd, config) = (root.join("proj"), root.join("config"));
+        std::fs::create_dir_all(&cwd)?;
+        std::fs::create_dir_all(&config)?;
+        let script: Arc<Mutex<VecDeque<Play>>> = Arc::default();
+        let playing = Arc::clone(&script);
+        let agents = AtomicUsize::new(0);
+        let model = Model::start(move |_, request| {
+            let system = request.body["system"].to_string();
+            if system.contains("another assistant gave you") {
+                return agent(request, agents.fetch_add(1, Ordering::Relaxed));
+            }
+            let play = playing
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front();
+            play.map_or_else(|| Answer::text("That is all."), |play| play(request))
+        })?;
+        Ok(Stage {
+            place: Place { root, cwd, config },
+            program: program.to_owned(),
+            model,
+            script,
+            session: None,
+            first,
+            runs: 0,
+        })
+    }
+
+    /// The gate of the next turn.
+    pub fn gate(&self) -> &'static str {
+        GATES[self.runs % GATES.len()]
+    }
+
+    /// Runs one turn; what is wrong with it, if anything.
+    pub fn play(&mut self, turn: Turn) -> Result<(), Problem> {
+        let gate = self.gate();
+        self.runs += 1;
+        let forks = turn.args.contains(&"--fork-session");
+        let before = self.sessions();
+        *self.script.lock().unwrap_or_else(PoisonError::into_inner) = turn.plays.into();
+        let _ = std::fs::remove_file(self.place.cwd.join("mark"));
+        let mut command = self.command(&turn.args)?;
+        if let Some(stream) = &turn.stream {
+            command
+                .args(["--input-format", "stream-json"])
+                .args(["--output-format", "stream-json", "--verbose"])
+                .stdin(Stdio::piped());
+            let mut child = command.spawn()?;
+            if let Some(mut stdin) = child.stdin.take() {
+                writeln!(stdin, "{stream}")?;
+            }
+            let ended = self.end(child, turn.meanwhile, gate, turn.codes);
+            self.session.get_or_insert(self.first.clone());
+            return ended;
+        }
+        let child = command.arg(&turn.prompt).spawn()?;
+        let ended = self.end(child, turn.meanwhile, gate, turn.codes);
+        self.session = match forks {
+            true => self.sessions().difference(&before).next().cloned(),
+            false => Some(self.session.clone().unwrap_or(self.first.clone())),
+        };
+        ended
+    }
+
+    fn command(&self, args: &[&str]) -> Result<Command, Problem> {
+        let mut command = Command::new(&self.program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.place.root)
+            .env("CLAUDE_CONFIG_DIR", &self.place.config)
+            .env("UNSPOOL_HOME", self.place.root.join("unspool"))
+            .env("UNSPOOL_NO_BACKGROUND", "1")
+            .env("TZ", "UTC")
+            .env("LANG", "C.UTF-8")
+            .env("ANTHROPIC_API_KEY", "dummy")
+            .env("ANTHROPIC_BASE_URL", self.model.url())
+            .env("CLAUDE_CODE_MAX_RETRIES", "2")
+            .current_dir(&self.place.cwd)
+            .stdin(Stdio::null())
+            .stdout(File::create(self.place.root.join("stdout"))?)
+            .stderr(File::create(self.place.root.join("stderr"))?)
+            .args(["chat", "-p", "--model", "claude-sonnet-4-5"])
+            .args(args);
+        match &self.session {
+            None => command.args(["--session-id", &self.first]),
+            // Both ways to say the same.
+            Some(_) if self.runs.is_multiple_of(2) => command.arg("--continue"),
+            Some(id) => command.args(["--resume", id]),
+        };
+        Ok(command)
+    }
+
+    fn end(
+        &self,
+        mut child: Child,
+        meanwhile: Meanwhile,
+        gate: &'static str,
+        codes: &[i32],
+    ) -> Result<(), Problem> {
+        match meanwhile {
+            Meanwhile::Nothing => {}
+            Meanwhile::AtGate(name) => {
+                let reached = self.model.reached(gate, LONG);
+                // What came before the gate is on its way.
+                std::thread::sleep(Duration::from_millis(60));
+                signal(&child, name)?;
+                if !reached {
+                    let _ = child.wait();
+                    return Err("the gate was not reached".into());
+                }
+            }
+            Meanwhile::AtMark(name) => {
+                let mark = self.place.cwd.join("mark");
+                let came = until(|| mark.exists().then_some(()));
+                signal(&child, name)?;
+                if came.is_none() {
+                    let _ = child.wait();
+                    return Err("the command did not begin".into());
+                }
+            }
+        }
+        let status = until(|| child.try_wait().ok().flatten());
+        self.model.open(gate);
+        let Some(status) = status else {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err("the client did not end".into());
+        };
+        let refusals = self.model.refusals();
+        if let Some(refusal) = refusals.first() {
+            return Err(format!("it sent what the API refuses: {refusal}").into());
+        }
+        if !codes.contains(&code(status)) {
+            let words = std::fs::read_to_string(self.place.root.join("stderr"))?;
+            return Err(format!("it ended with {status}: {}", words.trim()).into());
+        }
+        Ok(())
+    }
+
+    /// The messages of the last request of the conversation itself.
+    pub fn last_request(&self) -> Value {
+        let requests = self.model.requests();
+        let own = requests.iter().rev().find(|request| {
+            let system = request.body["system"].to_string();
+            !system.contains("another assistant gave you")
+        });
+        own.map(|request| request.body["messages"].clone())
+            .unwrap_or_default()
+    }
+
+    /// The session that the next turn goes on with.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// The ids of all sessions.
+    pub fn sessions(&self) -> BTreeSet<String> {
+        transcripts(&self.place)
+            .iter()
+            .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
+            .collect()
+    }
+}
+
+/// All transcripts of conversations at a place.
+pub fn transcripts(place: &Place) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(place.project()).into_iter().flatten();
+    let paths = files.flatten().map(|file| file.path());
+    let mut all: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .collect();
+    all.sort();
+    all
+}
+
+/// What a sub-agent is told: first to look, then to report.
+fn agent(request: &Request, number: usize) -> Answer {
+    if request.body["messages"].to_string().contains("tool_result") {
+        return Answer::text(&format!("The report has number {number}."));
+    }
+    let input = serde_json::json!({"command": "ls"});
+    Answer::blocks(&[call(&format!("toolu_agent{number:04}"), "Bash", input)])
+}
+
+fn code(status: ExitStatus) -> i32 {
+    // Whoever was killed has no code; 137 is what a shell would say.
+    status.code().unwrap_or(137)
+}
+
+fn signal(child: &Child, name: &str) -> Result<(), Problem> {
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args([name, &id]).status()?;
+    match sent.success() {
+        true => Ok(()),
+        false => Err("the client had ended before it was stopped".into()),
+    }
+}
+
+fn until<T>(mut there: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + LONG;
+    while Instant::now() < deadline {
+        if let Some(found) = there() {
+            return Some(found);
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    None
+}
