@@ -448,7 +448,7 @@ mod tests {
         let api = Api::start()?;
         post(&api, "/v1/messages/count_tokens", "{}")?;
         post(&api, "/v1/messages", r#"{"n":2}"#)?;
-        let second = api.wait_for(Request::is_message, Duration::from_secs(5));
+        let second = api.wait_for(Request::is_message, Duration::from_secs(60));
         assert_eq!(
             second.map(|request| request.body["n"].clone()),
             Some(json!(2))

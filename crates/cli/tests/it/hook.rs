@@ -535,7 +535,7 @@ fn the_hook_returns_while_the_worker_still_waits_and_nobody_holds_the_worker() {
     );
     assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
     // It bears its own name only after a moment.
-    let until = Instant::now() + Duration::from_secs(3);
+    let until = Instant::now() + Duration::from_secs(60);
     let mut pids = workers(&home);
     while pids.is_empty() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));

