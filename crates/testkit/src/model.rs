@@ -635,6 +635,9 @@ fn tools(body: &Value, all: &mut Vec<String>) {
     }
 }
 
+/// A gate that nobody opens opens by itself after so long.
+const GATE: Duration = Duration::from_secs(300);
+
 /// Plays an answer; false to hang up.
 fn play(
     shared: &Shared,
@@ -663,17 +666,20 @@ fn play(
     for (name, value) in &answer.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    writer.write_all(format!("{head}\r\n").as_bytes())?;
+    let sends = |step: &Step| matches!(step, Step::Send(_));
+    let first = answer.steps.iter().position(sends);
     let mut left = answer.cut.unwrap_or(usize::MAX);
-    for step in &answer.steps {
+    for (at, step) in answer.steps.iter().enumerate() {
+        // What stands before the first bytes stands before the head, too.
+        if Some(at) == first {
+            writer.write_all(format!("{head}\r\n").as_bytes())?;
+        }
         match step {
             Step::Wait(time) => std::thread::sleep(*time),
             Step::Gate(gate) => {
                 shared.lock().waiting.push(gate);
                 shared.changed.notify_all();
-                shared.wait(Duration::from_secs(60), |state| {
-                    state.open.contains_key(gate)
-                });
+                shared.wait(GATE, |state| state.open.contains_key(gate));
             }
             Step::Send(text) => {
                 let text = named(text, number, request);
@@ -695,6 +701,9 @@ fn play(
                 }
             }
         }
+    }
+    if first.is_none() {
+        writer.write_all(format!("{head}\r\n").as_bytes())?;
     }
     writer.write_all(b"0\r\n\r\n")?;
     Ok(true)
