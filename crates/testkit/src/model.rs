@@ -238,6 +238,9 @@ struct State {
     requests: Vec<Request>,
     refusals: Vec<String>,
     asked: usize,
+    /// What it says when it is asked to count tokens, and how often it was.
+    tokens: Option<u64>,
+    counted: usize,
     open: HashMap<&'static str, bool>,
     waiting: Vec<&'static str>,
     /// What each message said, by its first call or text, to see whether thinking was altered.
@@ -285,6 +288,16 @@ impl Model {
     /// What was wrong with requests: nothing, if the client is right.
     pub fn refusals(&self) -> Vec<String> {
         self.shared.lock().refusals.clone()
+    }
+
+    /// From now on it counts tokens, and always finds so many. Until then it does not offer that.
+    pub fn counts(&self, tokens: u64) {
+        self.shared.lock().tokens = Some(tokens);
+    }
+
+    /// How often it was asked to count.
+    pub fn counted(&self) -> usize {
+        self.shared.lock().counted
     }
 
     /// Opens a gate: whoever waits there goes on.
@@ -363,6 +376,22 @@ fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
             body: serde_json::from_str(&text).unwrap_or(Value::Null),
             ..head
         };
+        if request.path.ends_with("/count_tokens") {
+            let tokens = {
+                let mut state = shared.lock();
+                state.counted += 1;
+                state.tokens
+            };
+            if let Some(tokens) = tokens {
+                let body = json!({"input_tokens": tokens}).to_string();
+                write!(
+                    writer,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                )?;
+                continue;
+            }
+        }
         if !request.is_message() {
             let body = json!({"type": "error", "error": {"type": "not_found_error", "message": request.path}});
             write!(

@@ -171,12 +171,15 @@ fn setup(model: &Model, project: &Path, config: &Path, settings: &str) -> Setup 
             trusted: false,
         },
         more: None,
+        env: settings.variables(),
         fence: None,
         turns: None,
         budget: None,
         compacts: true,
         asks: true,
+        history: None,
         source: Some("typed".into()),
         begins: "startup",
+        stays: false,
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody says, is asked and takes back.
+//! What a front end asks for and is told.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -189,6 +189,33 @@ fn what_is_typed_while_it_works_is_said_when_it_can_be_heard() {
 }
 
 #[test]
+fn stopping_leaves_a_conversation_that_goes_on() {
+    let model = Model::playing(vec![
+        Said::text("slow").before(3, Step::Gate("never")),
+        Said::blocks(&[call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "touch began; sleep 47.25"}),
+        )]),
+    ])
+    .unwrap();
+    let desk = Desk::new(&model);
+    desk.say("one");
+    assert!(model.reached("never", LONG));
+    desk.handle.send(Command::Interrupt);
+    assert_eq!(desk.ended().why, Why::Interrupted);
+    desk.handle.send(Command::Mode(Mode::Bypass));
+    desk.say("two");
+    let began = desk.file("began");
+    crate::desk::wait_until("the command runs", || began.exists());
+    desk.handle.send(Command::Interrupt);
+    assert_eq!(desk.ended().why, Why::Interrupted);
+    desk.say("three");
+    assert_eq!(desk.ended().text, "done");
+    assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[test]
 fn a_summary_can_be_asked_for() {
     let model = Model::playing(vec![
         Said::text("hello"),
@@ -215,5 +242,29 @@ fn a_summary_can_be_asked_for() {
         sent.contains("ALL IN SHORT") && !sent.contains("old words"),
         "{sent}"
     );
+    assert!(sent.contains("hello"), "what was said last stays: {sent}");
     assert_eq!(model.refusals(), [""; 0]);
+    let lines = desk.lines();
+    let boundary = lines
+        .iter()
+        .find(|line| line["subtype"] == "compact_boundary")
+        .unwrap();
+    let about = &boundary["compactMetadata"];
+    let summary = lines
+        .iter()
+        .find(|line| line["isCompactSummary"] == true)
+        .unwrap();
+    let reply = lines
+        .iter()
+        .find(|line| line["type"] == "assistant")
+        .unwrap();
+    assert_eq!(about["trigger"], "manual");
+    assert_eq!(about["preservedMessages"]["uuids"][0], reply["uuid"]);
+    assert_eq!(about["preservedMessages"]["anchorUuid"], summary["uuid"]);
+    assert_eq!(about["preservedSegment"]["headUuid"], reply["uuid"]);
+    assert_eq!(
+        about["preservedSegment"]["tailUuid"],
+        boundary["logicalParentUuid"]
+    );
+    assert_eq!(summary["parentUuid"], boundary["uuid"]);
 }
