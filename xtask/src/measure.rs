@@ -26,11 +26,22 @@ pub struct Cost {
 
 /// Runs a program with these variables set, its output thrown away.
 pub fn cost(program: &Path, args: &[&str], variables: &[(&str, &Path)]) -> Result<Cost, String> {
+    cost_in(Path::new("."), program, args, variables)
+}
+
+/// The same, in a folder.
+pub fn cost_in(
+    folder: &Path,
+    program: &Path,
+    args: &[&str],
+    variables: &[(&str, &Path)],
+) -> Result<Cost, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(own)
         .arg("measure")
         .arg(program)
         .args(args)
+        .current_dir(folder)
         .envs(variables.iter().copied())
         .env("TZ", "UTC")
         .stdin(Stdio::null())

@@ -2,11 +2,14 @@
 //! `cargo xtask soak send [--kills N] [--lines N] [--seed N] [--program PATH]`: a sender that is
 //! killed.
 //! `cargo xtask soak tail [--actions N] [--kills N] [--seed N]`: files that are followed.
+//! `cargo xtask soak chat […]`: the console client, see [`chat`].
 //!
 //! Fills homes with generated session graphs, one seed after the other, and
 //! runs reading commands on them. It does not know what they should print, only
 //! what must never happen: a panic, a signal, a hang. A failure names its seed,
 //! and `--seed` repeats it. Kept out of the tests: it has no end.
+
+mod chat;
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -35,15 +38,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs until the time is up or something breaks.
 pub fn run(args: &[String]) -> Outcome {
-    if let Some((word, rest)) = args.split_first()
-        && word == "send"
-    {
-        return send(rest);
-    }
-    if let Some((word, rest)) = args.split_first()
-        && word == "tail"
-    {
-        return tail(rest);
+    if let Some((word, rest)) = args.split_first() {
+        match word.as_str() {
+            "send" => return send(rest),
+            "tail" => return tail(rest),
+            "chat" => return chat::run(rest),
+            _ => {}
+        }
     }
     let (mut seconds, mut seed) = (60, 0);
     for pair in args.chunks(2) {

@@ -225,7 +225,7 @@ fn before(shared: &Arc<Shared>, call: &mut Call, stop: &Stop) -> Before {
         .hooks
         .run("PreToolUse", Some(&call.name), &input, stop);
     warn(shared, said.errors, said.system_message);
-    note_hooks(shared, "PreToolUse", call, &said.ran);
+    note_hooks(shared, "PreToolUse", Some(call), &said.ran);
     if let Some(input) = said.updated_input {
         call.input = input;
     }
@@ -273,7 +273,7 @@ fn after(
         .into();
     let said = shared.hooks.run(event, Some(&call.name), &input, stop);
     warn(shared, said.errors, said.system_message);
-    note_hooks(shared, event, call, &said.ran);
+    note_hooks(shared, event, Some(call), &said.ran);
     let told = said.block.into_iter().chain(said.context);
     After {
         halt: said.stop.map_or(Halt::No, Halt::Told),
@@ -281,18 +281,20 @@ fn after(
     }
 }
 
-/// Notes which hooks ran.
-fn note_hooks(shared: &Shared, event: &str, call: &Call, ran: &[Ran]) {
+/// Notes which hooks ran, for a call or at the end of a turn.
+pub(crate) fn note_hooks(shared: &Shared, event: &str, call: Option<&Call>, ran: &[Ran]) {
+    let name = call.map_or_else(|| event.to_owned(), |call| format!("{event}:{}", call.name));
+    let id = call.map_or_else(new_id, |call| call.id.clone());
     for hook in ran {
         let data = json!({
-            "type": "hook_progress", "hookEvent": event,
-            "hookName": format!("{event}:{}", call.name), "command": hook.command,
+            "type": "hook_progress", "hookEvent": event, "hookName": name,
+            "command": hook.command,
         });
         // What cannot be noted is no reason to stop; the next line tells about the disk.
         let _ = shared.add(Entry::Progress {
             data,
-            call: call.id.clone(),
-            id: call.id.clone(),
+            call: id.clone(),
+            id: id.clone(),
         });
     }
 }
@@ -503,6 +505,10 @@ impl Host for Around {
         }
     }
 
+    fn env(&self) -> &[(String, String)] {
+        &self.shared.env
+    }
+
     fn hides(&self, path: &Path) -> bool {
         lock(&self.shared.policy).hides(path)
     }
@@ -597,6 +603,12 @@ impl Host for Around {
             .collect())
     }
 
+    fn count(&self, text: &str) -> Option<u64> {
+        let model = lock(&self.shared.frame).model.clone();
+        let ask = plain(model, text, 1);
+        self.shared.client.count(&ask, &self.stop)
+    }
+
     fn web_search(&self, call: &Call) -> Result<Vec<Value>, String> {
         let field = |name: &str| call.input[name].as_str().unwrap_or_default();
         let model = lock(&self.shared.frame).model.clone();
@@ -658,6 +670,17 @@ fn plain(model: String, prompt: &str, most: u64) -> Ask {
         messages: json!([{"role": "user", "content": prompt}]).to_string(),
         more: Map::new(),
         betas: Vec::new(),
+    }
+}
+
+/// The words of a content.
+pub(crate) fn words(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Blocks(blocks) => {
+            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Expanded {
     pub files: Vec<PathBuf>,
     /// Rules that allow more while it runs; none from a folder that is not trusted.
     pub allowed_tools: Vec<String>,
-    /// The model it wants.
+    /// The model it wants; none from a folder that is not trusted.
     pub model: Option<String>,
 }
 
@@ -166,11 +166,9 @@ impl Template {
         runner: &mut dyn Runner,
     ) -> Result<Expanded, String> {
         let may_run = trusted || self.origin == Origin::User;
-        let mut done = Expanded {
-            model: self.model.clone(),
-            ..Expanded::default()
-        };
+        let mut done = Expanded::default();
         if may_run {
+            done.model.clone_from(&self.model);
             done.allowed_tools.clone_from(&self.allowed_tools);
         }
         if self.is_skill {
@@ -401,6 +399,24 @@ mod tests {
         let skill = all.named("paint").unwrap();
         assert!(skill.is_skill && skill.for_model && !skill.for_person);
         assert!(all.named("nothing").is_none());
+    }
+
+    #[test]
+    fn a_folder_cannot_choose_the_model_of_a_command_before_it_is_trusted() {
+        let world = World::new();
+        let text = "---\nmodel: opus\nallowed-tools: Bash\n---\nx";
+        world.write("p/.claude/commands/theirs.md", text);
+        world.write("c/commands/mine.md", text);
+        let wanted = |name: &str, trusted| {
+            let found = world.find().named(name).unwrap().clone();
+            let done = found.expand("", world.temp.path(), trusted, &mut Echo::default());
+            let done = done.unwrap();
+            (done.model, done.allowed_tools.len())
+        };
+        let opus = || Some("opus".to_owned());
+        assert_eq!(wanted("theirs", false), (None, 0));
+        assert_eq!(wanted("theirs", true), (opus(), 1));
+        assert_eq!(wanted("mine", false), (opus(), 1));
     }
 
     #[test]

@@ -2,17 +2,22 @@
 //!
 //! There is always a way. The whole conversation is asked to be summed up; if that is too long,
 //! the same without the bodies of results; then piece by piece; and if the model cannot help
-//! at all, what was asked and said last is put together without it.
+//! at all, what was asked and said last is put together without it. What was said last stays
+//! as it is behind the summary, which covers it all the same: old clients do not read it.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use unspool_model::id::Id;
+use unspool_model::tokens;
 use unspool_model::view::messages::{ApiMessage, PieceKind, Speaker, to_json};
+use unspool_model::write::Tail;
 
-use crate::api::Trouble;
 use crate::api::client::{Ask, is_too_long};
 use crate::api::model;
 use crate::driver::{Shared, lock};
+use crate::record::new_id;
 use crate::request::{conversation, said};
 use crate::stop::Stop;
 use crate::words;
@@ -26,10 +31,16 @@ pub(crate) struct Summary {
     pub(crate) before: u64,
     /// How long it took.
     pub(crate) ms: u64,
+    /// What stays said behind it.
+    pub(crate) kept: Option<Tail>,
+    /// Tokens of that.
+    pub(crate) kept_tokens: u64,
 }
 
 /// So many tokens a summary may take.
 const MOST: u64 = 20_000;
+/// So many tokens of what was said last stay, at most.
+const TAIL: u64 = 10_000;
 /// So much of a result is kept when bodies go.
 const KEPT: usize = 400;
 
@@ -49,11 +60,14 @@ pub(crate) fn make(
     if let Some(why) = hooks.block {
         return Err(why);
     }
-    let (frame, messages, path) = {
+    let (frame, messages, path, kept) = {
         let record = lock(&shared.record);
         let frame = lock(&shared.frame).clone();
         let messages = conversation(&record, &frame.model);
-        (frame, messages, record.path().to_owned())
+        let most = TAIL.min(model::window(&frame.model, 0) / 20);
+        // Of what is small, little stays: whoever wants a summary wants it to be short.
+        let kept = record.tail(most.min(before / 4), most);
+        (frame, messages, record.path().to_owned(), kept)
     };
     let messages = messages.ok_or("there is nothing to sum up")?;
     let mut wish = words::SUMMARY.to_owned();
@@ -70,9 +84,18 @@ pub(crate) fn make(
         },
         wish,
         window,
+        refused: false,
     };
+    let kept_tokens = kept_tokens(&messages, &kept, shared);
     let text = maker.sum_up(messages, before)?;
+    // What the API refused for a reason we do not know must not come back.
+    let kept = (!kept.is_empty() && !maker.refused).then(|| Tail {
+        anchor: new_id(),
+        uuids: kept,
+    });
     Ok(Summary {
+        kept,
+        kept_tokens,
         text: words::summed_up(&text, &path),
         before,
         ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -85,6 +108,8 @@ struct Maker<'a> {
     ask: Ask,
     wish: String,
     window: u64,
+    /// The API did not take the conversation, and not because it is long.
+    refused: bool,
 }
 
 impl Maker<'_> {
@@ -128,7 +153,12 @@ impl Maker<'_> {
                 let text = texts.collect::<Vec<_>>().join("\n");
                 Ok((!text.trim().is_empty()).then_some(text))
             }
-            Err(trouble) if fits_not(&trouble) => Ok(None),
+            // What the API does not take as it is, it may take shorter or as plain text.
+            Err(trouble) if is_too_long(&trouble) => Ok(None),
+            Err(trouble) if trouble.status() == Some(400) => {
+                self.refused = true;
+                Ok(None)
+            }
             Err(trouble) => Err(crate::machine::api_error(&trouble)),
         }
     }
@@ -169,8 +199,19 @@ impl Maker<'_> {
     }
 }
 
-fn fits_not(trouble: &Trouble) -> bool {
-    is_too_long(trouble)
+/// Tokens of what stays.
+fn kept_tokens(messages: &[ApiMessage], kept: &[String], shared: &Shared) -> u64 {
+    let record = lock(&shared.record);
+    let Some(session) = record.session() else {
+        return 0;
+    };
+    let lines: HashSet<u32> = kept
+        .iter()
+        .filter_map(|id| session.find(&Id::new(id)))
+        .collect();
+    let pieces = messages.iter().flat_map(|message| &message.content);
+    let of_tail = pieces.filter(|piece| piece.record.is_some_and(|at| lines.contains(&at)));
+    of_tail.map(|piece| tokens::of_text(&piece.json)).sum()
 }
 
 fn size(messages: &[ApiMessage]) -> usize {
@@ -181,8 +222,16 @@ fn size(messages: &[ApiMessage]) -> usize {
 /// The same without the bodies of results, and without images.
 fn lean(messages: &[ApiMessage]) -> Vec<ApiMessage> {
     let mut lean = messages.to_vec();
-    for piece in lean.iter_mut().flat_map(|message| &mut message.content) {
+    let pieces = lean.iter_mut().flat_map(|message| {
+        let role = message.role;
+        message.content.iter_mut().map(move |piece| (role, piece))
+    });
+    for (role, piece) in pieces {
         let shorter = match piece.kind {
+            // A search of the API's own is sent whole or not at all.
+            PieceKind::Other if role == Speaker::Assistant => {
+                json!({"type": "text", "text": "[a search]"})
+            }
             PieceKind::Result if piece.json.len() > 2 * KEPT => {
                 let mut block: Value = serde_json::from_str(&piece.json).unwrap_or_default();
                 let mut text = match &block["content"] {

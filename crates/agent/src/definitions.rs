@@ -114,12 +114,17 @@ fn read(path: &Path, of_folder: Option<bool>) -> Result<Definition, String> {
         Some(trusted) => trusted && *mode != Mode::Bypass,
         None => true,
     });
+    // Which model is spoken to, and paid for, is not for a stranger to say.
+    let heard = of_folder != Some(false);
+    let model = front
+        .text("model")
+        .filter(|model| heard && model != "inherit");
     Ok(Definition {
         name: need("name")?,
         description: need("description")?,
         tools: front.list("tools").filter(|tools| tools != &["*"]),
         disallowed: front.list("disallowedTools").unwrap_or_default(),
-        model: front.text("model").filter(|model| model != "inherit"),
+        model,
         mode,
         max_turns: front.text("maxTurns").and_then(|turns| turns.parse().ok()),
         prompt: body.trim_end().to_owned(),
@@ -161,6 +166,19 @@ mod tests {
         assert_eq!((one.prompt.as_str(), one.of_folder), ("Look.", true));
         assert_eq!(all.faults[0].1, "it has no description");
         assert_eq!(all.list.len(), 1);
+    }
+
+    #[test]
+    fn a_folder_cannot_choose_the_model_of_an_agent_before_it_is_trusted() {
+        let temp = tempfile::tempdir().unwrap();
+        let text = "---\nname: a\ndescription: d\nmodel: opus\n---\nx";
+        write(temp.path(), "p/.claude/agents/a.md", text);
+        let model = |trusted| {
+            let all = Definitions::find(&temp.path().join("c"), &temp.path().join("p"), trusted);
+            all.list[0].model.clone()
+        };
+        assert_eq!(model(false), None);
+        assert_eq!(model(true).as_deref(), Some("opus"));
     }
 
     #[test]

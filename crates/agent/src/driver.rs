@@ -4,435 +4,47 @@
 //! return. One thread reads it, asks the machine, and does what it says. A front end sends
 //! [`Command`]s and is told [`Notice`]s; it never touches the transcript.
 
+mod handle;
+mod prepare;
+mod setup;
+mod shared;
 mod spent;
+mod told;
+mod wishes;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use unspool_model::rewind::files_before;
+use jiff::Timestamp;
+use serde_json::json;
+use unspool_model::time::Time;
 use unspool_model::write::Entry;
 use unspool_store::error::Error;
 
-use crate::api::client::{Client, Item, Running};
+use crate::api::client::{Item, Running};
 use crate::api::model;
 use crate::call::Done;
-use crate::commands::Commands;
 use crate::compact;
-use crate::definitions::Definitions;
 use crate::history::History;
-use crate::hooks::Hooks;
-use crate::machine::{Effect, Ending, Event, Limits, Machine, Prompt, Why};
-use crate::memory::{Memory, Roots};
-use crate::more::More;
-use crate::permission::{Mode, Policy};
-use crate::record::{Record, Written, new_id};
-use crate::request::Frame;
-use crate::sandbox::Fence;
+use crate::machine::{Effect, Ending, Event, Limits, Machine, Prompt, Reason};
+use crate::permission::Policy;
+use crate::record::{Record, new_id};
 use crate::stop::Stop;
-use crate::tool::{Call, Content, Outcome};
-use crate::tools::{self, Kept};
+use crate::tool::Call;
+use crate::tools;
 
+use prepare::{Preparing, Waiting};
+
+pub use handle::{Handle, Remote, start};
+pub use setup::{Lore, Place, Setup};
+pub(crate) use shared::{Message, Shared, lock, whole};
 pub use spent::Spent;
-
-/// What somebody wants.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Says something: begins a turn, or waits until the model can hear it.
-    Submit {
-        /// A text, or a list of blocks.
-        content: Value,
-        /// Texts for the model alone, such as what a slash command stands for.
-        context: Vec<String>,
-    },
-    /// Stops what is going on.
-    Interrupt,
-    /// Answers [`Notice::Ask`].
-    Answer {
-        /// Which question.
-        ask: u64,
-        /// What is answered.
-        answer: Answer,
-    },
-    /// From now on in this mode.
-    Mode(Mode),
-    /// From now on with this model, or the newest of this family.
-    Model(String),
-    /// Makes a summary of the conversation and goes on from that.
-    Compact {
-        /// What it should be about.
-        words: Option<String>,
-    },
-    /// Goes back to before a prompt.
-    Rewind {
-        /// The id of its line.
-        prompt: String,
-        /// Files become what they were.
-        files: bool,
-        /// The conversation goes on from there.
-        conversation: bool,
-    },
-    /// Runs a command of the person's own, without the model.
-    Shell(String),
-    /// Names the session.
-    Title(String),
-    /// Writes down a command that the front end answered itself, and its answer.
-    Local {
-        /// Such as `/model`.
-        command: String,
-        /// What was printed.
-        output: String,
-    },
-    /// Ends the session when nothing is on its way any more.
-    Close,
-}
-
-/// An answer to a question.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// This once.
-    Yes,
-    /// And whatever these rules match, in this session.
-    Always(Vec<String>),
-    /// Not, and why; without a reason the turn ends.
-    No(Option<String>),
-    /// Another input than the model gave, and yes.
-    Changed(Value),
-    /// What was asked for, such as the answers to a questionnaire.
-    Value(Value),
-}
-
-/// What is asked.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// Whether a call may run, why that is asked, and the rules that would save the question.
-    Permission {
-        /// Why.
-        why: String,
-        /// The rules.
-        always: Vec<String>,
-    },
-    /// The questions of AskUserQuestion.
-    Question,
-    /// The plan of ExitPlanMode.
-    Plan,
-}
-
-/// What a front end is told.
-#[derive(Clone, Debug)]
-pub enum Notice {
-    /// A line was written.
-    Line {
-        /// Its text.
-        json: String,
-        /// Its id.
-        uuid: String,
-        /// The sub-agent's call, if it is in the file of one.
-        agent: Option<String>,
-    },
-    /// An event of the API, as it came.
-    Raw(Value),
-    /// More text of the model.
-    Text(String),
-    /// More thinking.
-    Thinking(String),
-    /// What was said since the last line does not count: it is asked again.
-    Retry {
-        /// How many tries failed.
-        tries: u32,
-        /// How many may.
-        most: u32,
-        /// When it is tried again.
-        wait: Duration,
-        /// The status, if there was an answer.
-        status: Option<u16>,
-        /// What kind of error.
-        error: String,
-        /// What was said.
-        message: String,
-    },
-    /// A request goes out.
-    Asking,
-    /// An answer has ended: tokens in the context, and all that was spent.
-    Usage {
-        /// Tokens in the context.
-        filled: u64,
-        /// Tokens that fit.
-        window: u64,
-        /// What this run took.
-        spent: Spent,
-    },
-    /// A call begins.
-    CallBegan(Call),
-    /// Something goes on in a call.
-    Progress {
-        /// The call.
-        call: String,
-        /// What.
-        data: Value,
-    },
-    /// A call has ended.
-    CallEnded {
-        /// The call.
-        call: Call,
-        /// What came of it.
-        outcome: Outcome,
-    },
-    /// A call was refused.
-    Denied {
-        /// The call.
-        call: Call,
-        /// Why.
-        why: String,
-    },
-    /// Somebody has to answer.
-    Ask {
-        /// The number of the question.
-        ask: u64,
-        /// The call it is about.
-        call: Call,
-        /// What is asked.
-        what: Asked,
-    },
-    /// How many prompts wait.
-    Queued(usize),
-    /// A summary is being made.
-    Compacting {
-        /// By itself, or because somebody wanted it.
-        auto: bool,
-    },
-    /// The mode changed.
-    Mode(Mode),
-    /// The model changed.
-    Model(String),
-    /// The conversation stands at another place now.
-    Rewound {
-        /// What the prompt said.
-        prompt: String,
-    },
-    /// Something to know.
-    Warn(String),
-    /// A turn is over.
-    Ended {
-        /// How.
-        ending: Ending,
-        /// How long it took.
-        time: Duration,
-    },
-    /// The transcript cannot be written: the turn ended there.
-    Unwritten {
-        /// Why.
-        why: String,
-        /// What to do about it.
-        hint: String,
-    },
-    /// The session is closed.
-    Closed,
-}
-
-/// What a session needs.
-pub struct Setup {
-    /// The model's side.
-    pub client: Client,
-    /// The transcript.
-    pub record: Record,
-    /// What requests look like.
-    pub frame: Frame,
-    /// Who may do what.
-    pub policy: Policy,
-    /// What runs on events.
-    pub hooks: Hooks,
-    /// Where it works.
-    pub place: Place,
-    /// What is kept between calls.
-    pub kept: Arc<Kept>,
-    /// What people and the project wrote down.
-    pub lore: Lore,
-    /// Tools from elsewhere.
-    pub more: Option<Arc<dyn More>>,
-    /// What commands cannot leave.
-    pub fence: Option<Fence>,
-    /// How often the model is asked in one turn.
-    pub turns: Option<u32>,
-    /// Dollars that may be spent.
-    pub budget: Option<f64>,
-    /// Whether it makes room in the context by itself.
-    pub compacts: bool,
-    /// Whether somebody can be asked.
-    pub asks: bool,
-    /// Where prompts come from: `typed`, `sdk`.
-    pub source: Option<String>,
-    /// How it begins: `startup` or `resume`.
-    pub begins: &'static str,
-}
-
-/// What people and the project wrote down for sessions.
-#[derive(Clone, Debug)]
-pub struct Lore {
-    /// Slash commands and skills.
-    pub commands: Commands,
-    /// Kinds of sub-agents.
-    pub agents: Definitions,
-    /// Instructions.
-    pub memory: Memory,
-    /// Where they are looked for.
-    pub roots: Roots,
-    /// Whether somebody trusts the folder.
-    pub trusted: bool,
-}
-
-/// Where a session works.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The folder it began in.
-    pub project: PathBuf,
-    /// More folders that belong to it.
-    pub dirs: Vec<PathBuf>,
-    /// The home folder.
-    pub home: PathBuf,
-    /// Where sessions are kept.
-    pub config: PathBuf,
-}
-
-/// What comes in, from all sides.
-pub(crate) enum Message {
-    Command(Command),
-    Item(u64, Item),
-    Ran(u64, Call, Done),
-    Ask(Call, Asked, Sender<Answer>),
-    Tell(Notice),
-    Deadline(u64),
-    Compacted(u64, Result<compact::Summary, String>),
-    MayStop(u64, Option<String>),
-    Shell(Call, Outcome),
-}
-
-/// What the threads of a session share.
-pub(crate) struct Shared {
-    pub(crate) record: Mutex<Record>,
-    pub(crate) history: Mutex<History>,
-    pub(crate) policy: Mutex<Policy>,
-    pub(crate) hooks: Hooks,
-    pub(crate) place: Place,
-    pub(crate) kept: Arc<Kept>,
-    pub(crate) lore: Mutex<Lore>,
-    pub(crate) more: Option<Arc<dyn More>>,
-    pub(crate) fence: Option<Fence>,
-    pub(crate) cwd: Mutex<PathBuf>,
-    pub(crate) client: Client,
-    pub(crate) frame: Mutex<Frame>,
-    pub(crate) events: Mutex<Sender<Message>>,
-    pub(crate) asks: bool,
-    pub(crate) session: String,
-    pub(crate) beside: PathBuf,
-    /// The session that a sub-agent works for.
-    pub(crate) above: Option<Arc<Shared>>,
-    pub(crate) spent: Mutex<Spent>,
-}
-
-impl Shared {
-    pub(crate) fn send(&self, message: Message) {
-        // Nobody listens any more: the session is over.
-        let _ = lock(&self.events).send(message);
-    }
-
-    pub(crate) fn add(&self, entry: Entry) -> Result<Written, Error> {
-        lock(&self.record).add(entry)
-    }
-
-    /// The session itself, for its sub-agents.
-    pub(crate) fn top(self: &Arc<Shared>) -> Arc<Shared> {
-        let mut top = Arc::clone(self);
-        while let Some(above) = top.above.clone() {
-            top = above;
-        }
-        top
-    }
-
-    /// What hooks are told about every event.
-    pub(crate) fn about(&self, event: &str) -> Value {
-        let cwd = lock(&self.cwd).display().to_string();
-        let path = lock(&self.record).path().display().to_string();
-        let mode = lock(&self.policy).mode().name();
-        json!({
-            "session_id": self.session, "transcript_path": path, "cwd": cwd,
-            "permission_mode": mode, "hook_event_name": event,
-        })
-    }
-}
-
-/// What a lock holds, also after somebody panicked with it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A session that runs on a thread of its own.
-pub struct Handle {
-    events: Sender<Message>,
-    thread: Option<thread::JoinHandle<Spent>>,
-}
-
-/// Tells a session what somebody wants, from any thread.
-#[derive(Clone)]
-pub struct Remote(Sender<Message>);
-
-impl Remote {
-    /// Tells it. False if the session is over.
-    pub fn send(&self, command: Command) -> bool {
-        self.0.send(Message::Command(command)).is_ok()
-    }
-}
-
-impl Handle {
-    /// Tells it what somebody wants. False if it is over.
-    pub fn send(&self, command: Command) -> bool {
-        self.events.send(Message::Command(command)).is_ok()
-    }
-
-    /// Something to tell it from other threads with.
-    pub fn remote(&self) -> Remote {
-        Remote(self.events.clone())
-    }
-
-    /// Waits for its end: what was spent.
-    pub fn join(mut self) -> Spent {
-        let thread = self.thread.take();
-        let _ = self.events.send(Message::Command(Command::Close));
-        thread
-            .and_then(|thread| thread.join().ok())
-            .unwrap_or_default()
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // Nobody can tell it anything any more.
-        let _ = self.events.send(Message::Command(Command::Interrupt));
-        let _ = self.events.send(Message::Command(Command::Close));
-    }
-}
-
-/// Starts a session. `notices` is called on its thread.
-pub fn start(setup: Setup, notices: impl FnMut(Notice) + Send + 'static) -> Handle {
-    let (sender, events) = channel();
-    let remote = sender.clone();
-    let thread = thread::spawn(move || {
-        let mut driver = Driver::new(setup, None, sender, events, Box::new(notices));
-        driver.run(None);
-        let spent = lock(&driver.shared.spent).clone();
-        (driver.notices)(Notice::Closed);
-        spent
-    });
-    Handle {
-        events: remote,
-        thread: Some(thread),
-    }
-}
+pub use told::{Answer, Asked, Command, Notice};
 
 /// A session at work.
 pub(crate) struct Driver {
@@ -449,14 +61,25 @@ pub(crate) struct Driver {
     closing: bool,
     budget: Option<f64>,
     source: Option<String>,
+    history: Option<PathBuf>,
     begins: &'static str,
+    stays: bool,
     /// Texts that go with the next prompt.
     context: Vec<String>,
+    /// What is done before something can be said, and how often that was.
+    preparing: Option<Preparing>,
+    prepared: u64,
+    /// What was said in the meantime.
+    waiting: VecDeque<Waiting>,
+    /// What was not said, for whoever hears of the end.
+    unsaid: Vec<Prompt>,
     active: Arc<AtomicU64>,
     broken: bool,
     agent: Option<String>,
     /// What is allowed when the command that widened it is over.
     narrow: Option<Policy>,
+    /// The model of the session, while a command uses another.
+    own_model: Option<String>,
     /// A command of the person's own that runs, and its id.
     own: Option<(Stop, String)>,
     /// How the last turn ended.
@@ -496,6 +119,7 @@ impl Driver {
             kept: setup.kept,
             lore: Mutex::new(setup.lore),
             more: setup.more,
+            env: setup.env,
             fence: setup.fence,
             client: setup.client,
             frame: Mutex::new(setup.frame),
@@ -519,8 +143,15 @@ impl Driver {
             closing: false,
             budget: setup.budget,
             source: setup.source,
+            history: setup.history,
             begins: setup.begins,
+            stays: setup.stays,
             context: Vec::new(),
+            preparing: None,
+            prepared: 0,
+            waiting: VecDeque::new(),
+            unsaid: Vec::new(),
+            own_model: None,
             active: Arc::default(),
             broken: false,
             agent,
@@ -528,26 +159,6 @@ impl Driver {
             own: None,
             ending: None,
         }
-    }
-
-    /// Hooks of the session's beginning: what they say goes with the first prompt.
-    fn open(&mut self) {
-        if self.agent.is_some() {
-            return;
-        }
-        let mut input = self.shared.about("SessionStart");
-        input["source"] = self.begins.into();
-        let said = self
-            .shared
-            .hooks
-            .run("SessionStart", Some(self.begins), &input, &self.stop);
-        for text in said.errors.into_iter().chain(said.system_message) {
-            self.tell(Notice::Warn(text));
-        }
-        let texts = said.context.into_iter();
-        self.context = texts
-            .map(|text| format!("<system-reminder>\nSessionStart hook: {text}\n</system-reminder>"))
-            .collect();
     }
 
     /// Hooks of its end.
@@ -568,6 +179,12 @@ impl Driver {
 
     /// Works until it is closed; `outer` stops it from outside.
     pub(crate) fn run(&mut self, outer: Option<&Stop>) {
+        if self.agent.is_none() {
+            let now = Time(Timestamp::now().as_millisecond());
+            let cold = lock(&self.shared.record).cold(now);
+            cold.into_iter()
+                .for_each(|cold| self.tell(Notice::Cold(cold)));
+        }
         self.open();
         let step = Duration::from_millis(50);
         let mut told = false;
@@ -616,6 +233,14 @@ impl Driver {
         }
     }
 
+    /// A turn begins now.
+    fn begin_turn(&mut self) {
+        self.began = Instant::now();
+        self.broken = false;
+        self.stop = Stop::new();
+        lock(&self.shared.record).look_around();
+    }
+
     fn tell(&mut self, notice: Notice) {
         (self.notices)(notice);
     }
@@ -656,14 +281,17 @@ impl Driver {
                     text: summary.text,
                     before: summary.before,
                     ms: summary.ms,
+                    kept: summary.kept.map(|kept| (kept, summary.kept_tokens)),
                 },
                 Err(why) => Event::NotCompacted(why),
             }),
             Message::MayStop(round, reason) if round == self.round => {
                 self.step(Event::MayStop(reason));
             }
+            Message::Prepared(number, prepared) => self.take_prepared(number, *prepared),
             Message::Ask(call, what, reply) => self.question(call, what, reply),
             Message::Tell(notice) => self.tell(notice),
+            Message::News => self.look(),
             Message::Shell(call, outcome) => self.shell_done(call, outcome),
             // Late words of something that was stopped.
             Message::Item(..)
@@ -683,262 +311,6 @@ impl Driver {
         let ask = NEXT.fetch_add(1, Ordering::Relaxed);
         self.questions.insert(ask, reply);
         self.tell(Notice::Ask { ask, call, what });
-    }
-
-    fn command(&mut self, command: Command) {
-        match command {
-            Command::Submit { content, context } => self.submit(content, context),
-            Command::Interrupt => {
-                self.questions.clear();
-                if let Some((stop, _)) = &self.own {
-                    stop.tell();
-                }
-                self.step(Event::Interrupt);
-            }
-            Command::Answer { ask, answer } => {
-                if let Some(reply) = self.questions.remove(&ask) {
-                    let _ = reply.send(answer);
-                }
-            }
-            Command::Mode(mode) => {
-                let set = lock(&self.shared.policy).set_mode(mode);
-                match set {
-                    Ok(()) => self.tell(Notice::Mode(mode)),
-                    Err(why) => self.tell(Notice::Warn(why)),
-                }
-            }
-            Command::Model(name) => {
-                let name = model::named(&name);
-                lock(&self.shared.frame).model.clone_from(&name);
-                self.machine.limits.window = model::window(&name, 0);
-                self.tell(Notice::Model(name));
-            }
-            Command::Compact { words } => {
-                self.began = Instant::now();
-                self.step(Event::Compact { words });
-            }
-            Command::Rewind {
-                prompt,
-                files,
-                conversation,
-            } => self.rewind(&prompt, files, conversation),
-            Command::Shell(command) => self.shell(command),
-            Command::Title(title) => drop(self.append(Entry::Title(title))),
-            Command::Local { command, output } => {
-                let name = command.trim_start_matches('/');
-                let called = format!(
-                    "<command-name>/{name}</command-name>\n            <command-message>{name}</command-message>\n            <command-args></command-args>"
-                );
-                let output = format!("<local-command-stdout>{output}</local-command-stdout>");
-                for text in [called, output] {
-                    if !self.append(Entry::LocalCommand(text)) {
-                        break;
-                    }
-                }
-            }
-            Command::Close => self.closing = true,
-        }
-    }
-
-    fn submit(&mut self, content: Value, mut context: Vec<String>) {
-        if self.machine.is_idle() {
-            self.began = Instant::now();
-            self.broken = false;
-            self.stop = Stop::new();
-            lock(&self.shared.record).look_around();
-        }
-        context.append(&mut self.context);
-        let content = match self.expanded(&content, &mut context) {
-            Ok(expanded) => expanded.unwrap_or(content),
-            Err(why) => {
-                self.tell(Notice::Warn(why.clone()));
-                if self.machine.is_idle() {
-                    self.finish(Ending {
-                        why: Why::Hook(why),
-                        text: String::new(),
-                        turns: 0,
-                        unsaid: Vec::new(),
-                    });
-                }
-                return;
-            }
-        };
-        let mode = lock(&self.shared.policy).mode().name().to_owned();
-        let mut prompt = Prompt {
-            content,
-            id: new_id(),
-            mode: Some(mode),
-            source: self.source.clone(),
-            context: Vec::new(),
-        };
-        if self.agent.is_some() {
-            prompt.mode = None;
-        } else {
-            let mut input = self.shared.about("UserPromptSubmit");
-            input["prompt"] = prompt.text().into();
-            let said = self
-                .shared
-                .hooks
-                .run("UserPromptSubmit", None, &input, &self.stop);
-            said.errors
-                .into_iter()
-                .for_each(|error| self.tell(Notice::Warn(error)));
-            if let Some(message) = said.system_message {
-                self.tell(Notice::Warn(message));
-            }
-            if let Some(why) = said.block.or(said.stop) {
-                self.tell(Notice::Warn(format!("a hook refused the prompt: {why}")));
-                if self.machine.is_idle() {
-                    self.finish(Ending {
-                        why: Why::Hook(why),
-                        text: String::new(),
-                        turns: 0,
-                        unsaid: vec![prompt],
-                    });
-                }
-                return;
-            }
-            let said = said.context.into_iter();
-            context.extend(said.map(|text| {
-                format!("<system-reminder>\nUserPromptSubmit hook: {text}\n</system-reminder>")
-            }));
-        }
-        prompt.context = context;
-        self.step(Event::Submit(prompt));
-    }
-
-    /// A slash command that somebody wrote: what stands in the line, and what the model reads.
-    fn expanded(
-        &mut self,
-        content: &Value,
-        context: &mut Vec<String>,
-    ) -> Result<Option<Value>, String> {
-        let Some(typed) = content.as_str().and_then(|text| text.strip_prefix('/')) else {
-            return Ok(None);
-        };
-        if self.agent.is_some() {
-            return Ok(None);
-        }
-        let (name, arguments) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
-        let found = {
-            let lore = lock(&self.shared.lore);
-            let found = lore
-                .commands
-                .named(name)
-                .filter(|command| command.for_person);
-            found.cloned()
-        };
-        let Some(template) = found else {
-            return Ok(None);
-        };
-        let done = crate::call::expand(&self.shared, &template, arguments, &self.stop)?;
-        if !done.allowed_tools.is_empty() {
-            let mut policy = lock(&self.shared.policy);
-            let wider = policy.with(&done.allowed_tools);
-            self.narrow
-                .get_or_insert(std::mem::replace(&mut policy, wider));
-        }
-        if let Some(name) = done.model {
-            lock(&self.shared.frame).model = model::named(&name);
-        }
-        context.insert(0, done.text);
-        let line = format!(
-            "<command-message>{0}</command-message>\n<command-name>/{0}</command-name>\n<command-args>{1}</command-args>",
-            template.name,
-            arguments.trim()
-        );
-        Ok(Some(line.into()))
-    }
-
-    fn rewind(&mut self, prompt: &str, files: bool, conversation: bool) {
-        if !self.is_idle() {
-            return self.tell(Notice::Warn(
-                "nothing is taken back while something is going on".to_owned(),
-            ));
-        }
-        let (before, kept) = {
-            let record = lock(&self.shared.record);
-            let kept = record
-                .loaded()
-                .and_then(|loaded| files_before(&loaded.session, &loaded.source, prompt));
-            (record.before(prompt), kept)
-        };
-        let Some(parent) = before else {
-            return self.tell(Notice::Warn(format!("there is no prompt `{prompt}`")));
-        };
-        if files {
-            match kept {
-                Some(kept) => {
-                    let failed = lock(&self.shared.history).restore(&kept);
-                    for why in failed {
-                        self.tell(Notice::Warn(format!("not brought back: {why}")));
-                    }
-                }
-                None => self.tell(Notice::Warn(
-                    "no copies of files are known from then".to_owned(),
-                )),
-            }
-        }
-        if conversation {
-            let written = self.append(Entry::LastPrompt {
-                text: String::new(),
-                leaf: parent.clone(),
-                explicit: true,
-            });
-            if !written {
-                return;
-            }
-            let mut record = lock(&self.shared.record);
-            record.go_to(parent);
-            self.machine.filled = record.filled();
-        }
-        self.tell(Notice::Rewound {
-            prompt: prompt.to_owned(),
-        });
-    }
-
-    fn is_idle(&self) -> bool {
-        self.machine.is_idle() && self.own.is_none()
-    }
-
-    /// Runs a command of the person's own. What it says is there for the model's next answer.
-    fn shell(&mut self, command: String) {
-        if !self.is_idle() {
-            return self.tell(Notice::Warn("wait until it is done, or stop it".to_owned()));
-        }
-        let id = new_id();
-        let typed = format!("<bash-input>{command}</bash-input>");
-        if !self.append(spoken(typed, &id)) {
-            return;
-        }
-        let call = Call {
-            id: format!("shell-{id}"),
-            name: "Bash".to_owned(),
-            input: json!({"command": command}),
-        };
-        self.tell(Notice::CallBegan(call.clone()));
-        let stop = Stop::new();
-        self.own = Some((stop.clone(), id));
-        let shared = Arc::clone(&self.shared);
-        thread::spawn(move || {
-            let outcome = crate::call::own(&shared, &call, &stop);
-            shared.send(Message::Shell(call, outcome));
-        });
-    }
-
-    fn shell_done(&mut self, call: Call, outcome: Outcome) {
-        let Some((_, id)) = self.own.take() else {
-            return;
-        };
-        let field = |name: &str| outcome.result[name].as_str().map(str::to_owned);
-        let (out, error) = match (&outcome.content, field("stdout")) {
-            (_, Some(out)) => (out, field("stderr").unwrap_or_default()),
-            (Content::Text(text), None) => (String::new(), text.clone()),
-            (Content::Blocks(_), None) => Default::default(),
-        };
-        let text = format!("<bash-stdout>{out}</bash-stdout><bash-stderr>{error}</bash-stderr>");
-        self.append(spoken(text, &id));
-        self.tell(Notice::CallEnded { call, outcome });
     }
 
     /// What the front end is told while the model speaks.
@@ -1120,9 +492,9 @@ impl Driver {
         let active = Arc::clone(&self.active);
         active.fetch_add(1, Ordering::AcqRel);
         thread::spawn(move || {
-            let made = std::panic::AssertUnwindSafe(|| crate::call::make(&shared, &call, &stop));
+            let made = whole(|| crate::call::make(&shared, &call, &stop));
             // A tool that breaks must not leave its call without an answer.
-            let done = std::panic::catch_unwind(made).unwrap_or_else(|_| Done::broken());
+            let done = made.unwrap_or_else(Done::broken);
             active.fetch_sub(1, Ordering::AcqRel);
             shared.send(Message::Ran(round, call, done));
         });
@@ -1137,7 +509,8 @@ impl Driver {
         let (shared, stop, round) = (Arc::clone(&self.shared), self.stop.clone(), self.round);
         let filled = self.machine.filled;
         thread::spawn(move || {
-            let made = compact::make(&shared, trigger, words.as_deref(), filled, &stop);
+            let made = whole(|| compact::make(&shared, trigger, words.as_deref(), filled, &stop))
+                .unwrap_or_else(|| Err("making it broke down".to_owned()));
             shared.send(Message::Compacted(round, made));
         });
     }
@@ -1145,29 +518,44 @@ impl Driver {
     /// Asks hooks whether the turn may end.
     fn ask_to_close(&mut self, text: String, again: bool) {
         let (shared, stop, round) = (Arc::clone(&self.shared), self.stop.clone(), self.round);
-        let agent = self.agent.is_some();
+        let (agent, stays) = (self.agent.is_some(), self.stays);
         thread::spawn(move || {
+            let news = match stays {
+                true => when_agents_are_done(&shared, &stop),
+                false => Vec::new(),
+            };
+            if !news.is_empty() {
+                let reason = Some(Reason::News(news));
+                return shared.send(Message::MayStop(round, reason));
+            }
             let event = if agent { "SubagentStop" } else { "Stop" };
             let mut input = shared.about(event);
             input["stop_hook_active"] = again.into();
             input["last_assistant_message"] = text.into();
             let said = shared.hooks.run(event, None, &input, &stop);
+            if !stop.is_told() {
+                crate::call::note_hooks(&shared, event, None, &said.ran);
+            }
             for error in said.errors {
                 shared.send(Message::Tell(Notice::Warn(error)));
             }
             // A hook that never lets go would never end: once is enough.
             let block = said.block.filter(|_| said.stop.is_none());
-            shared.send(Message::MayStop(round, block));
+            shared.send(Message::MayStop(round, block.map(Reason::Hook)));
         });
     }
 
-    fn finish(&mut self, ending: Ending) {
+    fn finish(&mut self, mut ending: Ending) {
         if let Some(mut narrow) = self.narrow.take() {
             let mut policy = lock(&self.shared.policy);
             // Only rules go; what somebody set in the meantime stays.
             let _ = narrow.set_mode(policy.mode());
             *policy = narrow;
         }
+        if let Some(before) = self.own_model.take() {
+            lock(&self.shared.frame).model = before;
+        }
+        ending.unsaid.append(&mut self.unsaid);
         let time = self.began.elapsed();
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         if ending.turns > 0 && self.agent.is_none() {
@@ -1195,18 +583,21 @@ impl Driver {
     }
 }
 
-/// A line that somebody typed, or that was printed for them.
-fn spoken(text: String, id: &str) -> Entry {
-    Entry::Prompt {
-        content: text.into(),
-        id: id.to_owned(),
-        mode: None,
-        source: None,
-    }
-}
-
 /// How often somebody looks whether something ended in the background.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// What sub-agents in the background found out, when all of them have ended.
+fn when_agents_are_done(shared: &Shared, stop: &Stop) -> Vec<String> {
+    if !shared.kept.has_agents() {
+        return Vec::new();
+    }
+    while shared.kept.agents_work() {
+        if stop.wait(Duration::from_millis(20)) {
+            return Vec::new();
+        }
+    }
+    shared.kept.news()
+}
 
 /// How long calls that were told to stop are waited for.
 const GRACE: Duration = Duration::from_millis(150);

@@ -4,10 +4,10 @@
 //! output; 2 blocks, with the reason on standard error; anything else is a failure that stops
 //! nothing. All hooks of a moment run at once, each in a session of its own without a terminal.
 
-use std::io::{Read, Write};
+mod watch;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,18 +18,13 @@ use crate::permission::today;
 use crate::sandbox;
 use crate::settings::{Broken, Settings, Source};
 use crate::stop::Stop;
+use watch::watch;
 
 /// A hook that says nothing about it may take so long.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How much a hook may say: this many characters of each text.
 pub const LONGEST: usize = 10_000;
-
-/// What is read of a hook's output; the rest is passed over.
-const READ: u64 = 1 << 20;
-
-/// How long a hook that was asked to end may take.
-const GRACE: Duration = Duration::from_millis(500);
 
 /// Moments at which code 2 stops what was about to happen, or is told to the model.
 const BLOCKING: &[&str] = &[
@@ -110,6 +105,8 @@ pub struct Hooks {
     hooks: Vec<Hook>,
     project: PathBuf,
     shim: Option<PathBuf>,
+    /// Variables that the settings give them.
+    env: Vec<(String, String)>,
     /// Hooks of kinds that are not known here.
     pub notes: Vec<String>,
 }
@@ -122,6 +119,7 @@ impl Hooks {
             hooks: Vec::new(),
             project: project.to_path_buf(),
             shim: shim.map(Path::to_path_buf),
+            env: settings.variables(),
             notes: Vec::new(),
         };
         for (value, source) in settings.hooks() {
@@ -259,6 +257,7 @@ impl Hooks {
             .arg("-c")
             .arg(command)
             .current_dir(cwd)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .env("CLAUDE_PROJECT_DIR", &self.project)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -458,336 +457,5 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Sees a hook to its end.
-fn watch(mut child: Child, text: &str, patience: Duration, stop: &Stop, ended: &mut Ended) {
-    let (mut input, stdout, stderr) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let text = text.to_owned();
-    // A hook that reads nothing must not hold us up.
-    thread::spawn(move || {
-        if let Some(input) = &mut input {
-            let _ = input.write_all(text.as_bytes());
-        }
-    });
-    let (stdout, stderr) = (read(stdout), read(stderr));
-    let end = Instant::now() + patience;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break Some(status),
-            Ok(None) => {}
-            Err(_) => break None,
-        }
-        let left = end.saturating_duration_since(Instant::now());
-        if stop.is_told() || left.is_zero() {
-            finish(&mut child);
-            ended.fault = Some(match stop.is_told() {
-                true => "it was ended, because all work was".to_owned(),
-                false => format!(
-                    "it took longer than {} s and was ended",
-                    patience.as_secs_f64()
-                ),
-            });
-            break None;
-        }
-        stop.wait(left.min(Duration::from_millis(5)));
-    };
-    ended.exit = status.and_then(|status| status.code());
-    ended.stdout = heard(&stdout);
-    ended.stderr = heard(&stderr);
-}
-
-/// Ends a hook and its group: first it is asked.
-fn finish(child: &mut Child) {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    let group = Pid::from_child(child);
-    let _ = kill_process_group(group, Signal::TERM);
-    let asked = Instant::now();
-    while asked.elapsed() < GRACE {
-        if matches!(child.try_wait(), Ok(Some(_))) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    // Whoever stayed in the group is ended with it.
-    let _ = kill_process_group(group, Signal::KILL);
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-/// Reads in a thread, so that two full pipes do not wait for each other.
-fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (send, receive) = channel();
-    if let Some(pipe) = pipe {
-        thread::spawn(move || {
-            let mut pipe = pipe;
-            let mut buffer = vec![0; 16 << 10];
-            let mut left = READ;
-            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-                let keep = count.min(usize::try_from(left).unwrap_or(usize::MAX));
-                left -= keep as u64;
-                if keep > 0 && send.send(buffer[..keep].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    receive
-}
-
-/// What was read. Something a hook left running may hold its output open; nobody waits for that.
-fn heard(pipe: &Receiver<Vec<u8>>) -> String {
-    let mut bytes = Vec::new();
-    while let Ok(more) = pipe.recv_timeout(Duration::from_millis(200)) {
-        bytes.extend(more);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::settings::Places;
-    use serde_json::json;
-
-    struct World {
-        temp: tempfile::TempDir,
-    }
-
-    impl World {
-        fn new() -> World {
-            World {
-                temp: tempfile::tempdir().unwrap(),
-            }
-        }
-
-        fn load(&self, hooks: Value) -> Result<Hooks, Broken> {
-            let places = Places {
-                user: self.temp.path().join("config"),
-                managed: self.temp.path().join("managed.json"),
-                project: self.temp.path().to_path_buf(),
-                given: Some(json!({ "hooks": hooks }).to_string()),
-            };
-            let settings = Settings::load(&places).unwrap();
-            Hooks::load(&settings, self.temp.path(), None)
-        }
-
-        fn run(&self, event: &str, commands: &[&str]) -> Said {
-            let hooks: Vec<Value> = commands
-                .iter()
-                .map(|command| json!({"type": "command", "command": command}))
-                .collect();
-            let hooks = self.load(json!({ event: [{"hooks": hooks}] })).unwrap();
-            let input = json!({"hook_event_name": event, "cwd": self.temp.path()});
-            hooks.run(event, None, &input, &Stop::new())
-        }
-    }
-
-    #[test]
-    fn a_hook_gets_the_event_on_its_standard_input() {
-        let said = World::new().run("UserPromptSubmit", &["cat | tr -d '{}'"]);
-        assert!(said.context[0].contains("\"hook_event_name\":\"UserPromptSubmit\""));
-    }
-
-    #[test]
-    fn code_two_blocks_with_the_reason_on_standard_error() {
-        let world = World::new();
-        let hooks = world
-            .load(json!({"PreToolUse": [{"matcher": "Bash", "hooks": [
-                {"type": "command", "command": "echo no >&2; exit 2"}]}]}))
-            .unwrap();
-        let said = hooks.run("PreToolUse", Some("Bash"), &json!({}), &Stop::new());
-        assert_eq!(
-            said.block.as_deref(),
-            Some("PreToolUse:Bash hook error: [echo no >&2; exit 2]: no")
-        );
-        assert_eq!(said.allow, Some(Decision::Deny));
-    }
-
-    #[test]
-    fn code_two_stops_nothing_where_nothing_can_be_stopped() {
-        let said = World::new().run("Notification", &["exit 2"]);
-        assert_eq!((said.block, said.errors.len()), (None, 1));
-    }
-
-    #[test]
-    fn any_other_code_is_told_and_stops_nothing() {
-        let said = World::new().run("PreToolUse", &["echo bad >&2; exit 1", "/does/not/exist"]);
-        assert_eq!((said.block, said.allow, said.errors.len()), (None, None, 2));
-        assert!(said.errors[0].ends_with("]: bad"));
-    }
-
-    #[test]
-    fn json_decides_changes_and_adds() {
-        let answer = json!({"systemMessage": "hello", "hookSpecificOutput": {
-            "hookEventName": "PreToolUse", "permissionDecision": "allow",
-            "updatedInput": {"command": "ls"}, "additionalContext": "more"}});
-        let said = World::new().run("PreToolUse", &[&format!("echo '{answer}'")]);
-        assert_eq!(said.allow, Some(Decision::Allow));
-        assert_eq!(said.updated_input, Some(json!({"command": "ls"})));
-        assert_eq!(said.context, ["more"]);
-        assert_eq!(said.system_message.as_deref(), Some("hello"));
-    }
-
-    #[test]
-    fn a_hook_can_end_all_work() {
-        let said = World::new().run(
-            "Stop",
-            &[r#"echo '{"continue": false, "stopReason": "enough"}'"#],
-        );
-        assert_eq!(said.stop.as_deref(), Some("enough"));
-    }
-
-    #[test]
-    fn the_strictest_of_several_hooks_counts() {
-        let decide = |word: &str| {
-            format!(
-                r#"echo '{{"hookSpecificOutput": {{"permissionDecision": "{word}", "permissionDecisionReason": "r"}}}}'"#
-            )
-        };
-        let (allow, ask, deny) = (decide("allow"), decide("ask"), decide("deny"));
-        let world = World::new();
-        assert_eq!(
-            world.run("PreToolUse", &[&allow, &ask]).allow,
-            Some(Decision::Ask)
-        );
-        let said = world.run("PreToolUse", &[&deny, &allow, &ask]);
-        assert_eq!(
-            (said.allow, said.block.as_deref()),
-            (Some(Decision::Deny), Some("r"))
-        );
-    }
-
-    #[test]
-    fn a_request_for_permission_is_answered_in_its_own_shape() {
-        let answer =
-            json!({"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "not now"}}});
-        let said = World::new().run("PermissionRequest", &[&format!("echo '{answer}'")]);
-        assert_eq!(
-            (said.allow, said.block.as_deref()),
-            (Some(Decision::Deny), Some("not now"))
-        );
-    }
-
-    #[test]
-    fn plain_text_reaches_the_model_only_where_it_should() {
-        let world = World::new();
-        assert_eq!(world.run("SessionStart", &["echo hi"]).context, ["hi"]);
-        assert!(world.run("PostToolUse", &["echo hi"]).context.is_empty());
-        let said = world.run("SessionStart", &["echo '{broken'"]);
-        assert_eq!((said.context.len(), said.errors.len()), (0, 1));
-    }
-
-    #[test]
-    fn the_same_command_runs_once_and_several_run_at_once() {
-        let world = World::new();
-        let began = Instant::now();
-        let said = world.run(
-            "Stop",
-            &["sleep 1", "sleep 1", "sleep 1; :", "sleep 1; true"],
-        );
-        assert_eq!(said.ran.len(), 3);
-        assert!(
-            began.elapsed() < Duration::from_millis(2900),
-            "{:?}",
-            began.elapsed()
-        );
-    }
-
-    #[test]
-    fn a_matcher_is_a_list_of_names_or_a_pattern() {
-        let fits = |matcher: &str, about: &str| Matcher::read(matcher).unwrap().fits(Some(about));
-        assert!(fits("Edit|Write", "Write") && !fits("Edit|Write", "NotebookWrite"));
-        assert!(fits("", "x") && fits("*", "x"));
-        assert!(fits("Notebook.*", "NotebookEdit") && fits("mcp__.*__write", "mcp__a__write"));
-        assert!(fits("Task", "Agent"));
-        assert!(Matcher::read("(").is_err());
-    }
-
-    #[test]
-    fn a_hook_that_takes_too_long_is_ended_with_its_group_and_blocks_nothing() {
-        let world = World::new();
-        let mark = world.temp.path().join("mark");
-        let command = format!("(sleep 2; touch {}) & sleep 60", mark.display());
-        let hooks = world
-            .load(json!({"PreToolUse": [{"hooks": [
-                {"type": "command", "command": command, "timeout": 0.2}]}]}))
-            .unwrap();
-        let began = Instant::now();
-        let said = hooks.run("PreToolUse", None, &json!({}), &Stop::new());
-        assert!(
-            began.elapsed() < Duration::from_millis(1900),
-            "{:?}",
-            began.elapsed()
-        );
-        assert_eq!((said.block, said.errors.len()), (None, 1));
-        thread::sleep(Duration::from_millis(2300));
-        assert!(!mark.exists());
-    }
-
-    #[test]
-    fn a_hook_ends_when_all_work_does() {
-        let world = World::new();
-        let hooks = world
-            .load(json!({"Stop": [{"hooks": [{"type": "command", "command": "sleep 60"}]}]}))
-            .unwrap();
-        let stop = Stop::new();
-        let other = stop.clone();
-        thread::spawn(move || {
-            thread::sleep(Duration::from_millis(100));
-            other.tell();
-        });
-        let began = Instant::now();
-        let said = hooks.run("Stop", None, &json!({}), &stop);
-        assert!(
-            began.elapsed() < Duration::from_secs(2),
-            "{:?}",
-            began.elapsed()
-        );
-        assert_eq!(said.errors.len(), 1);
-    }
-
-    #[test]
-    fn what_a_hook_says_is_cut_and_much_output_does_not_hold_it_up() {
-        let said = World::new().run("SessionStart", &["head -c 5000000 /dev/zero | tr '\\0' x"]);
-        assert_eq!(said.ran[0].exit, Some(0));
-        assert!(said.context[0].chars().count() < LONGEST + 60);
-        assert!(said.context[0].ends_with("characters left out]"));
-    }
-
-    #[test]
-    fn a_hook_that_reads_nothing_and_leaves_something_running_holds_nobody_up() {
-        let world = World::new();
-        let hooks = world
-            .load(
-                json!({"Stop": [{"hooks": [{"type": "command", "command": "sleep 5 & exit 0"}]}]}),
-            )
-            .unwrap();
-        let input = json!({"text": "x".repeat(1 << 20)});
-        let began = Instant::now();
-        let said = hooks.run("Stop", None, &input, &Stop::new());
-        assert_eq!(said.ran[0].exit, Some(0));
-        assert!(
-            began.elapsed() < Duration::from_secs(3),
-            "{:?}",
-            began.elapsed()
-        );
-    }
-
-    #[test]
-    fn hooks_of_the_wrong_shape_are_an_error() {
-        let world = World::new();
-        for hooks in [
-            json!([]),
-            json!({"Stop": {}}),
-            json!({"Stop": [{"matcher": "("  , "hooks": []}]}),
-            json!({"Stop": [{"hooks": [{"type": "command"}]}]}),
-            json!({"Stop": [{}]}),
-        ] {
-            assert!(world.load(hooks.clone()).is_err(), "{hooks}");
-        }
-        let other = world
-            .load(json!({"Stop": [{"hooks": [{"type": "prompt"}]}]}))
-            .unwrap();
-        assert_eq!((other.notes.len(), other.has("Stop")), (1, false));
-    }
-}
+mod tests;

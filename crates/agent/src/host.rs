@@ -42,6 +42,11 @@ pub trait Host: Sync {
         Vec::new()
     }
 
+    /// Variables that commands get on top of ours.
+    fn env(&self) -> &[(String, String)] {
+        &[]
+    }
+
     /// Whether a file is none of the model's business: Glob and Grep leave it out.
     fn hides(&self, path: &Path) -> bool {
         let _ = path;
@@ -59,6 +64,12 @@ pub trait Host: Sync {
 
     /// Asks a small, fast model one thing (WebFetch): its text.
     fn small_model(&self, prompt: &str) -> Result<String, String>;
+
+    /// How many tokens a text takes, if the API says so.
+    fn count(&self, text: &str) -> Option<u64> {
+        let _ = text;
+        None
+    }
 
     /// Runs a search at the model's side (WebSearch): the content blocks of the reply.
     fn web_search(&self, call: &Call) -> Result<Vec<Value>, String>;

@@ -6,202 +6,36 @@
 //! sent, or one that is mended when it is read: a kill between two effects loses no word that
 //! was written.
 
+mod calls;
+mod event;
+
 use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 use unspool_model::tokens;
-use unspool_model::write::{Entry, Reply};
+use unspool_model::write::{Entry, Reply, Tail};
 
 use crate::api::client::{Head, Item, is_too_long};
 use crate::api::{Block, Message, Trouble};
-use crate::tool::{Call, Content, Outcome};
+use crate::tool::Call;
+use calls::Slot;
 
-/// So many calls that only read run at once.
-pub const AT_ONCE: usize = 10;
+pub use calls::AT_ONCE;
+pub use event::{Effect, Ending, Event, Halt, Limits, Prompt, Reason, Why};
+
 /// So often an answer that was cut is taken up again.
 const CONTINUES: u32 = 3;
-/// So often one turn is compacted.
+/// So often a summary may be needed again at once, before it makes no sense to make another.
 const COMPACTIONS: u32 = 2;
+/// A summary that lasts for so many answers was worth it.
+const LASTING: u32 = 5;
 
 /// What the model is told about calls that somebody did not let run.
 pub const REJECTED: &str = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed.";
-const REJECTED_RESULT: &str = "User rejected tool use";
 const CUT: &str = "API Error: Server error mid-response. The response above may be incomplete.";
 const RESUME: &str = "Your answer reached its token limit and was cut off there. Continue exactly where it ended, without repeating or summing up; take smaller steps from now on.";
 const GO_ON: &str =
     "The connection broke off in the middle of your answer. Continue exactly where it ended.";
-
-/// Something that was said to the session.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Prompt {
-    /// A text, or a list of blocks.
-    pub content: Value,
-    /// An id of its own.
-    pub id: String,
-    /// The permission mode it was said in.
-    pub mode: Option<String>,
-    /// Where it comes from: `typed`, `sdk`.
-    pub source: Option<String>,
-    /// Texts that hooks and commands add, for the model alone.
-    pub context: Vec<String>,
-}
-
-impl Prompt {
-    /// What it says, as text.
-    pub fn text(&self) -> String {
-        match &self.content {
-            Value::String(text) => text.clone(),
-            Value::Array(blocks) => {
-                let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-                texts.collect::<Vec<_>>().join("\n")
-            }
-            _ => String::new(),
-        }
-    }
-}
-
-/// What happened.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// Somebody said something.
-    Submit(Prompt),
-    /// The model said something, or failed to.
-    Item(Item),
-    /// A call has ended.
-    Ran {
-        /// Which.
-        call: String,
-        /// What came of it.
-        outcome: Outcome,
-        /// Whether the turn ends with it.
-        halt: Halt,
-    },
-    /// Somebody wants it to stop.
-    Interrupt,
-    /// Calls that were told to stop had their time.
-    Deadline,
-    /// Somebody wants a summary in place of the conversation.
-    Compact {
-        /// What it should be about.
-        words: Option<String>,
-    },
-    /// There is a summary.
-    Compacted {
-        /// What it says.
-        text: String,
-        /// Tokens before.
-        before: u64,
-        /// How long it took.
-        ms: u64,
-    },
-    /// There is none.
-    NotCompacted(String),
-    /// Whoever is asked before a turn ends has spoken: a reason to go on, or none.
-    MayStop(Option<String>),
-}
-
-/// Whether a turn ends with a call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Halt {
-    /// It goes on.
-    #[default]
-    No,
-    /// Somebody said no, and nothing more.
-    Rejected,
-    /// A hook wants it to end, and says why.
-    Told(String),
-}
-
-/// What is to be done.
-#[derive(Clone, Debug)]
-pub enum Effect {
-    /// This becomes a line.
-    Append(Entry),
-    /// The model is asked, with what the lines say.
-    Ask,
-    /// The model is not listened to any more.
-    Hush,
-    /// A call is made: checked, allowed, run.
-    Run(Call),
-    /// All calls are told to stop.
-    StopCalls,
-    /// [`Event::Deadline`] comes shortly.
-    Soon,
-    /// A summary is made.
-    Compact {
-        /// `manual` or `auto`.
-        trigger: &'static str,
-        /// What it should be about.
-        words: Option<String>,
-    },
-    /// Those who are asked before a turn ends are asked.
-    Closing {
-        /// What the model said last.
-        text: String,
-        /// Whether they kept it going already.
-        again: bool,
-    },
-    /// The turn is over.
-    End(Ending),
-    /// How many wait.
-    Queued(usize),
-}
-
-/// How a turn ended.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ending {
-    /// Why.
-    pub why: Why,
-    /// What the model said last.
-    pub text: String,
-    /// How often the model was asked.
-    pub turns: u32,
-    /// What waited and was not said any more.
-    pub unsaid: Vec<Prompt>,
-}
-
-/// Why a turn ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Why {
-    /// The model was done.
-    Done,
-    /// Somebody stopped it.
-    Interrupted,
-    /// The model was asked as often as it may be.
-    MaxTurns,
-    /// As much was spent as may be.
-    Budget,
-    /// The model does not want to.
-    Refused(Value),
-    /// The API failed.
-    Failed(Trouble),
-    /// A hook ended it.
-    Hook(String),
-    /// The answer did not fit, again and again.
-    TooLong,
-    /// The conversation was replaced by a summary.
-    Compacted,
-    /// It was to be, and could not.
-    NotCompacted(String),
-}
-
-/// What the machine may do.
-#[derive(Clone, Debug)]
-pub struct Limits {
-    /// How often the model is asked in one turn.
-    pub turns: Option<u32>,
-    /// Tokens that fit into the model's context.
-    pub window: u64,
-    /// Whether it makes room by itself.
-    pub compacts: bool,
-}
-
-impl Limits {
-    /// So full the context may be: behind it there is room for a summary and its answer.
-    pub fn full(&self) -> u64 {
-        self.window - (self.window / 5).min(33_000)
-    }
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
@@ -217,23 +51,6 @@ enum Phase {
     Compacting,
     /// Somebody may want it to go on.
     Closing,
-}
-
-#[derive(Clone, Debug)]
-struct Slot {
-    call: Call,
-    state: State,
-    /// Whether others may run beside it.
-    reads: bool,
-    /// What came of it, before it was run.
-    known: Option<Outcome>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Waiting,
-    Running,
-    Done,
 }
 
 /// What is on its way.
@@ -258,7 +75,10 @@ pub struct Machine {
     text: String,
     turns: u32,
     continued: u32,
+    /// Summaries that did not last, one after the other.
     compactions: u32,
+    /// How often the model was asked with room left, since the last summary.
+    lasted: u32,
     /// Lines that come when all results are there.
     later: Vec<Entry>,
     halt: Halt,
@@ -286,6 +106,7 @@ impl Machine {
             turns: 0,
             continued: 0,
             compactions: 0,
+            lasted: 0,
             later: Vec::new(),
             halt: Halt::No,
             closed_before: false,
@@ -295,6 +116,11 @@ impl Machine {
     /// Whether nothing is on its way.
     pub fn is_idle(&self) -> bool {
         self.phase == Phase::Idle
+    }
+
+    /// How many prompts wait.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
     }
 
     /// What was asked last.
@@ -324,8 +150,13 @@ impl Machine {
                 todo.push(Effect::Compact { trigger, words });
             }
             Event::Compact { .. } => {}
-            Event::Compacted { text, before, ms } if self.phase == Phase::Compacting => {
-                self.compacted(text, before, ms, &mut todo);
+            Event::Compacted {
+                text,
+                before,
+                ms,
+                kept,
+            } if self.phase == Phase::Compacting => {
+                self.compacted(text, before, ms, kept, &mut todo);
             }
             Event::Compacted { .. } => {}
             Event::NotCompacted(why) if self.phase == Phase::Compacting => {
@@ -344,9 +175,18 @@ impl Machine {
             }
             Event::NotCompacted(_) => {}
             Event::MayStop(reason) if self.phase == Phase::Closing => match reason {
-                Some(reason) => {
+                Some(Reason::Hook(reason)) => {
                     self.closed_before = true;
                     todo.push(self.meta(format!("Stop hook feedback:\n{reason}")));
+                    self.ask(&mut todo);
+                }
+                Some(Reason::News(texts)) => {
+                    todo.extend(
+                        texts
+                            .into_iter()
+                            .map(|text| self.meta(text))
+                            .collect::<Vec<_>>(),
+                    );
                     self.ask(&mut todo);
                 }
                 None => self.end(Why::Done, &mut todo),
@@ -422,6 +262,12 @@ impl Machine {
             return self.compact(todo);
         }
         self.turns += 1;
+        if !full {
+            self.lasted += 1;
+        }
+        if self.lasted > LASTING {
+            self.compactions = 0;
+        }
         self.phase = Phase::Asking;
         self.held = None;
         self.head = None;
@@ -434,15 +280,24 @@ impl Machine {
     fn compact(&mut self, todo: &mut Vec<Effect>) {
         self.phase = Phase::Compacting;
         self.compactions += 1;
+        self.lasted = 0;
         todo.push(Effect::Compact {
             trigger: "auto",
             words: None,
         });
     }
 
-    fn compacted(&mut self, text: String, before: u64, ms: u64, todo: &mut Vec<Effect>) {
+    fn compacted(
+        &mut self,
+        text: String,
+        before: u64,
+        ms: u64,
+        kept: Option<(Tail, u64)>,
+        todo: &mut Vec<Effect>,
+    ) {
         let auto = self.next.is_some() || self.turns > 0;
-        let after = tokens::of_text(&text);
+        let (kept, stays) = kept.unzip();
+        let after = tokens::of_text(&text) + stays.unwrap_or(0);
         self.filled = after;
         let trigger = if auto { "auto" } else { "manual" };
         todo.push(Effect::Append(Entry::Boundary {
@@ -451,10 +306,12 @@ impl Machine {
             after,
             ms,
             follows: None,
+            kept: kept.clone(),
         }));
         todo.push(Effect::Append(Entry::Summary {
             text,
             id: self.prompt.clone(),
+            uuid: kept.map(|kept| kept.anchor),
         }));
         match self.next.take() {
             Some(prompt) => self.begin(prompt, todo),
@@ -511,16 +368,20 @@ impl Machine {
                 self.compact(todo);
             }
             Item::Failed(trouble) => {
-                self.say_failed(&api_error(&trouble), todo);
+                self.say_failed_as(kind(&trouble), &api_error(&trouble), todo);
                 self.end(Why::Failed(trouble), todo);
             }
         }
     }
 
     fn say_failed(&self, text: &str, todo: &mut Vec<Effect>) {
+        self.say_failed_as("unknown", text, todo);
+    }
+
+    fn say_failed_as(&self, kind: &str, text: &str, todo: &mut Vec<Effect>) {
         todo.push(Effect::Append(Entry::Synthetic {
             text: text.to_owned(),
-            error: Some("unknown".to_owned()),
+            error: Some(kind.to_owned()),
             message: String::new(),
             request: None,
         }));
@@ -552,30 +413,6 @@ impl Machine {
             sequence: message.and_then(|message| message.sequence.clone()),
             usage: message.map_or(head.usage, |message| Value::Object(message.usage.clone())),
         })));
-    }
-
-    fn note_call(&mut self, block: &Block) {
-        let field = |name: &str| block.json[name].as_str().unwrap_or_default().to_owned();
-        let call = Call {
-            id: field("id"),
-            name: field("name"),
-            input: block.json["input"].clone(),
-        };
-        let twice = self.calls.iter().any(|slot| slot.call.id == call.id);
-        if call.id.is_empty() || twice {
-            return;
-        }
-        let known = block.broken.as_ref().map(|raw| {
-            let mut outcome = Outcome::failed(json!({"INVALID_JSON": raw}).to_string());
-            outcome.result = Value::from("Error: the input of the call is no JSON object");
-            outcome
-        });
-        self.calls.push(Slot {
-            reads: (self.reads)(&call),
-            call,
-            state: State::Waiting,
-            known,
-        });
     }
 
     fn answered(&mut self, message: Message, todo: &mut Vec<Effect>) {
@@ -655,104 +492,6 @@ impl Machine {
         self.ask(todo);
     }
 
-    /// Starts what may start now: calls that only read side by side, others one by one.
-    fn run_more(&mut self, todo: &mut Vec<Effect>) {
-        loop {
-            let running = self
-                .calls
-                .iter()
-                .filter(|slot| slot.state == State::Running);
-            let (count, alone) = running.fold((0, false), |(count, alone), slot| {
-                (count + 1, alone || !slot.reads)
-            });
-            let Some(next) = self
-                .calls
-                .iter_mut()
-                .find(|slot| slot.state == State::Waiting)
-            else {
-                break;
-            };
-            if alone || count >= AT_ONCE || (count > 0 && !next.reads) {
-                break;
-            }
-            next.state = State::Running;
-            let call = next.call.clone();
-            match next.known.take() {
-                Some(outcome) => drop(self.done(&call.id, outcome, todo)),
-                None => todo.push(Effect::Run(call)),
-            }
-        }
-        if self.calls.iter().all(|slot| slot.state == State::Done) {
-            self.all_ran(todo);
-        }
-    }
-
-    /// Writes what came of a call; false if nobody waits for it.
-    fn done(&mut self, id: &str, outcome: Outcome, todo: &mut Vec<Effect>) -> bool {
-        let open = self
-            .calls
-            .iter_mut()
-            .find(|slot| slot.call.id == id && slot.state != State::Done);
-        let Some(slot) = open else { return false };
-        slot.state = State::Done;
-        self.filled += match &outcome.content {
-            Content::Text(text) => tokens::of_text(text),
-            Content::Blocks(blocks) => blocks.iter().map(block_tokens).sum(),
-        };
-        let content = match outcome.content {
-            Content::Text(text) => Value::String(text),
-            Content::Blocks(blocks) => Value::Array(blocks),
-        };
-        todo.push(Effect::Append(Entry::Result {
-            call: id.to_owned(),
-            content,
-            is_error: outcome.is_error,
-            result: outcome.result,
-            source: None,
-            id: self.prompt.clone(),
-            denial: None,
-        }));
-        true
-    }
-
-    fn ran(&mut self, call: &str, outcome: Outcome, halt: Halt, todo: &mut Vec<Effect>) {
-        if !matches!(self.phase, Phase::Running | Phase::Stopping) {
-            return;
-        }
-        if !self.done(call, outcome, todo) {
-            return;
-        }
-        match halt {
-            Halt::No => {}
-            Halt::Rejected if self.phase == Phase::Running => {
-                self.halt = Halt::Rejected;
-                self.phase = Phase::Stopping;
-                todo.push(Effect::StopCalls);
-                todo.push(Effect::Soon);
-            }
-            told => self.halt = told,
-        }
-        let running = self.calls.iter().any(|slot| slot.state == State::Running);
-        match self.phase {
-            Phase::Stopping if !running => self.stopped(todo),
-            Phase::Stopping => {}
-            _ => self.run_more(todo),
-        }
-    }
-
-    /// All results are there.
-    fn all_ran(&mut self, todo: &mut Vec<Effect>) {
-        let later = std::mem::take(&mut self.later);
-        todo.extend(later.into_iter().map(Effect::Append));
-        self.calls.clear();
-        if let Halt::Told(why) = std::mem::take(&mut self.halt) {
-            return self.end(Why::Hook(why), todo);
-        }
-        self.take_queue(todo);
-        self.continued = 0;
-        self.ask(todo);
-    }
-
     /// What was typed in the meantime is said now.
     fn take_queue(&mut self, todo: &mut Vec<Effect>) {
         while let Some(prompt) = self.queue.pop_front() {
@@ -814,26 +553,6 @@ impl Machine {
         })));
     }
 
-    /// Whatever has no result yet gets one that says why.
-    fn reject(&mut self, todo: &mut Vec<Effect>) {
-        let open = self
-            .calls
-            .iter_mut()
-            .filter(|slot| slot.state != State::Done);
-        for slot in open {
-            slot.state = State::Done;
-            todo.push(Effect::Append(Entry::Result {
-                call: slot.call.id.clone(),
-                content: REJECTED.into(),
-                is_error: Some(true),
-                result: REJECTED_RESULT.into(),
-                source: None,
-                id: self.prompt.clone(),
-                denial: Some("user-rejected".to_owned()),
-            }));
-        }
-    }
-
     /// Calls have stopped, or had their time.
     fn stopped(&mut self, todo: &mut Vec<Effect>) {
         self.reject(todo);
@@ -879,24 +598,6 @@ impl Machine {
             self.submitted(prompt, todo);
         }
     }
-
-    /// Says something to the model when the results of this round are there; `call` is where it
-    /// comes from.
-    pub fn say_later(&mut self, text: String, call: Option<String>) {
-        self.later.push(Entry::Meta {
-            content: json!([{"type": "text", "text": text}]),
-            id: self.prompt.clone(),
-            call,
-        });
-    }
-}
-
-fn block_tokens(block: &Value) -> u64 {
-    match block["text"].as_str() {
-        Some(text) => tokens::of_text(text),
-        // An image is never much more.
-        None => 1_600,
-    }
 }
 
 /// What fills the context after an answer.
@@ -909,6 +610,18 @@ pub fn context(usage: &serde_json::Map<String, Value>) -> u64 {
     ];
     let counts = names.iter().filter_map(|name| usage.get(*name)?.as_u64());
     counts.sum()
+}
+
+/// What kind of failure it is, in the words that lines of the original use.
+fn kind(trouble: &Trouble) -> &'static str {
+    match trouble.status() {
+        Some(400 | 413) => "invalid_request",
+        Some(401 | 403) => "authentication_failed",
+        Some(402) => "billing_error",
+        Some(429) => "rate_limit",
+        Some(500..) => "server_error",
+        _ => "unknown",
+    }
 }
 
 /// The words of a failure, as users of the original know them.

@@ -28,6 +28,8 @@ pub struct Job<'a> {
     pub guard: &'a Path,
     /// What stands before the shell, such as a sandbox: a program and its arguments.
     pub before: &'a [OsString],
+    /// Variables it gets on top of ours.
+    pub env: &'a [(String, String)],
     /// The file for output that does not fit.
     pub file: PathBuf,
 }
@@ -170,6 +172,7 @@ mod unix {
             .current_dir(job.cwd)
             // Editors cannot be answered here.
             .env("GIT_EDITOR", "true")
+            .envs(job.env.iter().map(|(name, value)| (name, value)))
             .stdin(OwnedFd::from(theirs))
             .stdout(writer.try_clone()?)
             .stderr(writer);

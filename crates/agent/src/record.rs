@@ -4,7 +4,9 @@
 //! may have written there in the meantime. So what the model is asked is made of what is on
 //! disk, and of nothing else.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use unspool_model::block::BlockKind;
@@ -16,6 +18,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::messages;
 use unspool_model::view::profile::Profile;
+use unspool_model::view::room;
 use unspool_model::write::{self, Entry, Stamp};
 use unspool_store::append::Appender;
 use unspool_store::error::Error;
@@ -50,6 +53,8 @@ pub struct Record {
     branch: Option<String>,
     parent: Option<String>,
     last: Option<Time>,
+    /// When the last line was written before it was gone on with.
+    left: Option<Time>,
     disk: Option<Disk>,
 }
 
@@ -57,6 +62,37 @@ struct Disk {
     appender: Appender,
     tail: Tail,
     loaded: Loaded,
+}
+
+/// A large session that nobody went on with for long: the API remembers nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cold {
+    /// How long nobody did.
+    pub idle: Duration,
+    /// Tokens that have to be read anew.
+    pub tokens: u64,
+}
+
+impl Cold {
+    /// A pause that is longer than anything the API remembers.
+    pub const IDLE: Duration = Duration::from_secs(3600);
+    /// Tokens that are worth a word.
+    pub const TOKENS: u64 = 100_000;
+}
+
+impl fmt::Display for Cold {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hours = self.idle.as_secs() / 3600;
+        let pause = match hours {
+            0..48 => format!("{hours} h"),
+            _ => format!("{} days", hours / 24),
+        };
+        write!(
+            out,
+            "nobody went on with this session for {pause}: about {} thousand tokens are read anew, at the full price; /compact goes on from a summary",
+            self.tokens / 1000
+        )
+    }
 }
 
 /// A line that was written.
@@ -86,6 +122,7 @@ impl Record {
             branch: branch(cwd),
             parent: None,
             last: None,
+            left: None,
             disk: None,
         }
     }
@@ -99,6 +136,7 @@ impl Record {
         let last = session.and_then(|session| session.last);
         record.face.slug = slug.or(record.face.slug.take());
         record.last = last;
+        record.left = last;
         record.parent = record.leaf();
         for call in record.unanswered() {
             record.add(Entry::Result {
@@ -178,7 +216,7 @@ impl Record {
         self.complete(&mut entry);
         let time = write::rising(Time(Timestamp::now().as_millisecond()), self.last);
         let stamp = Stamp {
-            uuid: new_id(),
+            uuid: entry.uuid().map_or_else(new_id, str::to_owned),
             parent: self.parent_for(&entry),
             time,
             session: self.face.session.clone(),
@@ -303,25 +341,26 @@ impl Record {
 
     /// Tokens in the context after the last reply.
     pub fn filled(&self) -> u64 {
+        self.session().map_or(0, room::filled)
+    }
+
+    /// Whether it was left alone for long and is large.
+    pub fn cold(&self, now: Time) -> Option<Cold> {
+        let idle = Duration::from_millis(now.since(self.left?));
+        let tokens = self.filled();
+        (idle > Cold::IDLE && tokens > Cold::TOKENS).then_some(Cold { idle, tokens })
+    }
+
+    /// The ids of the last lines that stay said when all before them becomes a summary.
+    pub fn tail(&self, most: u64, alone: u64) -> Vec<String> {
         let Some(session) = self.session() else {
-            return 0;
+            return Vec::new();
         };
-        let lines = messages::live_lines(session, Profile::Strict);
-        let mut behind = 0;
-        for at in lines.iter().rev() {
-            let record = &session.records[*at as usize];
-            let message = record.message().map(|at| &session.messages[at as usize]);
-            match message.filter(|message| message.has_usage && !message.synthetic) {
-                Some(message) if message.usage.total() > 0 => {
-                    return behind + message.usage.total();
-                }
-                _ => behind += (record.len() / 4) as u64,
-            }
-            if matches!(record.kind, Kind::CompactBoundary(_)) {
-                break;
-            }
-        }
-        behind
+        let lines = room::tail(session, most, alone);
+        let ids = lines
+            .iter()
+            .filter_map(|at| session.records[*at as usize].uuid.as_ref());
+        ids.map(ToString::to_string).collect()
     }
 
     /// A prompt, and the line before it: what going back to it needs.
@@ -420,6 +459,38 @@ mod tests {
         Record::resume(&path, face, folder.path(), false).unwrap();
         let now = std::fs::read_to_string(&path).unwrap();
         now.strip_prefix(text).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_large_session_that_was_left_alone_for_an_hour_is_cold() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let face = || Face {
+            session: "s".to_owned(),
+            version: "unspool-0.1".to_owned(),
+            entrypoint: "cli".to_owned(),
+            slug: None,
+            agent: None,
+        };
+        let cold = |tokens: u64, minutes: i64| {
+            let text = SEARCH.replace(
+                r#""model":"x","#,
+                &format!(r#""model":"x","usage":{{"input_tokens":{tokens}}},"#),
+            );
+            std::fs::write(&path, text).unwrap();
+            let record = Record::resume(&path, face(), folder.path(), false).unwrap();
+            record.cold(Time(1_767_225_602_000 + minutes * 60_000))
+        };
+        let found = cold(150_000, 61 * 3).unwrap();
+        assert_eq!((found.tokens, found.idle.as_secs() / 3600), (150_000, 3));
+        assert!(
+            found.to_string().contains("for 3 h: about 150 thousand"),
+            "{found}"
+        );
+        assert_eq!(cold(150_000, 59), None);
+        assert_eq!(cold(90_000, 600), None);
+        let new = Record::new(&folder.path().join("n.jsonl"), face(), folder.path(), false);
+        assert_eq!(new.cold(Time(i64::MAX)), None);
     }
 
     #[test]

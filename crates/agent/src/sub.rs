@@ -1,10 +1,13 @@
 //! Sub-agents: a session of their own, in a file beside that of their session.
 
+mod background;
+
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use unspool_model::write::Entry;
 use unspool_store::append;
 
 use crate::api::model;
@@ -22,7 +25,7 @@ const GENERAL: &str = "general-purpose";
 /// So often the model of a sub-agent is asked at most.
 const TURNS: u32 = 200;
 
-/// Runs a sub-agent to its end.
+/// Runs a sub-agent: to its end, or beside the conversation.
 pub(crate) fn run(above: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
     let field = |name: &str| call.input[name].as_str().filter(|text| !text.is_empty());
     let Some(prompt) = field("prompt") else {
@@ -45,6 +48,11 @@ pub(crate) fn run(above: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
     if above.above.is_some() {
         return Outcome::failed("A sub-agent cannot start another one.");
     }
+    if call.input.get("isolation").is_some() {
+        return Outcome::failed(
+            "No worktree can be made for a sub-agent here. Leave `isolation` out; it works in this folder.",
+        );
+    }
     let id = new_agent();
     let began = Instant::now();
     let (sender, events) = channel();
@@ -52,13 +60,12 @@ pub(crate) fn run(above: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
         Ok(setup) => setup,
         Err(why) => return Outcome::failed(why),
     };
-    let notices = forward(above, call, &id);
-    let mut driver = Driver::new(
+    let driver = Driver::new(
         setup,
         Some((Arc::clone(above), call.id.clone())),
         sender.clone(),
         events,
-        Box::new(notices),
+        Box::new(forward(above, call, &id)),
     );
     let submit = Command::Submit {
         content: prompt.into(),
@@ -66,8 +73,34 @@ pub(crate) fn run(above: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
     };
     let _ = sender.send(Message::Command(submit));
     let _ = sender.send(Message::Command(Command::Close));
-    driver.run(Some(stop));
-    finish(&driver, call, &id, kind, began)
+    let mut worker = Worker {
+        above: Arc::clone(above),
+        driver,
+        call: call.clone(),
+        id,
+        kind: kind.to_owned(),
+    };
+    if call.input["run_in_background"] == true {
+        return background::launch(worker);
+    }
+    worker.driver.run(Some(stop));
+    worker.outcome(began)
+}
+
+/// A sub-agent that is ready to work.
+struct Worker {
+    above: Arc<Shared>,
+    driver: Driver,
+    call: Call,
+    id: String,
+    kind: String,
+}
+
+impl Worker {
+    /// What came of its work.
+    fn outcome(&self, began: Instant) -> Outcome {
+        finish(&self.driver, &self.call, &self.id, &self.kind, began)
+    }
 }
 
 /// The result as the session gets it.
@@ -166,6 +199,9 @@ fn setup(
     {
         frame.model = model::named(name);
     }
+    if let Some(effort) = call.input["effort"].as_str() {
+        frame.effort = Some(effort.to_owned());
+    }
     frame
         .system
         .insert(1.min(frame.system.len()), words::AGENT.to_owned());
@@ -182,18 +218,22 @@ fn setup(
         kept: Arc::clone(&above.kept),
         lore: lock(&above.lore).clone(),
         more: above.more.clone(),
+        env: above.env.clone(),
         fence: above.fence.clone(),
         turns: Some(turns),
         budget: None,
         compacts: true,
         asks: above.asks,
+        history: None,
         source: None,
         begins: "startup",
+        stays: false,
     })
 }
 
 /// What the session is told of its sub-agent.
 fn forward(above: &Arc<Shared>, call: &Call, id: &str) -> impl FnMut(Notice) + Send + use<> {
+    let prompt = call.input["prompt"].clone();
     let (above, call, id) = (Arc::clone(above), call.id.clone(), id.to_owned());
     let mut calls = 0;
     move |notice| match notice {
@@ -209,13 +249,44 @@ fn forward(above: &Arc<Shared>, call: &Call, id: &str) -> impl FnMut(Notice) + S
         told @ (Notice::Denied { .. } | Notice::Warn(_) | Notice::Retry { .. }) => {
             above.send(Message::Tell(told));
         }
-        Notice::Line { json, uuid, .. } => above.send(Message::Tell(Notice::Line {
-            json,
-            uuid,
-            agent: Some(call.clone()),
-        })),
+        Notice::Line { json, uuid, .. } => {
+            if let Some(data) = progress(&json, &id, &prompt) {
+                // What cannot be noted is shown all the same.
+                let _ = above.add(Entry::Progress {
+                    data,
+                    call: call.clone(),
+                    id: format!("agent_{call}"),
+                });
+            }
+            above.send(Message::Tell(Notice::Line {
+                json,
+                uuid,
+                agent: Some(call.clone()),
+            }));
+        }
         _ => {}
     }
+}
+
+/// What the session notes of a line of its sub-agent: what the model said there. Its tokens
+/// and the results of its calls stand in its own file only.
+fn progress(line: &str, id: &str, prompt: &Value) -> Option<Value> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let message = &line["message"];
+    if line["type"] != "assistant" || message["model"] == "<synthetic>" {
+        return None;
+    }
+    Some(json!({
+        "message": {
+            "type": "assistant", "timestamp": line["timestamp"], "uuid": line["uuid"],
+            "requestId": line["requestId"],
+            "message": {
+                "id": message["id"], "type": "message", "role": "assistant",
+                "model": message["model"], "content": message["content"],
+            },
+        },
+        "normalizedMessages": [], "type": "agent_progress", "prompt": prompt, "agentId": id,
+    }))
 }
 
 fn new_agent() -> String {

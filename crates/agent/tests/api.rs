@@ -12,18 +12,14 @@ use unspool_agent::stop::Stop;
 use unspool_ask::Access;
 use unspool_testkit::model::{Answer, Model, Step, call, text, thinking};
 
-/// Longer than anything takes on a busy machine.
+/// Nothing here takes so long, on any machine.
 const LONG: Duration = Duration::from_secs(60);
 
 fn client(model: &Model, retries: u32) -> Client {
-    patient(model, retries, LONG)
-}
-
-/// A client that takes so much silence for a failure.
-fn patient(model: &Model, retries: u32, idle: Duration) -> Client {
     let patience = Patience {
         retries,
-        idle,
+        // Longer than a busy machine leaves a thread alone, shorter than a test may take.
+        idle: Duration::from_secs(3),
         begin: LONG,
     };
     Client::new(&model.url(), &Access::Key("k".into()), patience).unwrap()
@@ -121,14 +117,15 @@ fn cut_at_any_byte_no_half_block_counts_and_nothing_ends_well() {
 
 #[test]
 fn silence_is_noticed_and_pings_are_none() {
-    let wait = |ms| Step::Wait(Duration::from_millis(ms));
+    // Together longer than anybody waits, one by one much shorter.
+    let wait = || Step::Wait(Duration::from_millis(1_100));
     let pinging = Answer::text("late")
-        .before(1, wait(900))
-        .before(3, wait(900))
-        .before(5, wait(900));
+        .before(1, wait())
+        .before(3, wait())
+        .before(5, wait());
     let silent = Answer::text("never").before(1, Step::Gate("never"));
     let model = Model::playing(vec![silent, pinging]).unwrap();
-    let all = items(&patient(&model, 1, Duration::from_secs(2)), ask("hi"));
+    let all = items(&client(&model, 1), ask("hi"));
     assert!(
         matches!(&all[1], Item::Retry { trouble, .. } if trouble.kind == Kind::Silent),
         "{all:?}"
@@ -184,12 +181,16 @@ fn dropping_a_request_ends_it() {
     let running = client(&model, 0).start(ask("hi"), move |item| drop(sender.send(item)));
     assert!(model.reached("never", LONG));
     drop(running);
-    let last = loop {
-        if let Err(last) = items.recv_timeout(LONG) {
-            break last;
+    let end = loop {
+        if let Err(end) = items.recv_timeout(LONG) {
+            break end;
         }
     };
-    assert_eq!(last, RecvTimeoutError::Disconnected);
+    assert_eq!(
+        end,
+        RecvTimeoutError::Disconnected,
+        "somebody still listens"
+    );
 }
 
 #[test]

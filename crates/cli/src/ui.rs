@@ -108,15 +108,23 @@ impl Ui {
         }
     }
 
+    /// Runs `write` on standard output.
+    pub fn printed(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut out = self.out();
+        write(&mut out)?;
+        Ok(out.flush()?)
+    }
+
     /// Runs `write` on a pager where a person looks, else on standard output.
     pub fn paged(
         &self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Some(mut pager) = self.is_terminal().then(pager).flatten() else {
-            let mut out = self.out();
-            write(&mut out)?;
-            return Ok(out.flush()?);
+            return self.printed(write);
         };
         let written = match pager.stdin.take() {
             Some(stdin) => {

@@ -37,6 +37,18 @@ pub enum Way {
     },
 }
 
+impl Entry {
+    /// The same with these variables for its program, where it names none itself.
+    pub fn with_env(mut self, more: &[(String, String)]) -> Entry {
+        if let Way::Program { env, .. } = &mut self.way {
+            for (name, value) in more {
+                env.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        self
+    }
+}
+
 /// An entry that cannot be taken, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unusable {

@@ -34,6 +34,21 @@ pub fn prompt(line: &[u8]) -> Option<Prompt> {
     })
 }
 
+/// The line of a prompt, as clients from 2.0.64 on write it.
+pub fn line(prompt: &Prompt) -> String {
+    let pasted = prompt.pasted.iter().zip(1_u32..).map(|(content, id)| {
+        let one = serde_json::json!({"id": id, "type": "text", "content": content});
+        (id.to_string(), one)
+    });
+    let pasted: serde_json::Map<String, serde_json::Value> = pasted.collect();
+    serde_json::json!({
+        "display": prompt.text, "pastedContents": pasted,
+        "timestamp": prompt.at.map(|at| at.0), "project": prompt.project,
+        "sessionId": prompt.session,
+    })
+    .to_string()
+}
+
 /// The session that a line belongs to, without reading the rest of it.
 pub fn session(line: &[u8]) -> Option<String> {
     let span = json::find(line, &["sessionId"])?;
@@ -55,6 +70,21 @@ mod tests {
             (prompt.project.as_deref(), prompt.session.as_deref()),
             (Some("/p"), Some("s"))
         );
+    }
+
+    #[test]
+    fn a_prompt_that_is_written_is_read_again() {
+        let said = Prompt {
+            text: "see [Pasted text #1]\n\u{1f600}".into(),
+            pasted: vec!["a\nb".into()],
+            at: Some(Time(1_794_770_306_193)),
+            project: Some("/p".into()),
+            session: Some("s".into()),
+        };
+        let line = line(&said);
+        assert!(!line.contains('\n'));
+        assert_eq!(prompt(line.as_bytes()), Some(said));
+        assert_eq!(session(line.as_bytes()).as_deref(), Some("s"));
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod pieces;
 pub mod profile;
 pub mod queue;
 pub mod ready;
+pub mod room;
 pub mod row;
 pub mod status;
 mod strict;

@@ -133,6 +133,8 @@ pub enum Entry {
         ms: u64,
         /// The line it follows.
         follows: Option<String>,
+        /// The last lines before it that stay said.
+        kept: Option<Tail>,
     },
     /// The summary behind a boundary.
     Summary {
@@ -140,6 +142,8 @@ pub enum Entry {
         text: String,
         /// The prompt it follows from.
         id: Option<String>,
+        /// Its own id, where the boundary names it already.
+        uuid: Option<String>,
     },
     /// Something goes on in a call. It has a parent and never is one: old versions cut there.
     Progress {
@@ -188,6 +192,16 @@ pub enum Entry {
         /// Whether the prompt's snapshot is extended.
         update: bool,
     },
+}
+
+/// Lines before a boundary that are read again behind its summary. Old versions do not know
+/// of them, so the summary covers what they say, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// The line of the summary.
+    pub anchor: String,
+    /// The ids of the lines, in order.
+    pub uuids: Vec<String>,
 }
 
 /// One block of a reply of the model.
@@ -242,6 +256,14 @@ impl Entry {
                 | Entry::LastPrompt { .. }
                 | Entry::Snapshot { .. }
         )
+    }
+
+    /// The id it has to have, if there is one.
+    pub fn uuid(&self) -> Option<&str> {
+        match self {
+            Entry::Summary { uuid, .. } => uuid.as_deref(),
+            _ => None,
+        }
     }
 
     /// Whether the next line may hang on it.
@@ -324,7 +346,7 @@ fn object(entry: &Entry, stamp: &Stamp) -> Map<String, Value> {
         }
         Entry::Retry { .. } => retry(&mut line, entry),
         Entry::Boundary { .. } => boundary(&mut line, entry),
-        Entry::Summary { text, id } => {
+        Entry::Summary { text, id, .. } => {
             line.chain();
             line.maybe("promptId", id.as_deref());
             line.said(&Value::from(text.as_str()));
@@ -416,6 +438,7 @@ fn boundary(line: &mut Line<'_>, entry: &Entry) {
         after,
         ms,
         follows,
+        kept,
     } = entry
     else {
         return;
@@ -430,10 +453,16 @@ fn boundary(line: &mut Line<'_>, entry: &Entry) {
     line.put("isMeta", false);
     line.identity();
     line.put("level", "info");
-    line.put(
-        "compactMetadata",
-        json!({"trigger": trigger, "preTokens": before, "postTokens": after, "durationMs": ms}),
-    );
+    let mut about =
+        json!({"trigger": trigger, "preTokens": before, "postTokens": after, "durationMs": ms});
+    if let Some(Tail { anchor, uuids }) = kept {
+        about["preservedSegment"] = json!({
+            "headUuid": uuids.first(), "anchorUuid": anchor, "tailUuid": uuids.last(),
+        });
+        about["preservedMessages"] =
+            json!({"anchorUuid": anchor, "uuids": uuids, "allUuids": uuids});
+    }
+    line.put("compactMetadata", about);
     line.envelope();
 }
 

@@ -238,6 +238,9 @@ struct State {
     requests: Vec<Request>,
     refusals: Vec<String>,
     asked: usize,
+    /// What it says when it is asked to count tokens, and how often it was.
+    tokens: Option<u64>,
+    counted: usize,
     open: HashMap<&'static str, bool>,
     waiting: Vec<&'static str>,
     /// What each message said, by its first call or text, to see whether thinking was altered.
@@ -285,6 +288,16 @@ impl Model {
     /// What was wrong with requests: nothing, if the client is right.
     pub fn refusals(&self) -> Vec<String> {
         self.shared.lock().refusals.clone()
+    }
+
+    /// From now on it counts tokens, and always finds so many. Until then it does not offer that.
+    pub fn counts(&self, tokens: u64) {
+        self.shared.lock().tokens = Some(tokens);
+    }
+
+    /// How often it was asked to count.
+    pub fn counted(&self) -> usize {
+        self.shared.lock().counted
     }
 
     /// Opens a gate: whoever waits there goes on.
@@ -363,6 +376,22 @@ fn serve(stream: &TcpStream, shared: &Shared) -> std::io::Result<()> {
             body: serde_json::from_str(&text).unwrap_or(Value::Null),
             ..head
         };
+        if request.path.ends_with("/count_tokens") {
+            let tokens = {
+                let mut state = shared.lock();
+                state.counted += 1;
+                state.tokens
+            };
+            if let Some(tokens) = tokens {
+                let body = json!({"input_tokens": tokens}).to_string();
+                write!(
+                    writer,
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+                    body.len()
+                )?;
+                continue;
+            }
+        }
         if !request.is_message() {
             let body = json!({"type": "error", "error": {"type": "not_found_error", "message": request.path}});
             write!(
@@ -635,6 +664,9 @@ fn tools(body: &Value, all: &mut Vec<String>) {
     }
 }
 
+/// A gate that nobody opens opens by itself after so long.
+const GATE: Duration = Duration::from_secs(300);
+
 /// Plays an answer; false to hang up.
 fn play(
     shared: &Shared,
@@ -663,17 +695,20 @@ fn play(
     for (name, value) in &answer.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    writer.write_all(format!("{head}\r\n").as_bytes())?;
+    let sends = |step: &Step| matches!(step, Step::Send(_));
+    let first = answer.steps.iter().position(sends);
     let mut left = answer.cut.unwrap_or(usize::MAX);
-    for step in &answer.steps {
+    for (at, step) in answer.steps.iter().enumerate() {
+        // What stands before the first bytes stands before the head, too.
+        if Some(at) == first {
+            writer.write_all(format!("{head}\r\n").as_bytes())?;
+        }
         match step {
             Step::Wait(time) => std::thread::sleep(*time),
             Step::Gate(gate) => {
                 shared.lock().waiting.push(gate);
                 shared.changed.notify_all();
-                shared.wait(Duration::from_secs(60), |state| {
-                    state.open.contains_key(gate)
-                });
+                shared.wait(GATE, |state| state.open.contains_key(gate));
             }
             Step::Send(text) => {
                 let text = named(text, number, request);
@@ -695,6 +730,9 @@ fn play(
                 }
             }
         }
+    }
+    if first.is_none() {
+        writer.write_all(format!("{head}\r\n").as_bytes())?;
     }
     writer.write_all(b"0\r\n\r\n")?;
     Ok(true)

@@ -98,7 +98,7 @@ pub fn perform(mut options: Options) -> Result<bool, Problem> {
 fn build() -> Result<PathBuf, Problem> {
     let root = options::root();
     let built = Command::new("cargo")
-        .args(["build", "--quiet", "--bin", "unspool"])
+        .args(["build", "--quiet", "--bin", "unspool", "--bin", SERVER])
         .current_dir(&root)
         .status()?;
     if !built.success() {
@@ -143,6 +143,7 @@ fn write(program: &Path, folder: &Path, seed: u64) -> Result<(), Problem> {
     let id = format!("{seed:08x}-c4a7-4000-8000-{:012x}", random.below(1 << 48));
     let mut stage = Stage::new(program, root.clone(), id)?;
     furnish(&stage.place.cwd)?;
+    around(&stage.place.cwd, &server(program))?;
     let (mut calls, mut told, mut wrong) = (0, Vec::new(), Vec::new());
     let count = 1 + random.below(5);
     for number in 0..count {
@@ -210,6 +211,45 @@ fn furnish(cwd: &Path) -> Result<(), Problem> {
     std::fs::write(cwd.join("pixel.png"), PIXEL)?;
     Ok(())
 }
+
+/// The settings that some of them need: a server, and hooks.
+fn around(cwd: &Path, server: &Path) -> Result<(), Problem> {
+    let servers = json!({"mcpServers": {"e": {"command": server}}});
+    let hook = |command: &str| json!({"type": "command", "command": command});
+    let says = |event: &str, words: &str| {
+        let said =
+            json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": words}});
+        hook(&format!("echo '{said}'"))
+    };
+    let once = "\"$CLAUDE_PROJECT_DIR/once\"";
+    let not_yet = format!(
+        "[ -e {once} ] && exit 0; : > {once}; echo '{{\"decision\": \"block\", \"reason\": \"not yet\"}}'"
+    );
+    let forbids = "grep -q forbidden && { echo 'not that' >&2; exit 2; }; exit 0";
+    let hooks = json!({"hooks": {
+        "SessionStart": [{"hooks": [hook("echo the session begins")]}],
+        "UserPromptSubmit": [{"hooks": [hook(&format!("rm -f {once}; echo mind the gap"))]}],
+        "PreToolUse": [
+            {"matcher": "Read", "hooks": [says("PreToolUse", "before it is read")]},
+            {"matcher": "Bash", "hooks": [hook(forbids)]},
+        ],
+        "PostToolUse": [{"hooks": [says("PostToolUse", "after it was done")]}],
+        "Stop": [{"hooks": [hook(&not_yet)]}],
+    }});
+    std::fs::write(cwd.join("servers.json"), servers.to_string())?;
+    Ok(std::fs::write(cwd.join("hooks.json"), hooks.to_string())?)
+}
+
+/// The small server of the tests, beside the program or where it is built.
+fn server(program: &Path) -> PathBuf {
+    let beside = program.with_file_name(SERVER);
+    match beside.exists() {
+        true => beside,
+        false => options::root().join("target/debug").join(SERVER),
+    }
+}
+
+const SERVER: &str = "mcp-echo";
 
 /// A picture of one pixel: [`acts::PNG`] as bytes.
 const PIXEL: &[u8] = &[

@@ -3,8 +3,9 @@
 //! A request runs as a task of its own; dropping [`Running`] drops the connection at once. It
 //! is repeated here, and only here, as [`super::retry`] says.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -46,19 +47,9 @@ pub struct Ask {
 impl Ask {
     /// The body of the request, with room for `most` tokens of answer.
     pub fn body(&self, most: u64) -> String {
-        let mut fields = Map::new();
-        fields.insert("model".into(), model::plain(&self.model).into());
+        let mut fields = self.fields(most);
         fields.insert("max_tokens".into(), most.into());
         fields.insert("stream".into(), true.into());
-        if !self.system.is_empty() {
-            fields.insert("system".into(), self.system.clone().into());
-        }
-        if !self.tools.is_empty() {
-            fields.insert("tools".into(), self.tools.clone().into());
-        }
-        if let Some(thinking) = model::thinking(&self.model, self.thinking, most) {
-            fields.insert("thinking".into(), thinking);
-        }
         if let Some(effort) = &self.effort
             && model::takes_effort(&self.model)
         {
@@ -70,6 +61,30 @@ impl Ask {
         for (name, value) in &self.more {
             fields.insert(name.clone(), value.clone());
         }
+        self.with_messages(fields)
+    }
+
+    /// The body of the question how many tokens it takes.
+    fn body_to_count(&self) -> String {
+        self.with_messages(self.fields(self.most))
+    }
+
+    fn fields(&self, most: u64) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("model".into(), model::plain(&self.model).into());
+        if !self.system.is_empty() {
+            fields.insert("system".into(), self.system.clone().into());
+        }
+        if !self.tools.is_empty() {
+            fields.insert("tools".into(), self.tools.clone().into());
+        }
+        if let Some(thinking) = model::thinking(&self.model, self.thinking, most) {
+            fields.insert("thinking".into(), thinking);
+        }
+        fields
+    }
+
+    fn with_messages(&self, fields: Map<String, Value>) -> String {
         let mut body = Value::Object(fields).to_string();
         // The conversation is text already and may be large: it is not read again.
         body.pop();
@@ -153,6 +168,8 @@ pub struct Client {
     address: String,
     patience: Patience,
     runtime: &'static Runtime,
+    /// Whether the API counts tokens; gateways may not.
+    counts: Arc<AtomicBool>,
 }
 
 /// One for the whole program: it is never dropped, least of all by one of its own tasks.
@@ -207,6 +224,7 @@ impl Client {
             address,
             patience,
             runtime,
+            counts: Arc::new(AtomicBool::new(true)),
         })
     }
 
@@ -244,6 +262,39 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Whether the API counts tokens, as far as known.
+    pub fn counts(&self) -> bool {
+        self.counts.load(Ordering::Relaxed)
+    }
+
+    /// How many tokens a request takes, as the API counts them. `None` where it does not say;
+    /// such an API is not asked again.
+    pub fn count(&self, ask: &Ask, stop: &Stop) -> Option<u64> {
+        if !self.counts() {
+            return None;
+        }
+        let address = format!("{}/count_tokens", self.address);
+        let request = self.http.post(address).body(ask.body_to_count());
+        let (sender, answers) = channel();
+        let running = Running(self.runtime.spawn(async move {
+            let told = tokio::time::timeout(COUNTING, counted(request)).await;
+            let _ = sender.send(told.ok().flatten());
+        }));
+        let answer = loop {
+            match answers.recv_timeout(Duration::from_millis(20)) {
+                Ok(answer) => break answer,
+                Err(RecvTimeoutError::Timeout) if stop.is_told() => return None,
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break None,
+            }
+        };
+        drop(running);
+        if answer.is_none() {
+            self.counts.store(false, Ordering::Relaxed);
+        }
+        answer
     }
 
     async fn run(&self, ask: &Ask, sink: &(impl Fn(Item) + Sync)) {
@@ -336,6 +387,19 @@ impl Client {
     }
 }
 
+/// Nobody waits longer for a number that can be guessed.
+const COUNTING: Duration = Duration::from_secs(10);
+
+async fn counted(request: reqwest::RequestBuilder) -> Option<u64> {
+    let response = request.send().await.ok()?;
+    if response.status() != reqwest::StatusCode::OK {
+        return None;
+    }
+    let bytes = response.bytes().await.ok()?;
+    let said: Value = serde_json::from_slice(&bytes).ok()?;
+    said["input_tokens"].as_u64()
+}
+
 /// What one answer has said so far.
 struct Ear {
     parser: Parser,
@@ -348,9 +412,11 @@ impl Ear {
     fn hear(&mut self, bytes: &[u8], sink: &(impl Fn(Item) + Sync)) {
         let (message, request, failed) = (&mut self.message, &self.request, &mut self.failed);
         self.parser.feed(bytes, |data| {
-            let Ok(event) = serde_json::from_str::<Value>(data) else {
+            // Half a surrogate pair makes no event worthless; what is no JSON at all is none.
+            let event = unspool_model::json::value(data.as_bytes());
+            if !event.is_object() {
                 return;
-            };
+            }
             let told = message.take(&event);
             let head = || Head {
                 id: message.id.clone(),

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::api::retry::Kind;
+use crate::tool::Outcome;
 
 fn machine() -> Machine {
     let limits = Limits {
@@ -443,6 +444,7 @@ fn a_full_context_is_summed_up_before_the_next_question_and_no_more_than_twice()
         text: "so far".into(),
         before: 190_000,
         ms: 1,
+        kept: None,
     };
     play(&mut machine, vec![prompt("go"), call("a", "Read")]);
     let done = play(
@@ -466,6 +468,55 @@ fn a_full_context_is_summed_up_before_the_next_question_and_no_more_than_twice()
 }
 
 #[test]
+fn a_long_turn_is_summed_up_as_often_as_it_takes_as_long_as_that_helps() {
+    let mut machine = machine();
+    let mut summaries = 0;
+    machine.step(prompt("go"));
+    for at in 0..100 {
+        let id = format!("x{at}");
+        let tokens = if at % 10 == 9 { 190_000 } else { 20_000 };
+        let mut effects = machine.step(call(&id, "Read"));
+        effects.extend(machine.step(ended_with("tool_use", tokens)));
+        effects.extend(machine.step(ran(&id)));
+        if short(&effects).contains("compact") {
+            summaries += 1;
+            machine.step(Event::Compacted {
+                text: "so far".into(),
+                before: 190_000,
+                ms: 1,
+                kept: None,
+            });
+        }
+    }
+    assert_eq!(summaries, 10);
+}
+
+#[test]
+fn the_summary_has_the_name_that_its_boundary_gives_it() {
+    let mut machine = machine();
+    machine.filled = 190_000;
+    machine.step(prompt("more"));
+    let tail = Tail {
+        anchor: "here".into(),
+        uuids: vec!["a".into()],
+    };
+    let effects = machine.step(Event::Compacted {
+        text: "so far".into(),
+        before: 190_000,
+        ms: 1,
+        kept: Some((tail.clone(), 500)),
+    });
+    assert!(
+        matches!(
+            &effects[..2],
+            [Effect::Append(Entry::Boundary { kept: Some(kept), after, .. }), Effect::Append(Entry::Summary { uuid: Some(uuid), .. })]
+                if *kept == tail && *after > 500 && uuid == "here"
+        ),
+        "{effects:?}"
+    );
+}
+
+#[test]
 fn a_prompt_that_does_not_fit_any_more_comes_behind_the_summary() {
     let mut machine = machine();
     machine.filled = 190_000;
@@ -474,6 +525,7 @@ fn a_prompt_that_does_not_fit_any_more_comes_behind_the_summary() {
         text: "so far".into(),
         before: 190_000,
         ms: 1,
+        kept: None,
     };
     assert_eq!(
         short(&machine.step(compacted)),
@@ -525,7 +577,7 @@ fn a_hook_can_keep_it_going() {
             prompt("go"),
             text("done"),
             ended("end_turn"),
-            Event::MayStop(Some("tests fail".into())),
+            Event::MayStop(Some(Reason::Hook("tests fail".into()))),
         ],
     );
     assert_eq!(done[3], "meta ask");

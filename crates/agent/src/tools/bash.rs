@@ -119,6 +119,7 @@ fn start(call: &Call, id: &str, scene: &Scene<'_>) -> Result<Running, Box<Outcom
         cwd: &scene.cwd,
         guard: kept.guard(),
         before: &scene.host.before_shell(call),
+        env: scene.host.env(),
         file: scene.host.beside().join(format!("tool-results/{id}.txt")),
     };
     Running::start(&job).map_err(|error| super::fail(format!("cannot start the command: {error}")))

@@ -58,6 +58,10 @@ pub trait Background: Send + Sync + Debug {
     fn stop(&self);
     /// Whether its end was told, and from now on it is.
     fn told(&self) -> bool;
+    /// What it found out, where that is told with its end.
+    fn report(&self) -> Option<String> {
+        None
+    }
 }
 
 /// How something in the background ended.
@@ -153,10 +157,26 @@ impl Kept {
             .collect()
     }
 
+    /// Whether there are agents in the background, at work or not.
+    pub(crate) fn has_agents(&self) -> bool {
+        let all = self.background();
+        all.iter().any(|one| one.kind() == "local_agent")
+    }
+
+    /// Whether an agent works in the background.
+    pub(crate) fn agents_work(&self) -> bool {
+        let all = self.background();
+        let mut agents = all.iter().filter(|one| one.kind() == "local_agent");
+        agents.any(|one| one.done().is_none())
+    }
+
     /// Ends everything that still runs: the session is over.
     pub fn end(&self) {
-        for one in self.background() {
-            one.stop();
+        let all = self.background();
+        all.iter().for_each(|one| one.stop());
+        // Agents have a transcript of their own to bring to an end.
+        for one in all.iter().filter(|one| one.kind() == "local_agent") {
+            one.wait(Duration::from_secs(1));
         }
         lock(&self.left).clear();
     }
@@ -196,6 +216,7 @@ fn notification(one: &dyn Background, done: &Done) -> String {
         ("completed", Some(code)) => format!("completed (exit code {code})"),
         ("failed", Some(code)) => format!("failed with exit code {code}"),
         ("killed", _) => "was stopped".to_owned(),
+        ("completed", None) => "finished".to_owned(),
         (other, _) => other.to_owned(),
     };
     let what = match one.kind() {
@@ -204,8 +225,9 @@ fn notification(one: &dyn Background, done: &Done) -> String {
     };
     let (id, call, file) = (one.id(), one.call(), one.file());
     let (status, about) = (done.status, one.description());
+    let report = one.report().unwrap_or_default();
     format!(
-        "<task-notification>\n<task-id>{id}</task-id>\n<tool-use-id>{call}</tool-use-id>\n<output-file>{}</output-file>\n<status>{status}</status>\n<summary>{what} \"{about}\" {how}</summary>\n</task-notification>",
+        "<task-notification>\n<task-id>{id}</task-id>\n<tool-use-id>{call}</tool-use-id>\n<output-file>{}</output-file>\n<status>{status}</status>\n<summary>{what} \"{about}\" {how}</summary>\n{report}</task-notification>",
         file.display(),
     )
 }

@@ -151,14 +151,30 @@ fn lines(path: &Path, len: u64, call: &Call, scene: &Scene<'_>) -> Result<Outcom
     }
     scene.host.kept().saw_hash(path, page.hash);
     let large = call.input["allow_large"] == true;
-    Ok(tell(path, page, &wish, whole && !large))
+    let tokens = match whole && !large {
+        true => tokens(&page.text, scene),
+        false => 0,
+    };
+    Ok(tell(path, page, &wish, tokens))
 }
 
-fn tell(path: &Path, mut page: Page, wish: &Wish, cut: bool) -> Outcome {
+/// How many tokens a text takes: guessed where that is far from the limit, else counted.
+fn tokens(text: &str, scene: &Scene<'_>) -> u64 {
+    let guess = unspool_model::tokens::of_text(text);
+    // Some texts take twice what is guessed.
+    match guess > TOKENS / 2 {
+        true => scene.host.count(text).unwrap_or(guess),
+        false => guess,
+    }
+}
+
+/// Tells a page that takes so many tokens; as much of it as fits, if that is too much.
+fn tell(path: &Path, mut page: Page, wish: &Wish, tokens: u64) -> Outcome {
     let mut after = String::new();
     let mut is_cut = false;
-    if cut && unspool_model::tokens::of_text(&page.text) > TOKENS {
-        page.shorten(TOKENS as usize * 4);
+    if tokens > TOKENS {
+        let bytes = page.text.len() as u64 * TOKENS / tokens;
+        page.shorten(usize::try_from(bytes).unwrap_or(usize::MAX));
         is_cut = true;
         after = format!(
             "\n\n<system-reminder>PARTIAL view: the file has {} lines, of which lines 1 to {} are shown. Read on with offset {}, or give allow_large to get all of it.</system-reminder>",

@@ -52,6 +52,13 @@ impl Tool for TaskOutput {
         let limit = number_of(&call.input, "timeout").unwrap_or(DEFAULT);
         let block = call.input["block"] != false;
         if block {
+            if task.done().is_none() {
+                let waits = json!({
+                    "type": "waiting_for_task", "taskDescription": task.description(),
+                    "taskType": task.kind(),
+                });
+                scene.host.progress(call, waits);
+            }
             wait(&task, Duration::from_millis(limit), scene);
         }
         let retrieved = match (task.done().is_some(), block) {

@@ -298,7 +298,12 @@ mod tests {
             });
             let held = listener.accept().unwrap();
             stop.tell();
-            assert_eq!(fetching.join().unwrap().is_error, Some(true));
+            let outcome = fetching.join().unwrap();
+            assert_eq!(outcome.is_error, Some(true));
+            let Content::Text(said) = outcome.content else {
+                panic!("{outcome:?}");
+            };
+            assert!(said.contains("interrupted"), "{said}");
             drop(held);
         });
     }

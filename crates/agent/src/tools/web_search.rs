@@ -48,11 +48,38 @@ impl Tool for WebSearch {
                 "Cannot specify both allowed_domains and blocked_domains in the same request",
             );
         }
+        let query = str_of(&call.input, "query");
+        let asked = json!({"type": "query_update", "query": query});
+        scene.host.progress(call, asked);
         match scene.host.web_search(call) {
-            Ok(blocks) => tell(str_of(&call.input, "query"), &blocks, began),
+            Ok(blocks) => {
+                for (query, count) in searched(query, &blocks) {
+                    let found = json!({
+                        "type": "search_results_received", "resultCount": count, "query": query,
+                    });
+                    scene.host.progress(call, found);
+                }
+                tell(query, &blocks, began)
+            }
             Err(why) => Outcome::failed(why),
         }
     }
+}
+
+/// What was searched for, and how much was found each time.
+fn searched<'a>(query: &'a str, blocks: &'a [Value]) -> Vec<(&'a str, usize)> {
+    let mut last = query;
+    let mut all = Vec::new();
+    for block in blocks {
+        match block["type"].as_str() {
+            Some("server_tool_use") => last = block["input"]["query"].as_str().unwrap_or(query),
+            Some("web_search_tool_result") => {
+                all.push((last, block["content"].as_array().map_or(0, Vec::len)));
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// What the reply says, and what was found.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use unspool_agent::host::Host;
 
 use crate::host::{Session, text};
@@ -20,11 +20,11 @@ pub fn alive(mark: &str) -> usize {
     has.count()
 }
 
-/// Waits until it is so, however busy the machine is.
+/// Waits until it is so. Nothing here takes as long as this waits, on any machine.
 pub fn until(so: impl Fn() -> bool) {
-    let began = Instant::now();
+    let end = Instant::now() + Duration::from_secs(60);
     while !so() {
-        assert!(began.elapsed() < Duration::from_secs(60), "never");
+        assert!(Instant::now() < end, "waited in vain");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -180,21 +180,24 @@ fn fifty_megabytes_are_counted_and_saved_and_not_held() {
     assert!(text(&outcome).starts_with("<persisted-output>\nOutput too large (50MB)."));
 }
 
+/// A command that says `first`, waits for the file `go`, and says `second`.
+const WAITS: &str = "echo first; until [ -e go ]; do read -t 0.05 <> <(:); done; echo second";
+
 #[test]
 fn a_command_that_takes_too_long_goes_on_in_the_background() {
     let session = Session::new();
-    let call = json!({"command": "echo first; read -t 2 <> <(:); echo second", "timeout": 300});
-    let outcome = session.call("Bash", call);
+    let outcome = session.call("Bash", json!({"command": WAITS, "timeout": 4000}));
     let id = outcome.result["backgroundTaskId"]
         .as_str()
         .unwrap()
         .to_owned();
-    assert_eq!(outcome.result["timedOutAfterMs"], 300);
+    assert_eq!(outcome.result["timedOutAfterMs"], 4000);
     assert_eq!(outcome.result["stdout"], "first");
     assert!(text(&outcome).starts_with(&format!(
-        "Command did not complete within its 1s timeout and was moved to the background (ID: {id}). Output is being written to: "
+        "Command did not complete within its 4s timeout and was moved to the background (ID: {id}). Output is being written to: "
     )));
-    let output = session.call("TaskOutput", json!({"task_id": id, "timeout": 20_000}));
+    session.write("go", "");
+    let output = session.call("TaskOutput", json!({"task_id": id, "timeout": 60_000}));
     assert!(
         text(&output).contains("<status>completed</status>"),
         "{}",
@@ -211,7 +214,7 @@ fn waiting_is_ended_when_its_time_is_over() {
     let outcome = session.call("Bash", call);
     assert_eq!(text(&outcome), "Exit code 143\nCommand timed out after 1s");
     assert_eq!(outcome.is_error, Some(true));
-    assert_eq!(alive(&mark), 0);
+    until(|| alive(&mark) == 0);
 }
 
 #[test]
@@ -275,16 +278,27 @@ fn the_end_of_a_command_in_the_background_is_news_once() {
 }
 
 #[test]
-fn progress_is_told_every_second_from_the_second_on() {
+fn progress_is_told_from_the_second_second_on() {
     let session = Session::new();
-    session.bash("for i in 1 2 3; do echo line $i; sleep 1.1; done");
+    std::thread::scope(|scope| {
+        let running = scope.spawn(|| session.bash(&format!("echo again; {WAITS}")));
+        let whole = |data: &Value| data["totalLines"] == 2;
+        until(|| {
+            let told = session.progress.lock().unwrap();
+            told.len() > 1 && told.last().is_some_and(whole)
+        });
+        session.write("go", "");
+        running.join().unwrap();
+    });
     let told = session.progress.lock().unwrap();
     let seconds: Vec<u64> = told
         .iter()
         .filter_map(|data| data["elapsedTimeSeconds"].as_u64())
         .collect();
-    assert_eq!(seconds, [2, 3]);
-    let keys: Vec<&String> = told[0].as_object().unwrap().keys().collect();
+    assert!(seconds[0] >= 2, "{seconds:?}");
+    assert!(seconds.is_sorted_by(|one, next| one < next), "{seconds:?}");
+    let last = told.last().unwrap();
+    let keys: Vec<&String> = last.as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
         [
@@ -295,14 +309,11 @@ fn progress_is_told_every_second_from_the_second_on() {
             "totalLines"
         ]
     );
-    assert_eq!(told[0]["type"], "bash_progress");
-    assert_eq!(
-        (&told[0]["output"], &told[0]["totalLines"]),
-        (&json!("line 1\nline 2"), &json!(2))
-    );
+    assert_eq!(last["type"], "bash_progress");
+    assert_eq!(last["output"], "again\nfirst");
 }
 
-/// Stops a command once it is ready; what the call then said.
+/// Stops a command once it is ready; what it said.
 fn stop(session: &Session, command: &str) -> String {
     let ready = session.project.join("ready");
     std::thread::scope(|scope| {
@@ -314,15 +325,14 @@ fn stop(session: &Session, command: &str) -> String {
 }
 
 #[test]
-fn two_hundred_grandchildren_end_and_the_call_returns_at_once() {
+fn two_hundred_grandchildren_end() {
     let session = Session::new();
     let mark = mark();
     let command = format!(
         "for i in $(seq 200); do (sleep {mark} & wait) & done; while [ $(pgrep -fc '^sleep {mark}') -lt 200 ]; do sleep 0.05; done; touch ready; wait"
     );
-    let said = stop(&session, &command);
     assert_eq!(
-        said,
+        stop(&session, &command),
         "Exit code 137\n[Request interrupted by user for tool use]"
     );
     until(|| alive(&mark) == 0);
@@ -333,21 +343,36 @@ fn who_ignores_being_asked_and_who_left_the_group_end_too() {
     let session = Session::new();
     let mark = mark();
     let command = format!(
-        "trap 'touch asked' TERM; trap '' INT HUP; setsid sleep {mark} & (setsid nohup bash -c \"trap '' TERM; sleep {mark}; sleep {mark}\" & ); sleep 0.3; touch ready; while :; do sleep {mark}; done"
+        "trap '' TERM INT HUP; setsid sleep {mark} & (setsid nohup bash -c \"trap '' TERM; sleep {mark}; sleep {mark}\" & ); sleep 0.3; touch ready; sleep {mark}; sleep {mark}"
     );
     stop(&session, &command);
     until(|| alive(&mark) == 0);
-    let asked = session.project.join("asked");
-    assert!(asked.exists(), "they were asked first");
+}
+
+#[test]
+fn a_command_is_asked_before_it_is_ended() {
+    // Who is asked has two seconds. A machine may be that busy, but not five times in a row.
+    let asked = (0..5).any(|_| {
+        let session = Session::new();
+        let mark = mark();
+        stop(
+            &session,
+            &format!("trap ': > asked' TERM; : > ready; sleep {mark}; sleep {mark}"),
+        );
+        until(|| alive(&mark) == 0);
+        session.project.join("asked").exists()
+    });
+    assert!(asked);
 }
 
 #[test]
 fn what_a_command_leaves_behind_lives_until_the_session_ends() {
     let session = Session::new();
     let mark = mark();
+    // It comes back: nobody waits for what is left behind.
     let outcome = session.bash(&format!("sleep {mark} & echo started"));
     assert_eq!(text(&outcome), "started");
-    assert!(alive(&mark) > 0, "nobody waited for what was left behind");
+    assert!(alive(&mark) > 0);
     session.kept().end();
     until(|| alive(&mark) == 0);
 }

@@ -34,6 +34,7 @@ use unspool_agent::tools::{self, Kept};
 use unspool_agent::trust::{Standing, Trust};
 use unspool_agent::words;
 use unspool_ask::{Access, Api};
+use unspool_model::time::Time;
 use unspool_model::write::slug;
 use unspool_store::project;
 use unspool_store::resolve::{self, Target};
@@ -118,6 +119,10 @@ pub struct ChatArgs {
     /// Wait for the disk after each line
     #[arg(long, help_heading = "Session")]
     pub durable: bool,
+
+    /// Keep what is typed in the client's history of prompts, too
+    #[arg(long, help_heading = "Session")]
+    pub history: bool,
 
     /// The model, or a family such as `opus` [default: that of the session, $ANTHROPIC_MODEL, the newest Sonnet]
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
@@ -297,7 +302,9 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         tools: tools.collect(),
         model,
     };
-    let more = servers::start(args, &place, lore.trusted, &variable, &mut notes)?;
+    let env = settings.variables();
+    let more = servers::start(args, &place, lore.trusted, &env, &variable, &mut notes)?;
+    let history = Some(place.config.join("history.jsonl"));
     let setup = Setup {
         client,
         kept: kept(&record),
@@ -305,6 +312,7 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         frame,
         policy,
         hooks,
+        env,
         fence,
         place,
         lore,
@@ -313,8 +321,10 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         budget: args.max_budget_usd,
         compacts: true,
         asks: args.permission_prompt_tool.as_deref() == Some("stdio"),
+        history: history.filter(|_| args.history),
         source: Some(if args.print { "sdk" } else { "typed" }.to_owned()),
         begins,
+        stays: args.is_alone(),
     };
     Ok(Opened {
         setup,
@@ -466,10 +476,16 @@ fn settings(
     if args.trust {
         trust.store(&settings)?;
     }
-    let trusted = trust.check(&settings)? == Standing::Trusted;
+    let standing = trust.check(&settings);
+    if let Err(why) = &standing {
+        notes.push(format!(
+            "no folder is trusted now: {why}; remove that file to begin anew"
+        ));
+    }
+    let trusted = matches!(standing, Ok(Standing::Trusted));
     settings.trust(trusted);
     let acting = settings.acting();
-    if !trusted && !acting.is_empty() && !args.is_alone() {
+    if !trusted && standing.is_ok() && !acting.is_empty() && !args.is_alone() {
         talk::ask_for_trust(world, &settings, &acting, &trust)?;
         settings.trust(trust.check(&settings)? == Standing::Trusted);
     }
@@ -671,6 +687,10 @@ fn print(world: &World, args: &ChatArgs, opened: Opened, input: Input) -> Result
         notes,
     } = opened;
     notes.iter().for_each(|note| world.ui.note(note));
+    let now = Time(Timestamp::now().as_millisecond());
+    if let Some(cold) = setup.record.cold(now) {
+        world.ui.note(&cold.to_string());
+    }
     let model = setup.frame.model.clone();
     let mut output = Output::new(args, &setup, &session, variable);
     output.begin()?;
@@ -770,7 +790,7 @@ fn explained(trouble: &Trouble, session: &str, model: &str, variable: &str) -> F
         (_, Some(400 | 413)) => (
             format!("the API refused the request: {why}"),
             format!(
-                "look at the session with `unspool check {session}`, or go on from an earlier point"
+                "go on from a summary: {again} -p /compact; or from an earlier point: {again}, then `/rewind`; `unspool check {session}` looks at the session"
             ),
         ),
         (_, Some(status)) => (

@@ -54,6 +54,10 @@ pub struct ShowArgs {
     /// Print the lines of the file as they are, but for masked secrets (see --reveal)
     #[arg(long)]
     pub raw: bool,
+
+    /// Without a pager, even on a terminal.
+    #[arg(skip)]
+    pub at_once: bool,
 }
 
 /// How much to show of tool calls.
@@ -91,7 +95,7 @@ pub fn latest(world: &World) -> Result<(), Failure> {
     run(world, &args)
 }
 
-/// Prints the last turns of a session.
+/// Prints the last turns of a session; never on a pager, because something follows.
 pub fn end(world: &World, session: &OsStr, turns: u32) -> Result<(), Failure> {
     let args = ShowArgs {
         session: Some(session.to_owned()),
@@ -99,6 +103,7 @@ pub fn end(world: &World, session: &OsStr, turns: u32) -> Result<(), Failure> {
             from: Some(-i64::from(turns)),
             to: None,
         }],
+        at_once: true,
         ..ShowArgs::default()
     };
     run(world, &args)
@@ -239,7 +244,7 @@ fn text(
         thinking: true,
         ..style.clone()
     };
-    world.ui.paged(|out| {
+    let write = |out: &mut dyn Write| -> Result<(), Failure> {
         let mut conversation = Conversation::new(&style);
         let count = main
             .session
@@ -261,7 +266,11 @@ fn text(
             conversation.write(out, &items[at + 1..])?;
         }
         Ok(conversation.end(out)?)
-    })
+    };
+    match args.at_once {
+        true => world.ui.printed(write),
+        false => world.ui.paged(write),
+    }
 }
 
 /// Which item shows a line: the last one that begins at it or before it.

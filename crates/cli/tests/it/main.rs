@@ -20,6 +20,7 @@ mod moving;
 mod pipe;
 mod prices;
 mod ranked;
+mod resumed;
 mod rows;
 mod search;
 mod secrets;

@@ -21,7 +21,7 @@ use crate::graph;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Session};
-use crate::view::profile::Profile;
+use crate::view::profile::{Profile, Rules};
 use crate::view::strict;
 
 /// What resuming would do.
@@ -113,11 +113,23 @@ pub fn messages(session: &Session, source: &dyn Source, profile: Profile) -> Res
                 Resume::Messages(accepted)
             }
         }
+        outcome => of_client(session, source, outcome, &rules),
+    }
+}
+
+/// The messages that a client with these rules would send.
+pub fn by_rules(session: &Session, source: &dyn Source, rules: &Rules) -> Resume {
+    let outcome = client::chain(session, rules, None);
+    of_client(session, source, outcome, rules)
+}
+
+fn of_client(session: &Session, source: &dyn Source, outcome: Outcome, rules: &Rules) -> Resume {
+    match outcome {
         Outcome::Lines(lines) if rules.brittle && breaks(session, source, &lines) => {
             Resume::NoConversation
         }
         Outcome::Lines(lines) => {
-            Resume::Messages(assemble::assemble(session, source, &lines, &rules))
+            Resume::Messages(assemble::assemble(session, source, &lines, rules))
         }
         Outcome::None => Resume::NoConversation,
         Outcome::Hangs => Resume::Hangs,

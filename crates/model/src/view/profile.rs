@@ -121,9 +121,34 @@ pub enum ForeignThinking {
     Dropped,
 }
 
-/// The rules of one profile.
-#[derive(Clone, Copy, Debug)]
-pub struct Rules {
+/// Makes [`Rules`], and lets one set of them be changed into another rule by rule.
+macro_rules! rules {
+    ($(#[doc = $about:literal] pub $rule:ident: $kind:ty,)*) => {
+        /// The rules of one profile.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Rules {
+            $(#[doc = $about] pub $rule: $kind,)*
+        }
+
+        impl Rules {
+            /// From these rules to others, one rule at a time: what it is about, and the rules
+            /// that apply from then on. So it can be seen which of them makes a difference.
+            pub fn steps_to(self, other: &Rules) -> Vec<(&'static str, Rules)> {
+                let mut now = self;
+                let mut steps = Vec::new();
+                $(
+                    if now.$rule != other.$rule {
+                        now.$rule = other.$rule;
+                        steps.push((concat!("`", stringify!($rule), "`:", $about), now));
+                    }
+                )*
+                steps
+            }
+        }
+    };
+}
+
+rules! {
     /// Choice of the leaf.
     pub leaf: Leaf,
     /// Circles of parents.
@@ -385,6 +410,21 @@ fn numbers(version: &str) -> Option<(u32, u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_lead_to_others_step_by_step() {
+        for profile in Profile::ALL {
+            let steps = profile.rules().steps_to(&STRICT);
+            let last = steps.last().map_or(profile.rules(), |(_, rules)| *rules);
+            assert_eq!(last, STRICT, "{}", profile.name());
+        }
+        let steps = V2_1_325.steps_to(&STRICT);
+        let names: Vec<&str> = steps.iter().map(|(about, _)| *about).collect();
+        assert_eq!(
+            names,
+            ["`renamed_tools`: Tools that are sent under a newer name."]
+        );
+    }
 
     #[test]
     fn the_newest_profile_not_newer_than_the_version_applies() {

@@ -21,11 +21,17 @@ const KNOWN: &[&str] = &["image", "document"];
 pub(super) fn accepted(drafts: Vec<ApiMessage>) -> Vec<ApiMessage> {
     let mut results: HashMap<Box<str>, Piece> = HashMap::new();
     let mut plain = Vec::new();
+    let mut searched: HashSet<String> = HashSet::new();
     for mut message in drafts {
+        let whole = searches(&message, &mut searched);
         message.content = message
             .content
             .into_iter()
-            .filter_map(|piece| known(piece, message.role))
+            .enumerate()
+            .filter_map(|(at, piece)| match whole.contains(&at) {
+                true => Some(piece),
+                false => known(piece, message.role),
+            })
             .collect();
         take_results(&mut message, &mut results);
         plain.push(message);
@@ -84,6 +90,43 @@ pub(super) fn accepted(drafts: Vec<ApiMessage>) -> Vec<ApiMessage> {
         );
     }
     out
+}
+
+/// Searches that the API made itself: places of calls and of their results, where both are in
+/// the message and no other message has them. They are sent back as they came; one without
+/// the other would be refused.
+fn searches(message: &ApiMessage, known: &mut HashSet<String>) -> HashSet<usize> {
+    let mut whole = HashSet::new();
+    let mut open: HashMap<String, usize> = HashMap::new();
+    if message.role != Speaker::Assistant {
+        return whole;
+    }
+    for (at, piece) in message.content.iter().enumerate() {
+        if piece.kind != PieceKind::Other {
+            continue;
+        }
+        let value = json::value(piece.json.as_bytes());
+        let text = |field: &str| value[field].as_str().unwrap_or_default();
+        let id = match text("type") {
+            "server_tool_use" => "id",
+            "web_search_tool_result" => "tool_use_id",
+            _ => continue,
+        };
+        let id = text(id).to_owned();
+        let content = &value["content"];
+        if text("type") == "server_tool_use" {
+            let complete = text("name") == "web_search" && value["input"].is_object();
+            if complete && is_name(&id) && !known.contains(&id) {
+                open.insert(id, at);
+            }
+        } else if (content.is_array() || content.is_object())
+            && let Some(call) = open.remove(&id)
+        {
+            whole.extend([call, at]);
+            known.insert(id);
+        }
+    }
+    whole
 }
 
 fn answer(call: &str, results: &mut HashMap<Box<str>, Piece>) -> Piece {

@@ -141,10 +141,12 @@ fn every_kind_of_line_is_read_back_without_a_fault_and_without_an_unknown_field(
             after: 1,
             ms: 4,
             follows: None,
+            kept: None,
         },
         Entry::Summary {
             text: "so far".into(),
             id: None,
+            uuid: None,
         },
         Entry::Queue {
             operation: "enqueue",
@@ -222,10 +224,12 @@ fn nothing_before_a_boundary_is_sent_and_the_summary_is() {
             after: 10,
             ms: 1,
             follows: Some("00000000-0000-4000-8000-000000000001".into()),
+            kept: None,
         },
         Entry::Summary {
             text: "what was said".into(),
             id: None,
+            uuid: None,
         },
     ]);
     for profile in [Profile::Strict, Profile::NEWEST] {
@@ -235,6 +239,163 @@ fn nothing_before_a_boundary_is_sent_and_the_summary_is() {
             "{sent}"
         );
     }
+}
+
+fn said(message: &str, words: &str, tokens: u64) -> Entry {
+    Entry::Reply(Reply {
+        message: message.into(),
+        request: None,
+        model: "claude-sonnet-4-5".into(),
+        block: json!({"type": "text", "text": words}),
+        stop: Some("end_turn".into()),
+        sequence: None,
+        usage: json!({"input_tokens": tokens, "output_tokens": 5}),
+    })
+}
+
+fn id(at: usize) -> String {
+    format!("00000000-0000-4000-8000-{at:012}")
+}
+
+/// A conversation whose last lines a summary leaves standing.
+fn with_tail() -> Vec<Entry> {
+    vec![
+        prompt("old words"),
+        said("msg_1", "old answer", 50_000),
+        prompt("newer words"),
+        said("msg_2", "newest answer", 60_000),
+        Entry::TurnDuration { ms: 5, messages: 4 },
+        Entry::Boundary {
+            trigger: "auto".into(),
+            before: 60_000,
+            after: 10,
+            ms: 1,
+            follows: Some(id(4)),
+            kept: Some(Tail {
+                anchor: id(6),
+                uuids: vec![id(3), id(4)],
+            }),
+        },
+        Entry::Summary {
+            text: "what was said".into(),
+            id: None,
+            uuid: Some(id(6)),
+        },
+        prompt("and now"),
+    ]
+}
+
+#[test]
+fn what_a_summary_keeps_is_said_behind_it_and_old_versions_go_on_without_it() {
+    let log = chain(&with_tail());
+    for version in [
+        "2.0.50", "2.1.29", "2.1.45", "2.1.100", "2.1.200", "2.1.325",
+    ] {
+        let sent = sent(&log, Profile::for_version(version).unwrap());
+        let found = ["what was said", "newest answer", "and now"].map(|words| sent.find(words));
+        assert!(found[0] < found[2], "{version}: {sent}");
+        assert!(!sent.contains("old answer"), "{version}: {sent}");
+        if found[1].is_some() {
+            assert!(found[0] < found[1] && found[1] < found[2], "{version}");
+        }
+    }
+    for profile in [Profile::Strict, Profile::NEWEST] {
+        let sent = sent(&log, profile);
+        let roles: Vec<&str> = sent.matches("\"role\":\"assistant\"").collect();
+        assert_eq!(roles.len(), 1, "{sent}");
+        assert!(sent.contains("newest answer"), "{sent}");
+    }
+}
+
+#[test]
+fn a_kept_reply_does_not_fill_the_context_as_it_did_before_the_summary() {
+    let session = Session::from_log(&chain(&with_tail()), Role::Main);
+    let filled = crate::view::room::filled(&session);
+    assert!(filled < 2_000, "{filled}");
+}
+
+#[test]
+fn a_tail_begins_with_a_reply_and_holds_the_calls_of_its_results() {
+    let log = chain(&[
+        prompt("one"),
+        said("msg_0", "first", 5),
+        prompt("two"),
+        reply(call("toolu_a"), None),
+        reply(call("toolu_b"), Some("tool_use")),
+        result("toolu_b", "x"),
+        result("toolu_a", "x"),
+        said("msg_9", "done", 5),
+    ]);
+    let session = Session::from_log(&log, Role::Main);
+    let tail = |most, alone| crate::view::room::tail(&session, most, alone);
+    assert_eq!(tail(100_000, 0), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(tail(0, 100_000), [7], "the last reply alone");
+    assert_eq!(tail(0, 1), [0; 0]);
+    let two: u64 = session.records[3..]
+        .iter()
+        .map(|record| record.len() as u64 / 4)
+        .sum();
+    assert_eq!(tail(two, 0), [3, 4, 5, 6, 7]);
+    assert_eq!(tail(two - 1, 0), [7]);
+    // What was kept once is not kept again.
+    let session = Session::from_log(&chain(&with_tail()), Role::Main);
+    assert_eq!(crate::view::room::tail(&session, 100_000, 0), [0; 0]);
+}
+
+#[test]
+fn a_search_of_the_api_is_sent_back_whole_or_in_words() {
+    let asked = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}});
+    let found = json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [
+        {"type": "web_search_result", "url": "https://example.com", "title": "T", "encrypted_content": "sealed"}]});
+    let said = json!({"type": "text", "text": "so it is"});
+    let log = chain(&[
+        prompt("search"),
+        reply(asked.clone(), None),
+        reply(found.clone(), None),
+        reply(said.clone(), Some("end_turn")),
+        prompt("go on"),
+    ]);
+    let whole = sent(&log, Profile::Strict);
+    assert!(
+        whole.contains("\"server_tool_use\"") && whole.contains("sealed"),
+        "{whole}"
+    );
+    for half in [&asked, &found] {
+        let log = chain(&[
+            prompt("search"),
+            reply(half.clone(), None),
+            reply(said.clone(), Some("end_turn")),
+            prompt("go on"),
+        ]);
+        let sent = sent(&log, Profile::Strict);
+        assert!(
+            sent.contains("so it is") && !sent.contains("srvtoolu"),
+            "{sent}"
+        );
+    }
+    // Said twice, it is a search once.
+    let again = |block: &Value| match reply(block.clone(), None) {
+        Entry::Reply(reply) => Entry::Reply(Reply {
+            message: "msg_2".into(),
+            ..reply
+        }),
+        other => other,
+    };
+    let log = chain(&[
+        prompt("search"),
+        reply(asked.clone(), None),
+        reply(found.clone(), None),
+        prompt("again"),
+        again(&asked),
+        again(&found),
+        prompt("go on"),
+    ]);
+    let session = Session::from_log(&log, Role::Main);
+    let Resume::Messages(messages) = messages(&session, &log, Profile::Strict) else {
+        panic!("there is a conversation");
+    };
+    let sent = to_json(&messages);
+    assert_eq!(sent.matches("\"server_tool_use\"").count(), 1, "{sent}");
 }
 
 #[test]

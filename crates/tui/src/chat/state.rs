@@ -419,6 +419,7 @@ impl Chat {
                 self.note(Paint::WARN, "went back to before this prompt");
                 self.editor.set(&prompt);
             }
+            Notice::Cold(cold) => self.note(Paint::WARN, &cold.to_string()),
             Notice::Warn(text) => self.note(Paint::WARN, &text),
             Notice::Ended { ending, time } => self.ended(&ending, time),
             Notice::Unwritten { why, hint } => {

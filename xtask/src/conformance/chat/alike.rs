@@ -1,7 +1,12 @@
 //! Whether two clients tell the model the same conversation, and if not, why.
 
+use super::super::Problem;
 use super::super::record::Outcome;
 use serde_json::Value;
+use unspool_model::log::Log;
+use unspool_model::session::{Role, Session};
+use unspool_model::view::messages::{self, Resume};
+use unspool_model::view::profile::Profile;
 use unspool_testkit::conformance::reduce::{self, Texts};
 
 /// The short form of messages without what means nothing: the order of results in one message,
@@ -61,10 +66,54 @@ const STEPS: [Step; 3] = [
 
 /// Why what a client sent is not what we would send: nothing if it is the same, `None` if no
 /// reason is known.
-pub fn reasons(seen: &Outcome, own: &Outcome) -> Option<Vec<&'static str>> {
-    let (Outcome::Sent(seen), Outcome::Sent(own)) = (seen, own) else {
-        return None;
+///
+/// First the rules of the client become ours, one by one: each that changes what is sent is a
+/// reason. What is left are the few things that we do and no client does.
+pub fn reasons(
+    seen: &Outcome,
+    bytes: &[u8],
+    version: &str,
+    texts: &Texts,
+) -> Result<Option<Vec<&'static str>>, Problem> {
+    let Outcome::Sent(seen) = seen else {
+        return Ok(None);
     };
+    let log = Log::new(bytes);
+    let session = Session::from_log(&log, Role::Main);
+    let short = |resume: Resume| -> Result<Vec<Value>, Problem> {
+        Ok(match resume {
+            Resume::Messages(all) => {
+                let messages = serde_json::from_str(&messages::to_json(&all))?;
+                history(&messages, texts)
+            }
+            Resume::NoConversation | Resume::Hangs => Vec::new(),
+        })
+    };
+    let own = short(messages::messages(&session, &log, Profile::Strict))?;
+    if reduce::same(seen, &own) {
+        return Ok(Some(Vec::new()));
+    }
+    let profile = Profile::for_version(version).ok_or("an unknown version")?;
+    let mut sent = short(messages::messages(&session, &log, profile))?;
+    if !reduce::same(seen, &sent) {
+        return Ok(None);
+    }
+    let mut reasons = Vec::new();
+    for (about, rules) in profile.rules().steps_to(&Profile::Strict.rules()) {
+        let next = short(messages::by_rules(&session, &log, &rules))?;
+        if !reduce::same(&sent, &next) {
+            reasons.push(about);
+        }
+        sent = next;
+    }
+    Ok(of_ours(&sent, &own).map(|ours| {
+        reasons.extend(ours);
+        reasons
+    }))
+}
+
+/// Which of the things that only we do make the difference.
+fn of_ours(seen: &[Value], own: &[Value]) -> Option<Vec<&'static str>> {
     let lost = made_up(own);
     let fits = |steps: &[&Step]| {
         let left = |side: &[Value]| without(side, steps, &lost);
@@ -126,14 +175,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn sent(blocks: &[&str]) -> Outcome {
+    fn sent(blocks: &[&str]) -> Vec<Value> {
         let [first, rest @ ..] = blocks else {
-            return Outcome::Sent(Vec::new());
+            return Vec::new();
         };
-        Outcome::Sent(vec![
+        vec![
             json!({"role": "user", "blocks": [first]}),
             json!({"role": "assistant", "blocks": rest}),
-        ])
+        ]
     }
 
     #[test]
@@ -157,11 +206,30 @@ mod tests {
     #[test]
     fn a_known_difference_is_named_and_any_other_is_not() {
         let all = sent(&["text a", "text b"]);
-        assert_eq!(reasons(&all, &all), Some(vec![]));
+        assert_eq!(of_ours(&all, &all), Some(vec![]));
         let search = sent(&["text a", "server_tool_use 1", "text b"]);
         let words = sent(&["text a", "text ~1", "text b"]);
-        assert_eq!(reasons(&search, &words), Some(vec![STEPS[0].name]));
-        assert_eq!(reasons(&sent(&["text a"]), &all), None);
-        assert_eq!(reasons(&all, &words), None, "no search was made");
+        assert_eq!(of_ours(&search, &words), Some(vec![STEPS[0].name]));
+        assert_eq!(of_ours(&sent(&["text a"]), &all), None);
+        assert_eq!(of_ours(&all, &words), None, "no search was made");
+    }
+
+    #[test]
+    fn a_rule_that_changes_what_is_sent_is_the_reason() {
+        let notice = "<task-notification>it is over</task-notification>";
+        let line = json!({"type": "user", "uuid": "00000000-0000-4000-8000-000000000001", "parentUuid": null,
+            "sessionId": "s", "timestamp": "2026-01-05T12:00:00.000Z",
+            "origin": {"kind": "task-notification"}, "message": {"role": "user", "content": notice}});
+        let text = format!("{line}\n");
+        let texts = Texts::of(&text);
+        let plain = json!([{"role": "user", "content": [{"type": "text", "text": notice}]}]);
+        let seen = Outcome::Sent(history(&plain, &texts));
+        let reasons = reasons(&seen, text.as_bytes(), "2.1.200", &texts).unwrap();
+        let reasons = reasons.expect("there is a reason");
+        assert_eq!(reasons.len(), 1, "{reasons:?}");
+        assert!(
+            reasons[0].starts_with("`wraps_notifications`"),
+            "{reasons:?}"
+        );
     }
 }

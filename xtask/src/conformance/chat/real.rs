@@ -143,16 +143,19 @@ pub fn judge(options: &Options, version: &str) -> Result<Row, Problem> {
         let request = known.request.unwrap_or_default();
         let seen = Outcome::Sent(alike::history(&request["messages"], &texts));
         let seen = compare::plain(options, seen, &texts);
-        let own = judge::own(known.text.as_bytes()).unwrap_or_default();
-        let own = Outcome::Sent(alike::history(&serde_json::from_str(&own)?, &texts));
-        match alike::reasons(&seen, &own) {
+        let reasons = alike::reasons(&seen, known.text.as_bytes(), version, &texts)?;
+        match reasons {
             Some(reasons) if reasons.is_empty() => row.same += 1,
             Some(reasons) => {
                 for reason in reasons {
                     *row.otherwise.entry(reason).or_default() += 1;
                 }
             }
-            None => miss("as we send it", &seen, &own),
+            None => {
+                let own = judge::own(known.text.as_bytes()).unwrap_or_default();
+                let own = Outcome::Sent(alike::history(&serde_json::from_str(&own)?, &texts));
+                miss("as we send it", &seen, &own);
+            }
         }
     }
     Ok(row)

@@ -60,11 +60,15 @@ pub fn text(found: &Found) -> String {
         );
     }
     if found.rows.iter().any(|row| !row.otherwise.is_empty()) {
-        text += "\nThe others, by reason:\n\n";
+        text += "\nThe others, by reason. A name stands for a rule of `crates/model/src/view/profile.rs` that is another for the client than for us:\n\n";
     }
     for row in &found.rows {
         for (reason, count) in &row.otherwise {
-            text += &format!("- {}, {count}: {reason}.\n", row.version);
+            text += &format!(
+                "- {}, {count}: {}.\n",
+                row.version,
+                reason.trim_end_matches('.')
+            );
         }
         for miss in &row.misses {
             let first = miss.lines().next().unwrap_or_default();

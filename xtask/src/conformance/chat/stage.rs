@@ -28,12 +28,24 @@ pub enum Meanwhile {
     AtMark(&'static str),
 }
 
+/// What somebody on a terminal does.
+pub enum Key {
+    /// Waits until this is shown, behind what was waited for last.
+    Shows(&'static str),
+    /// Waits until the model waits at the gate.
+    Gate,
+    /// Presses these keys.
+    Press(&'static str),
+}
+
 /// One run of the client.
 pub struct Turn {
     /// What is said.
     pub prompt: String,
     /// Prompts as a stream of objects, instead of words.
-    pub stream: Option<Value>,
+    pub stream: Vec<Value>,
+    /// What somebody does on a terminal, instead.
+    pub typed: Vec<Key>,
     /// More arguments.
     pub args: Vec<&'static str>,
     /// What the model says to each request.
@@ -109,29 +121,23 @@ impl Stage {
     }
 
     /// Runs one turn; what is wrong with it, if anything.
-    pub fn play(&mut self, turn: Turn) -> Result<(), Problem> {
+    pub fn play(&mut self, mut turn: Turn) -> Result<(), Problem> {
         let gate = self.gate();
         self.runs += 1;
         let forks = turn.args.contains(&"--fork-session");
         let before = self.sessions();
-        *self.script.lock().unwrap_or_else(PoisonError::into_inner) = turn.plays.into();
+        *self.script.lock().unwrap_or_else(PoisonError::into_inner) =
+            std::mem::take(&mut turn.plays).into();
         let _ = std::fs::remove_file(self.place.cwd.join("mark"));
-        let mut command = self.command(&turn.args)?;
-        if let Some(stream) = &turn.stream {
-            command
-                .args(["--input-format", "stream-json"])
-                .args(["--output-format", "stream-json", "--verbose"])
-                .stdin(Stdio::piped());
-            let mut child = command.spawn()?;
-            if let Some(mut stdin) = child.stdin.take() {
-                writeln!(stdin, "{stream}")?;
-            }
-            let ended = self.end(child, turn.meanwhile, gate, turn.codes);
-            self.session.get_or_insert(self.first.clone());
-            return ended;
-        }
-        let child = command.arg(&turn.prompt).spawn()?;
-        let ended = self.end(child, turn.meanwhile, gate, turn.codes);
+        let child = if !turn.typed.is_empty() {
+            self.typed(&turn, gate)
+        } else if !turn.stream.is_empty() {
+            self.streamed(&turn)
+        } else {
+            self.command(&["-p"], &turn.args)
+                .and_then(|mut command| Ok(command.arg(&turn.prompt).spawn()?))
+        };
+        let ended = child.and_then(|child| self.end(child, turn.meanwhile, gate, turn.codes));
         self.session = match forks {
             true => self.sessions().difference(&before).next().cloned(),
             false => Some(self.session.clone().unwrap_or(self.first.clone())),
@@ -139,7 +145,89 @@ impl Stage {
         ended
     }
 
-    fn command(&self, args: &[&str]) -> Result<Command, Problem> {
+    /// The client with prompts as objects, all at once.
+    fn streamed(&self, turn: &Turn) -> Result<Child, Problem> {
+        let mut child = self
+            .command(&["-p"], &turn.args)?
+            .args(["--input-format", "stream-json"])
+            .args(["--output-format", "stream-json", "--verbose"])
+            .stdin(Stdio::piped())
+            .spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            for object in &turn.stream {
+                writeln!(stdin, "{object}")?;
+            }
+        }
+        Ok(child)
+    }
+
+    /// The client on a terminal, up to the last key.
+    fn typed(&self, turn: &Turn, gate: &'static str) -> Result<Child, Problem> {
+        let own = self.command(&[], &turn.args)?;
+        let words = std::iter::once(own.get_program()).chain(own.get_args());
+        let words: Vec<String> = words
+            .map(|word| format!("'{}'", word.to_string_lossy()))
+            .collect();
+        let line = format!("stty rows 40 cols 120; exec {}", words.join(" "));
+        let shown = self.place.root.join("stdout");
+        let mut command = Command::new("script");
+        command.env_clear();
+        for (name, value) in own.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        let mut child = command
+            .env("TERM", "xterm-256color")
+            .env("SHELL", "/bin/sh")
+            .current_dir(&self.place.cwd)
+            .args(["-q", "-f", "-e", "-c", &line, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(File::create(&shown)?)
+            .stderr(File::create(self.place.root.join("stderr"))?)
+            .spawn()?;
+        let pressed = self.press(&mut child, &turn.typed, gate, &shown);
+        if pressed.is_err() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        pressed.map(|()| child)
+    }
+
+    fn press(
+        &self,
+        child: &mut Child,
+        keys: &[Key],
+        gate: &'static str,
+        shown: &Path,
+    ) -> Result<(), Problem> {
+        let mut stdin = child.stdin.take().ok_or("no way to type")?;
+        let mut seen = 0;
+        for key in keys {
+            match key {
+                Key::Shows(text) => {
+                    let found = until(|| {
+                        let all = std::fs::read(shown).ok()?;
+                        let rest = String::from_utf8_lossy(all.get(seen..)?).into_owned();
+                        rest.contains(text).then_some(all.len())
+                    });
+                    seen = found.ok_or_else(|| format!("`{text}` is not shown"))?;
+                }
+                Key::Gate => {
+                    if !self.model.reached(gate, LONG) {
+                        return Err("the gate was not reached".into());
+                    }
+                }
+                Key::Press(keys) => {
+                    stdin.write_all(keys.as_bytes())?;
+                    stdin.flush()?;
+                }
+            }
+        }
+        // Its end would be a key, too.
+        child.stdin = Some(stdin);
+        Ok(())
+    }
+
+    fn command(&self, how: &[&str], args: &[&str]) -> Result<Command, Problem> {
         let mut command = Command::new(&self.program);
         command
             .env_clear()
@@ -157,7 +245,8 @@ impl Stage {
             .stdin(Stdio::null())
             .stdout(File::create(self.place.root.join("stdout"))?)
             .stderr(File::create(self.place.root.join("stderr"))?)
-            .args(["chat", "-p", "--model", "claude-sonnet-4-5"])
+            .args(["chat", "--model", "claude-sonnet-4-5"])
+            .args(how)
             .args(args);
         match &self.session {
             None => command.args(["--session-id", &self.first]),

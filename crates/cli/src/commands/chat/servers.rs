@@ -23,6 +23,7 @@ pub fn start(
     args: &ChatArgs,
     place: &Place,
     trusted: bool,
+    env: &[(String, String)],
     variable: &dyn Fn(&str) -> Option<String>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Arc<dyn More>>, Failure> {
@@ -32,7 +33,7 @@ pub fn start(
             for entry in found.0 {
                 // The first who names a server says what it is.
                 if !all.iter().any(|known| known.name == entry.name) {
-                    all.push(entry);
+                    all.push(entry.with_env(env));
                 }
             }
             notes.extend(found.1.iter().map(|why| format!("{from}: {why}")));

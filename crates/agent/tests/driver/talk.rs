@@ -1,165 +1,15 @@
-//! A session at work, in process: what a front end asks for and is told.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+//! What a front end asks for and is told.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use unspool_agent::api::client::{Client, Patience};
-use unspool_agent::api::model::Thinking;
-use unspool_agent::commands::Commands;
-use unspool_agent::definitions::Definitions;
-use unspool_agent::driver::{self, Answer, Command, Handle, Lore, Notice, Place, Setup};
-use unspool_agent::hooks::Hooks;
-use unspool_agent::machine::{Ending, Why};
-use unspool_agent::memory::{self, Roots};
-use unspool_agent::permission::{Ground, Mode, Policy};
-use unspool_agent::record::{Face, Record};
-use unspool_agent::request::Frame;
-use unspool_agent::settings::Settings;
-use unspool_agent::tools::{self, Kept};
-use unspool_ask::Access;
+use unspool_agent::driver::{Answer, Command, Notice};
+use unspool_agent::machine::Why;
+use unspool_agent::permission::Mode;
 use unspool_testkit::model::{Answer as Said, Model, Step, call, text};
 
-const LONG: Duration = Duration::from_secs(60);
-
-/// A session and the folder it works in.
-struct Desk {
-    folder: tempfile::TempDir,
-    handle: Handle,
-    notices: Receiver<Notice>,
-}
-
-impl Desk {
-    fn new(model: &Model) -> Desk {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let (project, config) = (root.join("project"), root.join("config"));
-        std::fs::create_dir_all(&project).unwrap();
-        let setup = setup(model, &project, &config);
-        let (sender, notices) = channel();
-        let handle = driver::start(setup, move |notice| drop(sender.send(notice)));
-        Desk {
-            folder,
-            handle,
-            notices,
-        }
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder
-            .path()
-            .canonicalize()
-            .unwrap()
-            .join("project")
-            .join(name)
-    }
-
-    fn say(&self, words: &str) {
-        let content = words.into();
-        let context = Vec::new();
-        assert!(self.handle.send(Command::Submit { content, context }));
-    }
-
-    /// Everything up to the notice that passes.
-    fn until(&self, passes: impl Fn(&Notice) -> bool) -> Vec<Notice> {
-        let mut all = Vec::new();
-        loop {
-            let notice = self
-                .notices
-                .recv_timeout(LONG)
-                .unwrap_or_else(|_| panic!("waited in vain: {all:?}"));
-            let found = passes(&notice);
-            all.push(notice);
-            if found {
-                return all;
-            }
-        }
-    }
-
-    fn ended(&self) -> Ending {
-        let all = self.until(|notice| matches!(notice, Notice::Ended { .. }));
-        match all.into_iter().next_back() {
-            Some(Notice::Ended { ending, .. }) => ending,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn lines(&self) -> Vec<Value> {
-        let path = self.folder.path().join("config/session.jsonl");
-        let text = std::fs::read_to_string(path).unwrap();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    }
-}
-
-fn setup(model: &Model, project: &Path, config: &Path) -> Setup {
-    let patience = Patience {
-        retries: 0,
-        ..Patience::default()
-    };
-    let client = Client::new(&model.url(), &Access::Key("k".into()), patience).unwrap();
-    let face = Face {
-        session: "5e551000-0000-4000-8000-000000000009".into(),
-        version: "unspool-test".into(),
-        entrypoint: "cli".into(),
-        slug: None,
-        agent: None,
-    };
-    let settings = Settings::none(project);
-    let ground = Ground {
-        project: project.to_owned(),
-        home: config.to_owned(),
-        ..Ground::default()
-    };
-    let roots = Roots {
-        managed: config.join("none"),
-        config: config.to_owned(),
-        home: config.to_owned(),
-        cwd: project.to_owned(),
-        external: false,
-    };
-    let offered = tools::ALL.iter().filter(|tool| tool.is_offered());
-    let offered = offered.map(|tool| json!({"name": tool.name(), "description": tool.description(), "input_schema": tool.schema()}));
-    Setup {
-        client,
-        record: Record::new(&config.join("session.jsonl"), face, project, false),
-        frame: Frame {
-            model: "claude-sonnet-4-5".into(),
-            thinking: Thinking::Auto,
-            system: vec!["be brief".into()],
-            tools: offered.collect(),
-            ..Frame::default()
-        },
-        policy: Policy::load(&settings, ground, Mode::Default, &[], &[]).unwrap(),
-        hooks: Hooks::load(&settings, project, None).unwrap(),
-        place: Place {
-            project: project.to_owned(),
-            dirs: Vec::new(),
-            home: config.to_owned(),
-            config: config.to_owned(),
-        },
-        kept: Arc::new(Kept::with_guard(env!("CARGO_BIN_EXE_unspool-guard").into())),
-        lore: Lore {
-            commands: Commands::find(config, project),
-            agents: Definitions::find(config, project, false),
-            memory: memory::memory(&roots),
-            roots,
-            trusted: false,
-        },
-        more: None,
-        fence: None,
-        turns: None,
-        budget: None,
-        compacts: true,
-        asks: true,
-        source: Some("typed".into()),
-        begins: "startup",
-    }
-}
+use crate::desk::{Desk, LONG};
 
 fn write(desk_file: &Path, id: &str, content: &str) -> Value {
     call(
@@ -339,10 +189,14 @@ fn what_is_typed_while_it_works_is_said_when_it_can_be_heard() {
 }
 
 #[test]
-fn a_reply_and_a_command_are_stopped_and_the_session_goes_on() {
+fn stopping_leaves_a_conversation_that_goes_on() {
     let model = Model::playing(vec![
         Said::text("slow").before(3, Step::Gate("never")),
-        Said::blocks(&[call("toolu_1", "Bash", json!({"command": "sleep 47.25"}))]),
+        Said::blocks(&[call(
+            "toolu_1",
+            "Bash",
+            json!({"command": "touch began; sleep 47.25"}),
+        )]),
     ])
     .unwrap();
     let desk = Desk::new(&model);
@@ -352,7 +206,8 @@ fn a_reply_and_a_command_are_stopped_and_the_session_goes_on() {
     assert_eq!(desk.ended().why, Why::Interrupted);
     desk.handle.send(Command::Mode(Mode::Bypass));
     desk.say("two");
-    desk.until(|notice| matches!(notice, Notice::CallBegan(_)));
+    let began = desk.file("began");
+    crate::desk::wait_until("the command runs", || began.exists());
     desk.handle.send(Command::Interrupt);
     assert_eq!(desk.ended().why, Why::Interrupted);
     desk.say("three");
@@ -387,5 +242,29 @@ fn a_summary_can_be_asked_for() {
         sent.contains("ALL IN SHORT") && !sent.contains("old words"),
         "{sent}"
     );
+    assert!(sent.contains("hello"), "what was said last stays: {sent}");
     assert_eq!(model.refusals(), [""; 0]);
+    let lines = desk.lines();
+    let boundary = lines
+        .iter()
+        .find(|line| line["subtype"] == "compact_boundary")
+        .unwrap();
+    let about = &boundary["compactMetadata"];
+    let summary = lines
+        .iter()
+        .find(|line| line["isCompactSummary"] == true)
+        .unwrap();
+    let reply = lines
+        .iter()
+        .find(|line| line["type"] == "assistant")
+        .unwrap();
+    assert_eq!(about["trigger"], "manual");
+    assert_eq!(about["preservedMessages"]["uuids"][0], reply["uuid"]);
+    assert_eq!(about["preservedMessages"]["anchorUuid"], summary["uuid"]);
+    assert_eq!(about["preservedSegment"]["headUuid"], reply["uuid"]);
+    assert_eq!(
+        about["preservedSegment"]["tailUuid"],
+        boundary["logicalParentUuid"]
+    );
+    assert_eq!(summary["parentUuid"], boundary["uuid"]);
 }

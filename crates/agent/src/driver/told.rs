@@ -1,0 +1,210 @@
+//! What goes in and out of a session: what somebody wants, and what a front end is told.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Spent;
+use crate::machine::Ending;
+use crate::permission::Mode;
+use crate::record::Cold;
+use crate::tool::{Call, Outcome};
+
+/// What somebody wants.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Says something: begins a turn, or waits until the model can hear it.
+    Submit {
+        /// A text, or a list of blocks.
+        content: Value,
+        /// Texts for the model alone, such as what a slash command stands for.
+        context: Vec<String>,
+    },
+    /// Stops what is going on.
+    Interrupt,
+    /// Answers [`Notice::Ask`].
+    Answer {
+        /// Which question.
+        ask: u64,
+        /// What is answered.
+        answer: Answer,
+    },
+    /// From now on in this mode.
+    Mode(Mode),
+    /// From now on with this model, or the newest of this family.
+    Model(String),
+    /// Makes a summary of the conversation and goes on from that.
+    Compact {
+        /// What it should be about.
+        words: Option<String>,
+    },
+    /// Goes back to before a prompt.
+    Rewind {
+        /// The id of its line.
+        prompt: String,
+        /// Files become what they were.
+        files: bool,
+        /// The conversation goes on from there.
+        conversation: bool,
+    },
+    /// Runs a command of the person's own, without the model.
+    Shell(String),
+    /// Names the session.
+    Title(String),
+    /// Writes down a command that the front end answered itself, and its answer.
+    Local {
+        /// Such as `/model`.
+        command: String,
+        /// What was printed.
+        output: String,
+    },
+    /// Ends the session when nothing is on its way any more.
+    Close,
+}
+
+/// An answer to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// This once.
+    Yes,
+    /// And whatever these rules match, in this session.
+    Always(Vec<String>),
+    /// Not, and why; without a reason the turn ends.
+    No(Option<String>),
+    /// Another input than the model gave, and yes.
+    Changed(Value),
+    /// What was asked for, such as the answers to a questionnaire.
+    Value(Value),
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// Whether a call may run, why that is asked, and the rules that would save the question.
+    Permission {
+        /// Why.
+        why: String,
+        /// The rules.
+        always: Vec<String>,
+    },
+    /// The questions of AskUserQuestion.
+    Question,
+    /// The plan of ExitPlanMode.
+    Plan,
+}
+
+/// What a front end is told.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// A line was written.
+    Line {
+        /// Its text.
+        json: String,
+        /// Its id.
+        uuid: String,
+        /// The sub-agent's call, if it is in the file of one.
+        agent: Option<String>,
+    },
+    /// An event of the API, as it came.
+    Raw(Value),
+    /// More text of the model.
+    Text(String),
+    /// More thinking.
+    Thinking(String),
+    /// What was said since the last line does not count: it is asked again.
+    Retry {
+        /// How many tries failed.
+        tries: u32,
+        /// How many may.
+        most: u32,
+        /// When it is tried again.
+        wait: Duration,
+        /// The status, if there was an answer.
+        status: Option<u16>,
+        /// What kind of error.
+        error: String,
+        /// What was said.
+        message: String,
+    },
+    /// A request goes out.
+    Asking,
+    /// An answer has ended: tokens in the context, and all that was spent.
+    Usage {
+        /// Tokens in the context.
+        filled: u64,
+        /// Tokens that fit.
+        window: u64,
+        /// What this run took.
+        spent: Spent,
+    },
+    /// A call begins.
+    CallBegan(Call),
+    /// Something goes on in a call.
+    Progress {
+        /// The call.
+        call: String,
+        /// What.
+        data: Value,
+    },
+    /// A call has ended.
+    CallEnded {
+        /// The call.
+        call: Call,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// A call was refused.
+    Denied {
+        /// The call.
+        call: Call,
+        /// Why.
+        why: String,
+    },
+    /// Somebody has to answer.
+    Ask {
+        /// The number of the question.
+        ask: u64,
+        /// The call it is about.
+        call: Call,
+        /// What is asked.
+        what: Asked,
+    },
+    /// How many prompts wait.
+    Queued(usize),
+    /// A summary is being made.
+    Compacting {
+        /// By itself, or because somebody wanted it.
+        auto: bool,
+    },
+    /// The mode changed.
+    Mode(Mode),
+    /// The model changed.
+    Model(String),
+    /// The conversation stands at another place now.
+    Rewound {
+        /// What the prompt said.
+        prompt: String,
+    },
+    /// The first notice of a session that is gone on with after a long pause, if it is large: what
+    /// is said next makes the API read all of it anew, at the full price. A front end says so and
+    /// offers [`Command::Compact`], which costs one such reading and makes all later ones small.
+    Cold(Cold),
+    /// Something to know.
+    Warn(String),
+    /// A turn is over.
+    Ended {
+        /// How.
+        ending: Ending,
+        /// How long it took.
+        time: Duration,
+    },
+    /// The transcript cannot be written: the turn ended there.
+    Unwritten {
+        /// Why.
+        why: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The session is closed.
+    Closed,
+}

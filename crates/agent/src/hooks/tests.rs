@@ -1,0 +1,247 @@
+use super::*;
+use crate::settings::Places;
+use serde_json::json;
+
+struct World {
+    temp: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        World {
+            temp: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn load(&self, hooks: Value) -> Result<Hooks, Broken> {
+        let places = Places {
+            user: self.temp.path().join("config"),
+            managed: self.temp.path().join("managed.json"),
+            project: self.temp.path().to_path_buf(),
+            given: Some(json!({ "hooks": hooks }).to_string()),
+        };
+        let settings = Settings::load(&places).unwrap();
+        Hooks::load(&settings, self.temp.path(), None)
+    }
+
+    fn run(&self, event: &str, commands: &[&str]) -> Said {
+        let hooks: Vec<Value> = commands
+            .iter()
+            .map(|command| json!({"type": "command", "command": command}))
+            .collect();
+        let hooks = self.load(json!({ event: [{"hooks": hooks}] })).unwrap();
+        let input = json!({"hook_event_name": event, "cwd": self.temp.path()});
+        hooks.run(event, None, &input, &Stop::new())
+    }
+}
+
+#[test]
+fn a_hook_gets_the_event_on_its_standard_input() {
+    let said = World::new().run("UserPromptSubmit", &["cat | tr -d '{}'"]);
+    assert!(said.context[0].contains("\"hook_event_name\":\"UserPromptSubmit\""));
+}
+
+#[test]
+fn code_two_blocks_with_the_reason_on_standard_error() {
+    let world = World::new();
+    let hooks = world
+        .load(json!({"PreToolUse": [{"matcher": "Bash", "hooks": [
+            {"type": "command", "command": "echo no >&2; exit 2"}]}]}))
+        .unwrap();
+    let said = hooks.run("PreToolUse", Some("Bash"), &json!({}), &Stop::new());
+    assert_eq!(
+        said.block.as_deref(),
+        Some("PreToolUse:Bash hook error: [echo no >&2; exit 2]: no")
+    );
+    assert_eq!(said.allow, Some(Decision::Deny));
+}
+
+#[test]
+fn code_two_stops_nothing_where_nothing_can_be_stopped() {
+    let said = World::new().run("Notification", &["exit 2"]);
+    assert_eq!((said.block, said.errors.len()), (None, 1));
+}
+
+#[test]
+fn any_other_code_is_told_and_stops_nothing() {
+    let said = World::new().run("PreToolUse", &["echo bad >&2; exit 1", "/does/not/exist"]);
+    assert_eq!((said.block, said.allow, said.errors.len()), (None, None, 2));
+    assert!(said.errors[0].ends_with("]: bad"));
+}
+
+#[test]
+fn json_decides_changes_and_adds() {
+    let answer = json!({"systemMessage": "hello", "hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "allow",
+        "updatedInput": {"command": "ls"}, "additionalContext": "more"}});
+    let said = World::new().run("PreToolUse", &[&format!("echo '{answer}'")]);
+    assert_eq!(said.allow, Some(Decision::Allow));
+    assert_eq!(said.updated_input, Some(json!({"command": "ls"})));
+    assert_eq!(said.context, ["more"]);
+    assert_eq!(said.system_message.as_deref(), Some("hello"));
+}
+
+#[test]
+fn a_hook_can_end_all_work() {
+    let said = World::new().run(
+        "Stop",
+        &[r#"echo '{"continue": false, "stopReason": "enough"}'"#],
+    );
+    assert_eq!(said.stop.as_deref(), Some("enough"));
+}
+
+#[test]
+fn the_strictest_of_several_hooks_counts() {
+    let decide = |word: &str| {
+        format!(
+            r#"echo '{{"hookSpecificOutput": {{"permissionDecision": "{word}", "permissionDecisionReason": "r"}}}}'"#
+        )
+    };
+    let (allow, ask, deny) = (decide("allow"), decide("ask"), decide("deny"));
+    let world = World::new();
+    assert_eq!(
+        world.run("PreToolUse", &[&allow, &ask]).allow,
+        Some(Decision::Ask)
+    );
+    let said = world.run("PreToolUse", &[&deny, &allow, &ask]);
+    assert_eq!(
+        (said.allow, said.block.as_deref()),
+        (Some(Decision::Deny), Some("r"))
+    );
+}
+
+#[test]
+fn a_request_for_permission_is_answered_in_its_own_shape() {
+    let answer =
+        json!({"hookSpecificOutput": {"decision": {"behavior": "deny", "message": "not now"}}});
+    let said = World::new().run("PermissionRequest", &[&format!("echo '{answer}'")]);
+    assert_eq!(
+        (said.allow, said.block.as_deref()),
+        (Some(Decision::Deny), Some("not now"))
+    );
+}
+
+#[test]
+fn plain_text_reaches_the_model_only_where_it_should() {
+    let world = World::new();
+    assert_eq!(world.run("SessionStart", &["echo hi"]).context, ["hi"]);
+    assert!(world.run("PostToolUse", &["echo hi"]).context.is_empty());
+    let said = world.run("SessionStart", &["echo '{broken'"]);
+    assert_eq!((said.context.len(), said.errors.len()), (0, 1));
+}
+
+#[test]
+fn the_same_command_runs_once_and_several_run_at_once() {
+    let world = World::new();
+    let folder = world.temp.path().display().to_string();
+    // Each ends well only if it meets the other.
+    let meets = |own: &str, other: &str| {
+        format!(
+            "cd '{folder}'; : > {own}; for i in $(seq 600); do [ -e {other} ] && exit 0; sleep 0.1; done; exit 1"
+        )
+    };
+    let (one, other) = (meets("one", "other"), meets("other", "one"));
+    let said = world.run("Stop", &["true", "true", &one, &other]);
+    let exits: Vec<Option<i32>> = said.ran.iter().map(|ran| ran.exit).collect();
+    assert_eq!(exits, [Some(0); 3]);
+}
+
+#[test]
+fn a_matcher_is_a_list_of_names_or_a_pattern() {
+    let fits = |matcher: &str, about: &str| Matcher::read(matcher).unwrap().fits(Some(about));
+    assert!(fits("Edit|Write", "Write") && !fits("Edit|Write", "NotebookWrite"));
+    assert!(fits("", "x") && fits("*", "x"));
+    assert!(fits("Notebook.*", "NotebookEdit") && fits("mcp__.*__write", "mcp__a__write"));
+    assert!(fits("Task", "Agent"));
+    assert!(Matcher::read("(").is_err());
+}
+
+/// How many processes have this among their arguments.
+#[cfg(target_os = "linux")]
+fn alive(mark: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines
+        .filter(|line| String::from_utf8_lossy(line).contains(mark))
+        .count()
+}
+
+/// A number of seconds that nobody else sleeps.
+#[cfg(target_os = "linux")]
+fn mark(number: u32) -> String {
+    format!("8{number}.{}", std::process::id())
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hook_that_takes_too_long_is_ended_with_its_group_and_blocks_nothing() {
+    let (world, mark) = (World::new(), mark(1));
+    let command = format!("sleep {mark} & sleep {mark}");
+    let hooks = world
+        .load(json!({"PreToolUse": [{"hooks": [
+            {"type": "command", "command": command, "timeout": 0.2}]}]}))
+        .unwrap();
+    let said = hooks.run("PreToolUse", None, &json!({}), &Stop::new());
+    assert_eq!((said.block, said.errors.len()), (None, 1));
+    let end = Instant::now() + Duration::from_secs(60);
+    while alive(&mark) > 0 {
+        assert!(Instant::now() < end, "it runs on");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_hook_ends_when_all_work_does() {
+    let world = World::new();
+    let hooks = world
+        .load(json!({"Stop": [{"hooks": [{"type": "command", "command": "sleep 600"}]}]}))
+        .unwrap();
+    let stop = Stop::new();
+    let other = stop.clone();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(100));
+        other.tell();
+    });
+    let said = hooks.run("Stop", None, &json!({}), &stop);
+    assert_eq!(said.errors.len(), 1);
+}
+
+#[test]
+fn what_a_hook_says_is_cut_and_much_output_does_not_hold_it_up() {
+    let said = World::new().run("SessionStart", &["head -c 5000000 /dev/zero | tr '\\0' x"]);
+    assert_eq!(said.ran[0].exit, Some(0));
+    assert!(said.context[0].chars().count() < LONGEST + 60);
+    assert!(said.context[0].ends_with("characters left out]"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hook_that_reads_nothing_and_leaves_something_running_holds_nobody_up() {
+    let (world, mark) = (World::new(), mark(2));
+    let command = format!("sleep {mark} & exit 0");
+    let hooks = world
+        .load(json!({"Stop": [{"hooks": [{"type": "command", "command": command}]}]}))
+        .unwrap();
+    let input = json!({"text": "x".repeat(1 << 20)});
+    let said = hooks.run("Stop", None, &input, &Stop::new());
+    assert_eq!(said.ran[0].exit, Some(0));
+    assert_eq!(alive(&mark), 1, "nobody waited for it");
+}
+
+#[test]
+fn hooks_of_the_wrong_shape_are_an_error() {
+    let world = World::new();
+    for hooks in [
+        json!([]),
+        json!({"Stop": {}}),
+        json!({"Stop": [{"matcher": "("  , "hooks": []}]}),
+        json!({"Stop": [{"hooks": [{"type": "command"}]}]}),
+        json!({"Stop": [{}]}),
+    ] {
+        assert!(world.load(hooks.clone()).is_err(), "{hooks}");
+    }
+    let other = world
+        .load(json!({"Stop": [{"hooks": [{"type": "prompt"}]}]}))
+        .unwrap();
+    assert_eq!((other.notes.len(), other.has("Stop")), (1, false));
+}

@@ -1,0 +1,156 @@
+//! Parts of a command as texts: for rules, and for people.
+
+use super::programs::{RUNNERS, stripped};
+use crate::permission::glob::{Pattern, Unit};
+use crate::permission::shell::{Part, Piece, Word};
+
+/// The texts of a part, as rules that deny see them.
+pub(super) struct Texts {
+    plain: Vec<String>,
+    units: Vec<Unit>,
+    /// The program itself is not known yet.
+    open: bool,
+    /// Any word may be the program that runs.
+    anywhere: bool,
+}
+
+impl Texts {
+    pub(super) fn of(part: &Part) -> Texts {
+        let (words, anywhere) = inner(part);
+        let mut plain = vec![joined(words), raw(words)];
+        if words.len() < part.words.len() {
+            plain.extend([joined(&part.words), raw(&part.words)]);
+        }
+        let mut units = Vec::new();
+        for (index, word) in words.iter().enumerate() {
+            add_units(word, index > 0, &mut units);
+        }
+        let open = words.first().is_some_and(Word::is_open);
+        // A program may be called by its path.
+        if let Some(first) = words.first()
+            && !open
+            && first.raw.contains('/')
+        {
+            let name = program(first);
+            let skip = shown(first).chars().count();
+            plain.push(joined(words).replacen(&shown(first), &name, 1));
+            units.splice(..skip, name.chars().map(Unit::Char));
+        }
+        Texts {
+            plain,
+            units,
+            open,
+            anywhere,
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.plain.first().map_or("", String::as_str)
+    }
+
+    pub(super) fn fit(&self, pattern: &Pattern) -> bool {
+        self.plain
+            .iter()
+            .any(|text| pattern.fits(text) || (self.anywhere && pattern.fits_behind(text)))
+    }
+
+    /// Whether it could fit once holes are filled.
+    pub(super) fn could_fit(&self, pattern: &Pattern) -> bool {
+        self.units.contains(&Unit::Any)
+            && (pattern.could_fit(&self.units)
+                || (self.open && pattern.could_fit_behind(&self.units, '/'))
+                || (self.anywhere && pattern.could_fit_behind(&self.units, ' ')))
+    }
+}
+
+/// The command behind wrappers, and whether any word of it may be a program.
+pub(in crate::permission) fn inner(part: &Part) -> (&[Word], bool) {
+    let Some(start) = stripped(&part.words) else {
+        return (&part.words, true);
+    };
+    let words = &part.words[start..];
+    let runs = words
+        .first()
+        .is_some_and(|word| RUNNERS.contains(&program(word).as_str()) || word.is_open());
+    (words, runs)
+}
+
+pub(in crate::permission) fn add_units(word: &Word, is_later: bool, units: &mut Vec<Unit>) {
+    let vanishes = matches!(word.pieces.as_slice(), [Piece::Hole { quoted: false }]);
+    if is_later && !vanishes {
+        units.push(Unit::Char(' '));
+    }
+    if !word.is_open() {
+        units.extend(shown(word).chars().map(Unit::Char));
+        return;
+    }
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text(text) => units.extend(text.chars().map(Unit::Char)),
+            Piece::Home => units.push(Unit::Char('~')),
+            Piece::Hole { .. } | Piece::Glob(_) => units.push(Unit::Any),
+        }
+    }
+}
+
+/// A word without needless quotes; with them where they matter.
+pub(in crate::permission) fn shown(word: &Word) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_./:=@%+,~-{}^".contains(c);
+    let text = match word.pieces.as_slice() {
+        [Piece::Home] => Some("~".to_owned()),
+        [Piece::Home, Piece::Text(rest)] => Some(format!("~{rest}")),
+        _ => word.text(),
+    };
+    match text {
+        Some(text) if !text.is_empty() && text.chars().all(is_plain) => text,
+        _ => word.raw.clone(),
+    }
+}
+
+/// The path a word names, with `~` for the home folder.
+pub(in crate::permission) fn raw_path(word: &Word) -> String {
+    match word.pieces.as_slice() {
+        [Piece::Home] => "~".to_owned(),
+        [Piece::Home, Piece::Text(rest)] => format!("~{rest}"),
+        // A tilde that was quoted is a name.
+        _ => match word.text() {
+            Some(text) if text.starts_with('~') => format!("./{text}"),
+            Some(text) => text,
+            None => String::new(),
+        },
+    }
+}
+
+pub(in crate::permission) fn joined(words: &[Word]) -> String {
+    let words: Vec<String> = words.iter().map(shown).collect();
+    words.join(" ")
+}
+
+pub(in crate::permission) fn raw(words: &[Word]) -> String {
+    let words: Vec<&str> = words.iter().map(|word| word.raw.as_str()).collect();
+    words.join(" ")
+}
+
+/// A part as a person reads it.
+pub(in crate::permission) fn shown_part(part: &Part) -> String {
+    let names: Vec<String> = part
+        .assigns
+        .iter()
+        .map(|assign| format!("{}=…", assign.name))
+        .collect();
+    let text = joined(&part.words);
+    match (names.is_empty(), text.is_empty()) {
+        (true, _) => text,
+        (false, true) => names.join(" "),
+        (false, false) => format!("{} {text}", names.join(" ")),
+    }
+}
+
+/// The name of a program without its folder.
+pub(in crate::permission) fn program(word: &Word) -> String {
+    let text = shown(word);
+    match text.rsplit_once('/') {
+        Some((_, name)) => name.to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,168 @@
+//! One file of settings: what stands in it, and where.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unspool_model::jsonc::{Node, Wrong};
+
+use super::{Acting, Broken, Kind, Scope, Source, Written, plain};
+use crate::permission::Mode;
+
+/// Nobody writes settings longer than this.
+const LONGEST: u64 = 4 << 20;
+
+/// One file, or what stands in an argument.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    pub(super) scope: Scope,
+    pub(super) place: String,
+    pub(super) path: Option<PathBuf>,
+    pub(super) base: PathBuf,
+    pub(super) text: String,
+    pub(super) root: Node,
+}
+
+impl File {
+    pub(super) fn source(&self, node: &Node) -> Source {
+        Source {
+            scope: self.scope,
+            path: self.path.clone(),
+            line: Wrong::at(&self.text, node.place.start, "").line,
+        }
+    }
+
+    pub(super) fn broken(&self, node: &Node, why: impl Into<String>) -> Broken {
+        Broken::at(&self.place, &self.text, node.place.start, why)
+    }
+
+    pub(super) fn node(&self, path: &[&str]) -> Option<&Node> {
+        path.iter().try_fold(&self.root, |node, key| node.get(key))
+    }
+
+    pub(super) fn value(&self, path: &[&str]) -> Option<(Value, Source)> {
+        let node = self.node(path)?;
+        Some((plain(node), self.source(node)))
+    }
+
+    /// What must have the right shape, because leaving it out would allow more.
+    pub(super) fn check(&self) -> Result<(), Broken> {
+        if self.root.members().is_none() {
+            return Err(self.broken(&self.root, "settings should be an object"));
+        }
+        self.check_once(&self.root, &["permissions", "hooks", "disableAllHooks"])?;
+        let Some(permissions) = self.root.get("permissions") else {
+            return Ok(());
+        };
+        if permissions.members().is_none() {
+            return Err(self.broken(permissions, "permissions should be an object"));
+        }
+        self.check_once(permissions, &["deny", "ask", "allow", "defaultMode"])?;
+        for kind in [Kind::Deny, Kind::Ask, Kind::Allow] {
+            let Some(list) = permissions.get(kind.key()) else {
+                continue;
+            };
+            let Some(items) = list.items() else {
+                let why = format!("permissions.{} should be a list of rules", kind.key());
+                return Err(self.broken(list, why));
+            };
+            if let Some(item) = items.iter().find(|item| item.text().is_none()) {
+                return Err(self.broken(item, "a rule should be a string"));
+            }
+        }
+        if let Some(mode) = permissions.get("defaultMode")
+            && mode.text().and_then(Mode::read).is_none()
+        {
+            return Err(self.broken(mode, "there is no such permission mode"));
+        }
+        Ok(())
+    }
+
+    /// The last of two equal keys counts for every reader; rules in the first would be lost.
+    pub(super) fn check_once(&self, object: &Node, keys: &[&str]) -> Result<(), Broken> {
+        for key in keys {
+            let mut same = object
+                .members()
+                .unwrap_or_default()
+                .iter()
+                .filter(|member| member.key == *key);
+            if let (Some(_), Some(second)) = (same.next(), same.next()) {
+                let why = format!("{key} stands here a second time");
+                return Err(Broken::at(&self.place, &self.text, second.place.start, why));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn rules(&self, kind: Kind, all: &mut Vec<Written>) {
+        let Some(list) = self.node(&["permissions", kind.key()]) else {
+            return;
+        };
+        for item in list.items().unwrap_or_default() {
+            if let Some(text) = item.text() {
+                all.push(Written {
+                    kind,
+                    text: text.to_owned(),
+                    source: self.source(item),
+                    base: self.base.clone(),
+                });
+            }
+        }
+    }
+
+    pub(super) fn acting(&self, all: &mut Vec<Acting>) {
+        for member in self.root.members().unwrap_or_default() {
+            if member.key == "$schema" {
+                continue;
+            }
+            if member.key != "permissions" {
+                all.push(self.act(member.key.clone(), &member.node));
+                continue;
+            }
+            for inner in member.node.members().unwrap_or_default() {
+                let is_empty = inner.node.items().is_some_and(<[Node]>::is_empty);
+                if !["deny", "ask"].contains(&inner.key.as_str()) && !is_empty {
+                    all.push(self.act(format!("permissions.{}", inner.key), &inner.node));
+                }
+            }
+        }
+    }
+
+    pub(super) fn act(&self, key: String, node: &Node) -> Acting {
+        Acting {
+            key,
+            source: self.source(node),
+            value: plain(node),
+        }
+    }
+}
+
+/// The text of a file, if there is one. Pipes and devices are not opened.
+pub(super) fn text(path: &Path) -> io::Result<Option<String>> {
+    let about = match fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !about.is_file() {
+        return Err(io::Error::other("this is not a file"));
+    }
+    if about.len() > LONGEST {
+        return Err(io::Error::other("this is too long for settings"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?
+        .take(LONGEST)
+        .read_to_end(&mut bytes)?;
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| io::Error::other("this is not UTF-8"))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
