@@ -61,6 +61,8 @@ pub enum Command {
     },
     /// From now on in this mode.
     Mode(Mode),
+    /// From now on with these rules, and those of the session.
+    Rules(Box<Policy>),
     /// From now on with this model, or the newest of this family.
     Model(String),
     /// Makes a summary of the conversation and goes on from that.
@@ -210,10 +212,14 @@ pub enum Notice {
     Mode(Mode),
     /// The model changed.
     Model(String),
-    /// The conversation stands at another place now.
+    /// Files, the conversation or both are as they were before a prompt.
     Rewound {
         /// What the prompt said.
         prompt: String,
+        /// Files were brought back.
+        files: bool,
+        /// The conversation stands there now.
+        conversation: bool,
     },
     /// Something to know.
     Warn(String),
@@ -707,6 +713,12 @@ impl Driver {
                     Err(why) => self.tell(Notice::Warn(why)),
                 }
             }
+            Command::Rules(fresh) => {
+                lock(&self.shared.policy).renew(&fresh);
+                if let Some(narrow) = &mut self.narrow {
+                    narrow.renew(&fresh);
+                }
+            }
             Command::Model(name) => {
                 let name = model::named(&name);
                 lock(&self.shared.frame).model.clone_from(&name);
@@ -856,12 +868,12 @@ impl Driver {
                 "nothing is taken back while something is going on".to_owned(),
             ));
         }
-        let (before, kept) = {
+        let (before, kept, said) = {
             let record = lock(&self.shared.record);
-            let kept = record
-                .loaded()
-                .and_then(|loaded| files_before(&loaded.session, &loaded.source, prompt));
-            (record.before(prompt), kept)
+            let loaded = record.loaded();
+            let kept =
+                loaded.and_then(|loaded| files_before(&loaded.session, &loaded.source, prompt));
+            (record.before(prompt), kept, record.said(prompt))
         };
         let Some(parent) = before else {
             return self.tell(Notice::Warn(format!("there is no prompt `{prompt}`")));
@@ -893,7 +905,9 @@ impl Driver {
             self.machine.filled = record.filled();
         }
         self.tell(Notice::Rewound {
-            prompt: prompt.to_owned(),
+            prompt: said.unwrap_or_default(),
+            files,
+            conversation,
         });
     }
 
