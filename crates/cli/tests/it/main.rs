@@ -13,6 +13,7 @@ mod dry;
 mod editing;
 mod export;
 mod finding;
+mod headless;
 mod help;
 mod hook;
 mod mistakes;
