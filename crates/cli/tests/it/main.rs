@@ -32,6 +32,8 @@ mod states;
 mod surgery;
 mod talk;
 mod terminal;
+mod traced;
+mod trouble;
 mod tty;
 mod usage;
 mod zones;
