@@ -274,7 +274,7 @@ impl Record {
             .collect();
         let last = live.iter().filter_map(|at| {
             let record = &session.records[*at as usize];
-            record.message().filter(|_| !record.api_error)
+            record.message().filter(|_| !record.is_api_error())
         });
         let Some(last) = last.max() else {
             return Vec::new();
@@ -311,13 +311,13 @@ impl Record {
         for at in lines.iter().rev() {
             let record = &session.records[*at as usize];
             let message = record.message().map(|at| &session.messages[at as usize]);
-            match message.filter(|message| message.has_usage && !message.synthetic) {
-                Some(message) if message.usage.total() > 0 => {
-                    return behind + message.usage.total();
+            match message.filter(|message| message.has_usage() && !message.synthetic) {
+                Some(message) if session.usage_of(message).total() > 0 => {
+                    return behind + session.usage_of(message).total();
                 }
                 _ => behind += (record.len() / 4) as u64,
             }
-            if matches!(record.kind, Kind::CompactBoundary(_)) {
+            if record.kind.compacts() {
                 break;
             }
         }
