@@ -246,7 +246,10 @@ fn read(bytes: &[u8]) -> Vec<String> {
     let lines = messages::live_lines(&session, Profile::NEWEST);
     let records = lines.iter().map(|at| &session.records[*at as usize]);
     let shown = records.filter(|record| {
-        record.is_conversation() && !record.meta && !record.sidechain && record.uuid.is_some()
+        record.is_conversation()
+            && !record.is_meta()
+            && !record.is_sidechain()
+            && record.uuid.is_some()
     });
     shown
         .filter_map(|record| record.uuid.as_ref())

@@ -311,7 +311,7 @@ impl Record {
             .collect();
         let last = live.iter().filter_map(|at| {
             let record = &session.records[*at as usize];
-            record.message().filter(|_| !record.api_error)
+            record.message().filter(|_| !record.is_api_error())
         });
         let Some(last) = last.max() else {
             return Vec::new();

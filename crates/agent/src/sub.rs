@@ -122,10 +122,10 @@ fn finish(driver: &Driver, call: &Call, id: &str, kind: &str, began: Instant) ->
         let last = session
             .messages
             .iter()
-            .rfind(|message| message.has_usage && !message.synthetic);
+            .rfind(|message| message.has_usage() && !message.synthetic);
         (
             session.calls.len(),
-            last.map_or(0, |message| message.usage.total()),
+            last.map_or(0, |message| session.usage_of(message).total()),
         )
     });
     let content = blocks(&[text]);

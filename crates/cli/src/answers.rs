@@ -737,8 +737,8 @@ impl Answers for Desktop {
                     let cost = listing::price(session, turn, &self.inner.prices);
                     one.cost_usd = one.cost_usd.zip(cost).map(|(sum, cost)| sum + cost.usd());
                     let context = turn.messages.iter().rev();
-                    let mut context =
-                        context.map(|&at| session.messages[at as usize].usage.context());
+                    let mut context = context
+                        .map(|&at| session.usage_of(&session.messages[at as usize]).context());
                     one.context_tokens = context.find(|&tokens| tokens > 0).or(one.context_tokens);
                     one.compacted |= turn.compacted;
                     one.live |= turn.live;

@@ -396,7 +396,7 @@ fn on_branch(session: &Session, outline: &Outline, leaf: &str) -> Result<Vec<usi
         0 => true,
         n => turns
             .get(n - 1)
-            .is_some_and(|turn| live[turn.record as usize]),
+            .is_some_and(|turn| live.contains(turn.record)),
     };
     Ok((0..outline.parts()).filter(stays).collect())
 }

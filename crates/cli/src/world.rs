@@ -227,7 +227,7 @@ impl World {
 
     /// Reads a session and its sub-agents as they are, to be edited.
     pub fn load(&self, target: Target) -> Result<Chosen, Failure> {
-        self.load_by(&Reader::default(), target)
+        self.load_by(&Reader::to_edit(), target)
     }
 
     fn load_by(&self, reader: &Reader, target: Target) -> Result<Chosen, Failure> {

@@ -23,17 +23,19 @@ use crate::secrets::Secrets;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
-/// What a line is. There is one of these for every line, so what is long stands elsewhere.
-#[derive(Clone, Debug, PartialEq)]
+/// What a line is; what it says beside that is its [`Detail`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A prompt, a tool result, or something written for the model.
     User,
     /// A piece of a reply.
     Assistant,
     /// A compaction: what went before is no longer sent.
-    CompactBoundary(Box<Boundary>),
-    /// The turn before it is over, and took so long, if the line says.
-    TurnDuration(Option<u32>),
+    CompactBoundary,
+    /// A small one: only old tool results were cleared.
+    MicroBoundary,
+    /// The turn before it is over.
+    TurnDuration,
     /// The turn before it is over; hooks ran.
     StopHookSummary,
     /// A slash command that ran in the client.
@@ -47,42 +49,19 @@ pub enum Kind {
     /// Something given to the model beside the prompt. A link of the chain.
     Attachment,
     /// A prompt that was typed while the model worked (2.1.105 and later).
-    QueuedCommand {
-        /// Whether a person typed it.
-        human: bool,
-        /// What was typed.
-        text: Box<CompactString>,
-    },
+    QueuedCommand,
     /// The queue of prompts changed.
-    Queue {
-        /// How.
-        operation: Queueing,
-        /// What was typed, if the line says.
-        text: Option<Box<CompactString>>,
-    },
+    Queue,
     /// A title for the session whose leaf it names, usually another one.
-    Summary(Box<Summary>),
+    Summary,
     /// A title for this session.
-    Title {
-        /// Who gave it.
-        source: TitleSource,
-        /// The title.
-        text: Box<CompactString>,
-    },
+    Title,
     /// Which line the conversation goes on from (2.1.200 and later).
-    LastPrompt {
-        /// That line.
-        leaf: Option<Box<Id>>,
-        /// Whether it counts even if the last line descends from it: a rewind.
-        explicit: bool,
-    },
+    LastPrompt,
     /// The permission mode from here on.
-    PermissionMode(Box<CompactString>),
+    PermissionMode,
     /// A pull request made in this session.
-    PrLink {
-        /// Its address.
-        url: Box<CompactString>,
-    },
+    PrLink,
     /// Backups of files, for rewinding.
     FileHistory,
     /// Known bookkeeping that needs no more than counting.
@@ -93,36 +72,83 @@ pub enum Kind {
 
 impl Kind {
     /// Whether everything before such a line was summarised.
-    pub fn is_boundary(&self) -> bool {
-        matches!(self, Kind::CompactBoundary(boundary) if !boundary.micro)
+    pub fn is_boundary(self) -> bool {
+        self == Kind::CompactBoundary
+    }
+
+    /// Whether such a line tells of a compaction, large or small.
+    pub fn compacts(self) -> bool {
+        matches!(self, Kind::CompactBoundary | Kind::MicroBoundary)
     }
 
     /// Whether every client has lines of this kind in its chain. Whether progress is a link
     /// differs between them.
-    pub fn is_link(&self) -> bool {
+    pub fn is_link(self) -> bool {
         match self {
             Kind::User
             | Kind::Assistant
-            | Kind::CompactBoundary(_)
-            | Kind::TurnDuration(_)
+            | Kind::CompactBoundary
+            | Kind::MicroBoundary
+            | Kind::TurnDuration
             | Kind::StopHookSummary
             | Kind::LocalCommand
             | Kind::ApiError
             | Kind::System
             | Kind::Attachment
-            | Kind::QueuedCommand { .. } => true,
+            | Kind::QueuedCommand => true,
             Kind::Progress
-            | Kind::Queue { .. }
-            | Kind::Summary { .. }
-            | Kind::Title { .. }
-            | Kind::LastPrompt { .. }
-            | Kind::PermissionMode(_)
-            | Kind::PrLink { .. }
+            | Kind::Queue
+            | Kind::Summary
+            | Kind::Title
+            | Kind::LastPrompt
+            | Kind::PermissionMode
+            | Kind::PrLink
             | Kind::FileHistory
             | Kind::Bookkeeping
             | Kind::Unknown => false,
         }
     }
+}
+
+/// What a line of some kinds says beside what it is. Most lines have none.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Detail {
+    /// What a compaction says, of either kind.
+    Boundary(Box<Boundary>),
+    /// How long the turn took, in milliseconds.
+    Duration(u32),
+    /// A prompt that was typed while the model worked.
+    Queued {
+        /// Whether a person typed it.
+        human: bool,
+        /// What was typed.
+        text: CompactString,
+    },
+    /// What became of the queue of prompts.
+    Queue {
+        /// How it changed.
+        operation: Queueing,
+        /// What was typed, if the line says.
+        text: Option<CompactString>,
+    },
+    /// A title, usually for another session.
+    Summary(Box<Summary>),
+    /// A title for this session.
+    Title {
+        /// Who gave it.
+        source: TitleSource,
+        /// The title.
+        text: CompactString,
+    },
+    /// Which line the conversation goes on from.
+    LastPrompt {
+        /// That line.
+        leaf: Option<Id>,
+        /// Whether it counts even if the last line descends from it: a rewind.
+        explicit: bool,
+    },
+    /// The address of a pull request.
+    PrLink(CompactString),
 }
 
 /// Who gave a title.
@@ -175,8 +201,6 @@ pub struct Summary {
 /// What a compaction line says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Boundary {
-    /// Only old tool results were cleared.
-    pub micro: bool,
     /// `manual` or `auto`.
     pub trigger: Option<Box<str>>,
     /// Tokens before.
@@ -236,6 +260,8 @@ pub struct Entry {
     pub span: Span,
     /// What it is.
     pub kind: Kind,
+    /// What it says beside that.
+    pub detail: Option<Detail>,
     /// `type`, with its subtype behind a slash.
     pub label: Cow<'static, str>,
     /// The id of the line.
@@ -627,7 +653,9 @@ mod tests {
         let decoded = decode(br#"{"type":"user","message":{"role":"user","content":"x"}}{"type":"summary","summary":"S","leafUuid":"l"}"#);
         assert_eq!(decoded.entries.len(), 2);
         assert_eq!(decoded.faults[0].0, FaultKind::Glued);
-        assert!(matches!(&decoded.entries[1].kind, Kind::Summary(summary) if summary.text == "S"));
+        assert!(
+            matches!(&decoded.entries[1].detail, Some(Detail::Summary(summary)) if summary.text == "S")
+        );
     }
 
     #[test]

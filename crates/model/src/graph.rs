@@ -4,10 +4,13 @@
 //! Every line still gets one place. What a client makes of the same lines is in
 //! [`crate::view::messages`], which uses the same two steps with that client's rules.
 
+use std::cell::OnceCell;
+
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::entry::Kind;
 use crate::id::Id;
+use crate::marks::{Marks, Slots};
 use crate::session::{Index, Link, Record, Session};
 
 /// What is done about a parent that is not in the chain.
@@ -24,8 +27,7 @@ pub enum Missing {
 pub struct Links {
     /// The lines of the chain, in file order.
     pub order: Vec<Index>,
-    /// The parent of each record, by record; `None` for roots and lines outside the chain.
-    pub parent: Vec<Option<Index>>,
+    parent: Slots,
     /// Lines whose named parent is nowhere.
     pub missing: Vec<Index>,
     /// Lines at which a circle was cut.
@@ -33,6 +35,16 @@ pub struct Links {
 }
 
 impl Links {
+    /// The parent of a record; `None` for roots and lines outside the chain.
+    pub fn above(&self, record: Index) -> Option<Index> {
+        self.parent.get(record)
+    }
+
+    /// Gives a record another parent.
+    pub(crate) fn set(&mut self, record: Index, parent: Option<Index>) {
+        self.parent.put(record, parent);
+    }
+
     /// The line and its ancestors, nearest first. Ends also on a circle that was left.
     pub fn ancestors(&self, from: Index) -> impl Iterator<Item = Index> {
         let mut next = Some(from);
@@ -40,7 +52,7 @@ impl Links {
         std::iter::from_fn(move || {
             let here = next.filter(|_| left > 0)?;
             left -= 1;
-            next = self.parent[here as usize];
+            next = self.above(here);
             Some(here)
         })
     }
@@ -75,15 +87,15 @@ pub fn link(
     let records = &session.records;
     let mut links = Links {
         order: Vec::new(),
-        parent: vec![None; records.len()],
+        parent: Slots::default(),
         missing: Vec::new(),
         cycles: Vec::new(),
     };
-    let mut taken = vec![false; records.len()];
+    let mut taken = Marks::default();
     let mut through: HashMap<&Id, Option<&Id>> = HashMap::new();
     for (at, record) in records.iter().enumerate() {
         if takes(record) {
-            taken[at] = true;
+            taken.insert(at as Index);
             links.order.push(at as Index);
         } else if let (true, Some(id)) = (bridge && record.in_chain(), &record.uuid) {
             through.insert(id, session.parent_of(record));
@@ -97,8 +109,8 @@ pub fn link(
             true => session.parent_at(record),
             false => named.and_then(|id| session.find(id)),
         };
-        let known = known.filter(|&parent| taken[parent as usize]);
-        links.parent[at as usize] = match (known, named) {
+        let known = known.filter(|&parent| taken.contains(parent));
+        let parent = match (known, named) {
             (Some(parent), _) => Some(parent),
             (None, Some(_)) => {
                 links.missing.push(at);
@@ -109,6 +121,7 @@ pub fn link(
             }
             (None, None) => None,
         };
+        links.parent.put(at, parent);
         last = Some(at);
     }
     links
@@ -134,30 +147,33 @@ fn follow<'a>(parent: Option<&'a Id>, through: &HashMap<&Id, Option<&'a Id>>) ->
 /// Cuts every circle at the line whose parent comes later in the file; that line follows the
 /// one before it instead, or nothing if that would close a circle again.
 pub fn cut_cycles(links: &mut Links) {
-    let mut place = vec![0u32; links.parent.len()];
-    for (position, &at) in links.order.iter().enumerate() {
-        place[at as usize] = position as u32;
-    }
-    let mut settled = vec![false; links.parent.len()];
+    // Most files have no circle, and need no places.
+    let place: OnceCell<Slots> = OnceCell::new();
+    let place = |links: &Links, at: Index| {
+        let places = || links.order.iter().copied().zip(0..).collect();
+        place.get_or_init(places).get(at).unwrap_or(0)
+    };
+    let mut settled = Marks::default();
     let mut cut_once = HashSet::new();
-    for start in links.order.clone() {
+    for nth in 0..links.order.len() {
+        let start = links.order[nth];
         while let Some(circle) = circle_from(links, start, &mut settled) {
             let later = |&at: &Index| {
-                links.parent[at as usize]
-                    .is_some_and(|parent| place[parent as usize] >= place[at as usize])
+                let above = links.above(at);
+                above.is_some_and(|above| place(links, above) >= place(links, at))
             };
             let cut = circle
                 .iter()
                 .copied()
                 .filter(later)
-                .min_by_key(|&at| place[at as usize]);
+                .min_by_key(|&at| place(links, at));
             let cut = cut.unwrap_or(circle[0]);
-            let before = place[cut as usize]
-                .checked_sub(1)
-                .map(|at| links.order[at as usize]);
+            let before = place(links, cut).checked_sub(1);
+            let before = before.map(|at| links.order[at as usize]);
             let first = cut_once.insert(cut);
             let joins = |before: &Index| first && leads_away(links, *before, cut, &settled);
-            links.parent[cut as usize] = before.filter(joins);
+            let before = before.filter(joins);
+            links.set(cut, before);
             links.cycles.push(cut);
         }
     }
@@ -165,14 +181,14 @@ pub fn cut_cycles(links: &mut Links) {
 
 /// Whether walking up from a line soon comes to one that is known to lead to a root. If not,
 /// it may lead back to `cut`, and a new circle is worse than a new root.
-fn leads_away(links: &Links, from: Index, cut: Index, settled: &[bool]) -> bool {
+fn leads_away(links: &Links, from: Index, cut: Index, settled: &Marks) -> bool {
     let mut next = Some(from);
     for _ in 0..STEPS {
         match next {
             None => return true,
-            Some(at) if settled[at as usize] => return true,
+            Some(at) if settled.contains(at) => return true,
             Some(at) if at == cut => return false,
-            Some(at) => next = links.parent[at as usize],
+            Some(at) => next = links.above(at),
         }
     }
     false
@@ -183,7 +199,7 @@ const STEPS: usize = 64;
 
 /// Whether walking up from any line would never end.
 pub fn has_cycle(links: &Links) -> bool {
-    let mut settled = vec![false; links.parent.len()];
+    let mut settled = Marks::default();
     links
         .order
         .iter()
@@ -191,27 +207,25 @@ pub fn has_cycle(links: &Links) -> bool {
 }
 
 /// The circle that walking up from `start` runs into; marks what leads to a root.
-fn circle_from(links: &Links, start: Index, settled: &mut [bool]) -> Option<Vec<Index>> {
+fn circle_from(links: &Links, start: Index, settled: &mut Marks) -> Option<Vec<Index>> {
     // Nearly always the line above stands before it in the file and was looked at.
-    let above = links.parent[start as usize];
-    if above.is_none_or(|above| settled[above as usize]) {
-        settled[start as usize] = true;
+    let above = links.above(start);
+    if above.is_none_or(|above| settled.contains(above)) {
+        settled.insert(start);
         return None;
     }
     let mut path = Vec::new();
     let mut on_path: HashMap<Index, usize> = HashMap::new();
     let mut next = Some(start);
-    while let Some(at) = next.filter(|&at| !settled[at as usize]) {
+    while let Some(at) = next.filter(|&at| !settled.contains(at)) {
         if let Some(&first) = on_path.get(&at) {
             return Some(path.split_off(first));
         }
         on_path.insert(at, path.len());
         path.push(at);
-        next = links.parent[at as usize];
+        next = links.above(at);
     }
-    for at in path {
-        settled[at as usize] = true;
-    }
+    settled.extend(path);
     None
 }
 
@@ -247,38 +261,35 @@ pub(crate) fn leads_to(session: &Session, links: &Links, line: Index, to: Index)
             return true;
         }
         left -= 1;
-        next = links.parent[at as usize].or_else(|| before(session, links, at));
+        next = links.above(at).or_else(|| before(session, links, at));
     }
     false
 }
 
 /// Marks every record on the live branch: the leaf's ancestors (through compactions), the
 /// siblings of parallel calls and their results, and lines that only hang beside them.
-pub fn live(session: &Session, links: &Links) -> Vec<bool> {
+pub fn live(session: &Session, links: &Links) -> Marks {
     branch(session, links, live_leaf(session, links))
 }
 
 /// The same for any branch, given its last line.
-pub fn branch(session: &Session, links: &Links, leaf: Option<Index>) -> Vec<bool> {
-    let mut live = vec![false; session.records.len()];
+pub fn branch(session: &Session, links: &Links, leaf: Option<Index>) -> Marks {
+    let mut live = Marks::default();
     let mut next = leaf;
     while let Some(at) = next {
-        if std::mem::replace(&mut live[at as usize], true) {
+        if !live.insert(at) {
             break;
         }
-        next = links.parent[at as usize].or_else(|| before(session, links, at));
+        next = links.above(at).or_else(|| before(session, links, at));
     }
     for message in &session.messages {
-        if message.records.iter().any(|&at| live[at as usize]) {
-            message
-                .records
-                .iter()
-                .for_each(|&at| live[at as usize] = true);
+        if message.records.iter().any(|&at| live.contains(at)) {
+            live.extend(message.records.iter().copied());
         }
     }
     for call in &session.calls {
-        if let Some(result) = &call.result {
-            live[result.record as usize] |= live[call.record as usize];
+        if let Some(result) = call.result.as_ref().filter(|_| live.contains(call.record)) {
+            live.insert(result.record);
         }
     }
     hang_beside(session, links, &mut live);
@@ -301,13 +312,13 @@ pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Inde
 }
 
 /// Progress and notes that hang on a live line are live; so is what follows only them.
-fn hang_beside(session: &Session, links: &Links, live: &mut [bool]) {
+fn hang_beside(session: &Session, links: &Links, live: &mut Marks) {
     for &at in &links.order {
         let record = &session.records[at as usize];
-        let beside = !record.is_conversation() && !matches!(record.kind, Kind::CompactBoundary(_));
-        let parent = links.parent[at as usize];
-        if beside && parent.is_none_or(|parent| live[parent as usize]) {
-            live[at as usize] = true;
+        let beside = !record.is_conversation() && !record.kind.compacts();
+        let parent = links.above(at);
+        if beside && parent.is_none_or(|parent| live.contains(parent)) {
+            live.insert(at);
         }
     }
 }

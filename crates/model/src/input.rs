@@ -104,6 +104,14 @@ impl InputKinds {
         (InputKinds::TOOL_RESULT, "tool_result"),
     ];
 
+    pub(crate) fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) fn of_bits(bits: u8) -> InputKinds {
+        InputKinds(bits)
+    }
+
     /// Adds a kind.
     pub fn insert(&mut self, kind: InputKinds) {
         self.0 |= kind.0;

@@ -9,7 +9,7 @@ use crate::session::Index;
 
 /// Numbers that are marked: one bit for each.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Marks {
+pub struct Marks {
     bits: Vec<u64>,
 }
 
@@ -27,8 +27,13 @@ impl Marks {
         is_new
     }
 
+    /// Whether none is marked.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bits.iter().all(|bits| *bits == 0)
+    }
+
     /// Whether a number is marked.
-    pub(crate) fn contains(&self, at: Index) -> bool {
+    pub fn contains(&self, at: Index) -> bool {
         let (word, bit) = place(at);
         self.bits.get(word).is_some_and(|bits| bits & bit != 0)
     }
@@ -79,10 +84,30 @@ impl Slots {
         self.behind[at] = NonZeroU32::new(value.wrapping_add(1));
     }
 
+    /// Puts a number under this one, or takes away what is there.
+    pub(crate) fn put(&mut self, at: Index, value: Option<Index>) {
+        match (value, self.behind.get_mut(at as usize)) {
+            (Some(value), _) => self.set(at, value),
+            (None, Some(behind)) => *behind = None,
+            (None, None) => {}
+        }
+    }
+
     /// The number under this one.
     pub(crate) fn get(&self, at: Index) -> Option<Index> {
         let behind = self.behind.get(at as usize).copied().flatten()?;
         Some(behind.get() - 1)
+    }
+}
+
+impl FromIterator<Option<Index>> for Slots {
+    /// Numbers for all numbers from zero on.
+    fn from_iter<I: IntoIterator<Item = Option<Index>>>(all: I) -> Slots {
+        let all = all.into_iter();
+        let behind = all.map(|value| NonZeroU32::new(value?.wrapping_add(1)));
+        Slots {
+            behind: behind.collect(),
+        }
     }
 }
 

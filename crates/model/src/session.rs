@@ -10,6 +10,7 @@ mod few;
 mod fold;
 mod part;
 mod pool;
+mod record;
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -19,10 +20,9 @@ use foldhash::{HashMap, HashSet, HashSetExt};
 use hashbrown::HashTable;
 
 use crate::entry::failure::Failure;
-use crate::entry::{self, Decoded, Kind, TitleSource};
+use crate::entry::{self, Boundary, Decoded, Detail, Kind};
 use crate::fault::{Fault, FaultKind};
 use crate::id::Id;
-use crate::input::{Input, InputKinds};
 use crate::log::{Line, Log, Source};
 use crate::marks::{Marks, Slots};
 use crate::tally::Tally;
@@ -30,8 +30,10 @@ use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
 pub use few::Few;
+pub use fold::TurnFinder;
 pub use part::Part;
 use pool::{Pool, Slot, Texts};
+pub use record::Record;
 
 /// Index into [`Session::records`], [`Session::messages`] and so on.
 pub type Index = u32;
@@ -44,6 +46,17 @@ pub enum Role {
     Main,
     /// A sub-agent's own file: all its lines are one conversation.
     Agent,
+}
+
+/// What is kept of the lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeps {
+    /// Everything that a view may ask for.
+    #[default]
+    All,
+    /// What an edit asks for. What messages cost, what calls are about and what progress lines
+    /// repeat of sub-agents is not kept.
+    Structure,
 }
 
 /// The parent a record names.
@@ -59,173 +72,6 @@ pub enum Link {
     Named(Index),
 }
 
-/// One object of the file: what it is and where it stands.
-///
-/// There is one for every line, so each byte counts: what most lines do not have is kept in
-/// the smallest way, behind a method.
-#[derive(Clone, Debug)]
-pub struct Record {
-    /// Where the object begins in the file.
-    pub offset: u64,
-    /// The id of the line.
-    pub uuid: Option<Id>,
-    /// What it is.
-    pub kind: Kind,
-    when: i64,
-    up: Up,
-    /// Its pieces of content in [`Session::blocks`].
-    pub blocks: std::ops::Range<Index>,
-    /// Line number, from 1.
-    pub line: u32,
-    length: u32,
-    /// Its label in [`Session::labels`].
-    pub label: Index,
-    /// Its thread; 0 is the file's own conversation.
-    pub thread: Index,
-    reply: Slot,
-    /// The model of a reply, the permission mode of anything else.
-    voice: Slot,
-    group: Index,
-    traits: Traits,
-    /// What a user line is.
-    pub input: Input,
-    /// Kinds of input on a user line.
-    pub input_kinds: InputKinds,
-    /// Marked as belonging to a sub-agent.
-    pub sidechain: bool,
-    /// Written by the program for the model.
-    pub meta: bool,
-    /// An API error in the form of a reply.
-    pub api_error: bool,
-    /// A later line has the same uuid and stands in its place.
-    pub duplicate: bool,
-}
-
-/// A [`Link`] in four bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Up(u32);
-
-impl From<Link> for Up {
-    fn from(link: Link) -> Up {
-        Up(match link {
-            Link::Absent => 0,
-            Link::Null => 1,
-            Link::At(at) => 2 + 2 * at,
-            Link::Named(stray) => 3 + 2 * stray,
-        })
-    }
-}
-
-/// What few lines are, a bit for each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Traits(u8);
-
-impl Traits {
-    const TROUBLE: u8 = 1;
-    const REFUSED: u8 = 2;
-    const GLUED: u8 = 4;
-    const UNTYPED: u8 = 8;
-    const NOTIFIES: u8 = 16;
-
-    fn new(all: [(u8, bool); 5]) -> Traits {
-        let set = all.into_iter().filter(|(_, is)| *is);
-        Traits(set.fold(0, |sum, (bit, _)| sum | bit))
-    }
-
-    fn has(self, bit: u8) -> bool {
-        self.0 & bit != 0
-    }
-}
-
-/// No time at all: nobody wrote lines before the universe began.
-const NEVER: i64 = i64::MIN;
-
-impl Record {
-    /// Its length in bytes.
-    pub fn len(&self) -> usize {
-        self.length as usize
-    }
-
-    /// Whether it has no bytes; no object has none.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
-    /// When it was written.
-    pub fn at(&self) -> Option<Time> {
-        (self.when != NEVER).then_some(Time(self.when))
-    }
-
-    /// The parent it names.
-    pub fn parent(&self) -> Link {
-        match self.up.0 {
-            0 => Link::Absent,
-            1 => Link::Null,
-            at if at % 2 == 0 => Link::At(at / 2 - 1),
-            stray => Link::Named(stray / 2 - 1),
-        }
-    }
-
-    /// Hooks failed or blocked.
-    pub fn is_trouble(&self) -> bool {
-        self.traits.has(Traits::TROUBLE)
-    }
-
-    /// A client would not get to see this line: it is not strictly JSON.
-    pub fn is_refused(&self) -> bool {
-        self.traits.has(Traits::REFUSED)
-    }
-
-    /// It shares its line with another object.
-    pub fn is_glued(&self) -> bool {
-        self.traits.has(Traits::GLUED)
-    }
-
-    /// It has no `type`; clients pass over it.
-    pub fn is_untyped(&self) -> bool {
-        self.traits.has(Traits::UNTYPED)
-    }
-
-    /// It tells the model about a task in the background.
-    pub fn notifies(&self) -> bool {
-        self.traits.has(Traits::NOTIFIES)
-    }
-
-    /// Its message, if it is part of a reply.
-    pub fn message(&self) -> Option<Index> {
-        self.reply.get()
-    }
-
-    /// The permission mode it was typed in, in [`Session::names`].
-    pub fn permission_mode(&self) -> Option<Index> {
-        self.voice.get().filter(|_| self.kind != Kind::Assistant)
-    }
-
-    /// The model of a reply, in [`Session::names`].
-    pub fn model(&self) -> Option<Index> {
-        self.voice.get().filter(|_| self.kind == Kind::Assistant)
-    }
-
-    /// Whether it takes part in the chain of parents.
-    pub fn in_chain(&self) -> bool {
-        self.uuid.is_some() && !self.duplicate
-    }
-
-    /// Who speaks, as the API names it; `None` for lines nobody says.
-    pub fn role(&self) -> Option<&'static str> {
-        match self.kind {
-            Kind::User => Some("user"),
-            Kind::Assistant => Some("assistant"),
-            _ => None,
-        }
-    }
-
-    /// Whether it is a prompt, a result or a piece of a reply.
-    pub fn is_conversation(&self) -> bool {
-        matches!(self.kind, Kind::User | Kind::Assistant)
-    }
-}
-
 /// One API message: its lines merged.
 #[derive(Clone, Debug)]
 pub struct Message {
@@ -234,39 +80,54 @@ pub struct Message {
     pub thread: Index,
     /// Its lines in file order.
     pub records: Few,
-    /// The model, in [`Session::names`].
-    pub model: Option<Index>,
-    /// Its tokens, once.
-    pub usage: Usage,
-    /// What else decides its price.
-    pub terms: Terms,
-    /// Whether any line said how many tokens it took.
-    pub has_usage: bool,
-    /// Why the model stopped, in [`Session::names`].
-    pub stop: Option<Index>,
+    model: Slot,
+    stop: Slot,
+    spent: Slot,
     /// Written by the client itself.
     pub synthetic: bool,
+    first: i64,
+    last: i64,
+}
+
+impl Message {
+    /// The model, in [`Session::names`].
+    pub fn model(&self) -> Option<Index> {
+        self.model.get()
+    }
+
+    /// Why the model stopped, in [`Session::names`].
+    pub fn stop(&self) -> Option<Index> {
+        self.stop.get()
+    }
+
+    /// Whether any line said how many tokens it took.
+    pub fn has_usage(&self) -> bool {
+        self.spent.get().is_some()
+    }
+
     /// Time of its first line.
-    pub first: Option<Time>,
+    pub fn first(&self) -> Option<Time> {
+        record::time(self.first)
+    }
+
     /// Time of its last line.
-    pub last: Option<Time>,
+    pub fn last(&self) -> Option<Time> {
+        record::time(self.last)
+    }
 }
 
 /// One tool call with its result.
 #[derive(Clone, Debug)]
 pub struct Call {
-    name: Slot,
     /// The tool, in [`Session::names`].
     pub tool: Index,
-    about: Slot,
     /// The line that made it.
     pub record: Index,
-    /// Its block.
+    /// Its block, which has its id.
     pub block: Index,
     /// Its result.
     pub result: Option<CallResult>,
-    /// The sub-agent it started.
-    pub agent: Option<Box<str>>,
+    agent: Slot,
     /// The result only says that something was started in the background.
     pub launched: bool,
 }
@@ -329,13 +190,6 @@ pub struct Turn {
     pub thread: Index,
 }
 
-/// A title and who gave it.
-#[derive(Clone, Debug)]
-struct Title {
-    source: TitleSource,
-    text: String,
-}
-
 /// Lines that belong to one turn, whichever that turns out to be.
 ///
 /// A line whose parent has not been seen yet (2.1.45 writes replies before their prompt)
@@ -363,6 +217,7 @@ pub struct Change {
 #[derive(Clone, Debug, Default)]
 pub struct Session {
     role: Role,
+    keeps: Keeps,
     /// Every object of the file, in file order.
     pub records: Vec<Record>,
     /// Pieces of content of all records.
@@ -428,7 +283,14 @@ pub struct Session {
     /// Interned names: tools, models, stop reasons, permission modes.
     pub names: Tally,
     summaries: Vec<(String, Option<Id>)>,
-    titles: Vec<Title>,
+    /// What lines of some kinds say beside what they are.
+    details: Vec<Detail>,
+    /// The titles among them.
+    titles: Vec<Index>,
+    /// What messages cost.
+    spent: Vec<(Usage, Terms)>,
+    /// Sub-agents that calls started.
+    agents: Texts,
     goal_is_prompt: bool,
     /// Where each id stands, by the record that has it.
     ids: HashTable<Index>,
@@ -458,8 +320,14 @@ pub struct Session {
 impl Session {
     /// A session without lines.
     pub fn new(role: Role) -> Session {
+        Session::keeping(role, Keeps::All)
+    }
+
+    /// The same, of which only so much is kept.
+    pub fn keeping(role: Role, keeps: Keeps) -> Session {
         Session {
             role,
+            keeps,
             threads: vec![Thread::default()],
             ..Session::default()
         }
@@ -544,8 +412,7 @@ impl Session {
         }
         let glued = decoded.entries.len() > 1;
         for mut entry in decoded.entries {
-            change.turn_closed |=
-                matches!(entry.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
+            change.turn_closed |= matches!(entry.kind, Kind::TurnDuration | Kind::StopHookSummary);
             self.enter(line, offset, (refused, glued), &mut entry);
         }
         change.turn_opened = self.turns.len() > turns;
@@ -569,7 +436,7 @@ impl Session {
 
     /// All ids of lines.
     pub fn ids(&self) -> impl Iterator<Item = &Id> {
-        let chain = self.records.iter().filter(|record| !record.duplicate);
+        let chain = self.records.iter().filter(|record| !record.is_duplicate());
         chain.filter_map(|record| record.uuid.as_ref())
     }
 
@@ -597,7 +464,7 @@ impl Session {
         match record.parent() {
             // Who was there when the line came is still found under its id, or changed places
             // with who is.
-            Link::At(at) if !self.records[at as usize].duplicate => Some(at),
+            Link::At(at) if !self.records[at as usize].is_duplicate() => Some(at),
             _ => self.find(self.parent_of(record)?),
         }
     }
@@ -619,7 +486,12 @@ impl Session {
 
     /// The id of a call, which its result names.
     pub fn call_id(&self, call: &Call) -> &str {
-        call.name.get().map_or("", |name| self.pool.get(name))
+        self.id_of(&self.blocks[call.block as usize]).unwrap_or("")
+    }
+
+    /// The sub-agent that a call started.
+    pub fn agent_of(&self, call: &Call) -> Option<&str> {
+        call.agent.get().map(|agent| self.agents.get(agent))
     }
 
     /// What was last started in the background under this id.
@@ -630,7 +502,7 @@ impl Session {
 
     /// What a call is about.
     pub fn subject(&self, call: &Call) -> Option<&str> {
-        call.about.get().map(|about| self.subjects.get(about))
+        self.subject_of(&self.blocks[call.block as usize])
     }
 
     /// The id that a block of a call or a result has.
@@ -673,7 +545,35 @@ impl Session {
 
     /// The label of a record, such as `system/turn_duration`.
     pub fn label_of(&self, record: &Record) -> &str {
-        self.labels.get(record.label)
+        self.labels.get(record.label())
+    }
+
+    /// What a record says beside what it is, if it is of a kind that does.
+    pub fn detail_of(&self, record: &Record) -> Option<&Detail> {
+        self.details.get(record.detail()? as usize)
+    }
+
+    /// What a record says about a compaction, if it tells of one.
+    pub fn boundary_of(&self, record: &Record) -> Option<&Boundary> {
+        match self.detail_of(record)? {
+            Detail::Boundary(boundary) => Some(boundary),
+            _ => None,
+        }
+    }
+
+    /// Tokens of a message, once.
+    pub fn usage_of(&self, message: &Message) -> Usage {
+        self.spent_on(message).0
+    }
+
+    /// What else decides the price of a message.
+    pub fn terms_of(&self, message: &Message) -> Terms {
+        self.spent_on(message).1
+    }
+
+    fn spent_on(&self, message: &Message) -> (Usage, Terms) {
+        let spent = message.spent.get().map(|at| self.spent[at as usize]);
+        spent.unwrap_or_default()
     }
 
     /// The content blocks of a record.
@@ -699,23 +599,20 @@ impl Session {
 
     /// The title that its own lines give it, if any do.
     pub fn given_title(&self) -> Option<&str> {
-        let mut best: Option<&Title> = None;
-        for title in self
-            .titles
-            .iter()
-            .filter(|title| !title.text.trim().is_empty())
-        {
-            if best.is_none_or(|best| title.source >= best.source) {
-                best = Some(title);
-            }
-        }
+        let titles = self.titles.iter().map(|&at| &self.details[at as usize]);
+        let titles = titles.filter_map(|detail| match detail {
+            Detail::Title { source, text } if !text.trim().is_empty() => Some((source, text)),
+            _ => None,
+        });
+        // Of several, the last one.
+        let best = titles.max_by_key(|(source, _)| **source);
         let own = || {
             let mut summaries = self.summaries.iter().rev();
             summaries.find(|(text, leaf)| {
                 !text.is_empty() && leaf.as_ref().is_some_and(|leaf| self.find(leaf).is_some())
             })
         };
-        best.map(|title| title.text.as_str())
+        best.map(|(_, text)| text.as_str())
             .or_else(|| own().map(|(text, _)| text.as_str()))
     }
 
@@ -743,7 +640,7 @@ impl Session {
         self.messages
             .iter()
             .filter(|message| !message.synthetic)
-            .map(|message| message.usage)
+            .map(|message| self.usage_of(message))
             .sum()
     }
 

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::block::{Block, BlockKind};
-use crate::entry::{self, Entry, Kind};
+use crate::entry::{self, Detail, Entry, Kind};
 use crate::input::{self, Facts};
 use crate::json::{self, Bad, Cursor, Span};
 use crate::{known, tool};
@@ -171,15 +171,20 @@ impl<'a> Walk<'_, 'a> {
         match &self.entry.kind {
             Kind::User | Kind::Assistant if key == "toolUseResult" => Where::Result,
             Kind::Progress => Where::Progress,
-            Kind::Summary { .. } | Kind::Title { .. } => Where::Title,
-            Kind::QueuedCommand { human: true, .. } if key == "attachment" => Where::Prompt,
-            Kind::Queue { .. } if key == "content" => {
+            Kind::Summary | Kind::Title => Where::Title,
+            Kind::QueuedCommand if key == "attachment" && self.is_typed() => Where::Prompt,
+            Kind::Queue if key == "content" => {
                 let text = json::string(value.of(self.line));
                 let typed = input::classify(&text, Facts::default()).opens_turn();
                 if typed { Where::Prompt } else { Where::Other }
             }
             _ => Where::Other,
         }
+    }
+
+    /// Whether a person typed the prompt that was queued.
+    fn is_typed(&self) -> bool {
+        matches!(self.entry.detail, Some(Detail::Queued { human: true, .. }))
     }
 
     /// Content of a message: its blocks, and whatever stands between them.
@@ -260,7 +265,7 @@ impl<'a> Walk<'_, 'a> {
     /// All texts of a value.
     fn all(&mut self, value: Span, place: Where, tool: Option<&'a str>) {
         let line = self.line;
-        let queued = matches!(self.entry.kind, Kind::QueuedCommand { .. });
+        let queued = matches!(self.entry.kind, Kind::QueuedCommand);
         strings(
             line,
             value,

@@ -22,7 +22,7 @@ use memchr::{memchr_iter, memrchr};
 use unspool_model::edit::redact::Redactor;
 use unspool_model::entry::{self, Decoded};
 use unspool_model::log::{Line, Splitter};
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Keeps, Role, Session};
 
 use crate::each;
 use crate::error::Error;
@@ -108,6 +108,8 @@ pub struct Reader {
     /// What takes the secrets out of each line before anybody sees it. Records keep the
     /// places of the file, and their bytes are those without secrets: for screens only.
     pub mask: Option<&'static Redactor>,
+    /// What is kept of the lines.
+    pub keeps: Keeps,
 }
 
 /// What bytes behind the last newline are.
@@ -129,11 +131,20 @@ impl Default for Reader {
             window: 1 << 20,
             ending: Ending::Final,
             mask: None,
+            keeps: Keeps::All,
         }
     }
 }
 
 impl Reader {
+    /// Reads what is to be edited.
+    pub fn to_edit() -> Reader {
+        Reader {
+            keeps: Keeps::Structure,
+            ..Reader::default()
+        }
+    }
+
     /// Reads a whole file.
     pub fn read(&self, path: &Path, role: Role) -> Result<Loaded, Error> {
         self.read_start(path, role, u64::MAX)
@@ -223,9 +234,9 @@ struct Folded {
 }
 
 impl Folded {
-    fn new(role: Role) -> Folded {
+    fn new(role: Role, reader: &Reader) -> Folded {
         Folded {
-            session: Session::new(role),
+            session: Session::keeping(role, reader.keeps),
             end: 0,
             lines: 0,
             masked: Masked::default(),
@@ -270,7 +281,7 @@ const KEPT: usize = 8 << 20;
 
 fn fold_alone(mut pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result<Folded> {
     let mut piece = PIECE.take();
-    let mut folded = Folded::new(role);
+    let mut folded = Folded::new(role, reader);
     while let Some(offset) = pieces.next(&mut piece)? {
         folded.end = offset + piece.len as u64;
         let mut splitter = Splitter::starting_at(folded.lines, offset);
@@ -384,7 +395,7 @@ fn fold_in_order(
     feed: &Mutex<Feed<'_>>,
     results: Receiver<Outcome>,
 ) -> io::Result<Folded> {
-    let mut folded = Folded::new(role);
+    let mut folded = Folded::new(role, reader);
     let mut early: BTreeMap<usize, Job> = BTreeMap::new();
     let mut taken = 0;
     for outcome in results {

@@ -11,7 +11,7 @@ use crate::each;
 use crate::read::Loaded;
 
 /// How many bytes are read at once.
-const STEP: u64 = 1 << 20;
+const STEP: u64 = 1 << 18;
 
 /// What else is done to a line before it is written: gets it without its newline, and gives
 /// what stands there instead.
@@ -38,18 +38,13 @@ fn rewrite_chunks(
 ) -> io::Result<Written> {
     let mut sum = Written::default();
     loop {
-        let mut batch = Vec::new();
-        while batch.len() < 2 * threads.max(1) {
-            match chunks.next()? {
-                Some(chunk) => batch.push(chunk),
-                None => break,
-            }
-        }
+        let batch = chunks.batch(threads)?;
         if batch.is_empty() {
             break;
         }
-        let size = |chunk: &Chunk| chunk.bytes.len() as u64;
-        let drafts = each::map(&batch, threads, size, |chunk| Draft::new(&pen, chunk));
+        let drafts = each::map(&batch, threads, Chunk::size, |chunk| {
+            Draft::new(&pen, chunk)
+        });
         for draft in drafts {
             sum += draft.write(polish, out)?;
         }
@@ -68,6 +63,20 @@ struct Chunk {
     offset: u64,
     /// How many lines stand before them.
     lines: u32,
+}
+
+impl Chunk {
+    fn size(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn lines(&self, mut each: impl FnMut(&Line<'_>)) {
+        let mut splitter = Splitter::starting_at(self.lines, self.offset);
+        splitter.feed(&self.bytes, |line| each(&line));
+        if let Some(tail) = splitter.tail() {
+            each(&tail);
+        }
+    }
 }
 
 /// The file as chunks of whole lines, as far as the session was read.
@@ -91,14 +100,30 @@ impl<'a> Chunks<'a> {
         }
     }
 
+    /// As many chunks as keep the cores busy; none at the end.
+    fn batch(&mut self, threads: usize) -> io::Result<Vec<Chunk>> {
+        let mut batch = Vec::new();
+        while batch.len() < 2 * threads.max(1) {
+            match self.next()? {
+                Some(chunk) => batch.push(chunk),
+                None => break,
+            }
+        }
+        Ok(batch)
+    }
+
     fn next(&mut self) -> io::Result<Option<Chunk>> {
         let offset = self.at - self.rest.len() as u64;
         let mut bytes = std::mem::take(&mut self.rest);
         while self.at < self.loaded.bytes {
             let len = (self.loaded.bytes - self.at).min(self.step);
             let read = self.loaded.source.bytes(self.at, len as usize);
+            let read = read.ok_or_else(gone)?;
             let before = bytes.len();
-            bytes.extend_from_slice(&read.ok_or_else(gone)?);
+            if before == 0 {
+                bytes.reserve_exact(read.len());
+            }
+            bytes.extend_from_slice(&read);
             self.at += len;
             if let Some(end) = memchr::memrchr(b'\n', &bytes[before..]) {
                 self.rest = bytes.split_off(before + end + 1);
@@ -128,16 +153,11 @@ impl Draft {
     fn new(pen: &Pen<'_>, chunk: &Chunk) -> Draft {
         let mut pen = pen.from_line(chunk.lines + 1);
         let mut draft = Draft::default();
-        let mut take = |line: &Line<'_>| {
+        chunk.lines(|line| {
             let (start, before) = (draft.bytes.len(), pen.written().kept);
             pen.line(line, &mut draft.bytes);
             draft.marks.push((start, pen.written().kept - before));
-        };
-        let mut splitter = Splitter::starting_at(chunk.lines, chunk.offset);
-        splitter.feed(&chunk.bytes, |line| take(&line));
-        if let Some(tail) = splitter.tail() {
-            take(&tail);
-        }
+        });
         draft.written = pen.written();
         draft
     }
@@ -177,20 +197,34 @@ impl Draft {
     }
 }
 
-/// Hands out the lines of a session, as far as it was read; the last one may lack its newline.
-pub fn lines(loaded: &Loaded, mut each: impl FnMut(&Line<'_>)) -> io::Result<()> {
-    let mut splitter = Splitter::default();
-    let mut at = loaded.start;
-    while at < loaded.bytes {
-        let len = (loaded.bytes - at).min(STEP);
-        let bytes = loaded.source.bytes(at, len as usize).ok_or_else(gone)?;
-        splitter.feed(&bytes, |line| each(&line));
-        at += len;
+/// Hands out the lines of a session in order, as far as it was read, with what `look` makes of
+/// each on any core. The last one may lack its newline.
+pub fn looked<T: Send>(
+    loaded: &Loaded,
+    look: impl Fn(&Line<'_>) -> T + Sync,
+    mut take: impl FnMut(&Line<'_>, T),
+) -> io::Result<()> {
+    let threads = each::threads();
+    let mut chunks = Chunks::new(loaded, STEP);
+    loop {
+        let batch = chunks.batch(threads)?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let looked = each::map(&batch, threads, Chunk::size, |chunk| {
+            let mut all = Vec::new();
+            chunk.lines(|line| all.push(look(line)));
+            all
+        });
+        for (chunk, looked) in batch.iter().zip(looked) {
+            let mut looked = looked.into_iter();
+            chunk.lines(|line| {
+                if let Some(looked) = looked.next() {
+                    take(line, looked);
+                }
+            });
+        }
     }
-    if let Some(tail) = splitter.tail() {
-        each(&tail);
-    }
-    Ok(())
 }
 
 fn gone() -> io::Error {

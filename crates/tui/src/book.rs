@@ -472,7 +472,7 @@ impl<'a> Shown<'a> {
         let session = &self.family.main.session;
         let last = session.messages.iter().rev();
         let mut said = last.filter(|message| !message.synthetic && message.thread == 0);
-        let model = said.find_map(|message| message.model);
+        let model = said.find_map(|message| message.model());
         let model = model.map(|model| session.text(model).to_owned());
         let limit = |tokens: u64| {
             let model = model.as_deref()?;

@@ -196,7 +196,7 @@ fn sent_before(session: &Session, head: &Head, before: u32) -> bool {
     let records = &session.records;
     let start = records.partition_point(|record| record.line <= before);
     let end = records.partition_point(|record| record.line <= head.last_line);
-    let said = |at: usize| records[at].is_conversation() && !records[at].meta;
+    let said = |at: usize| records[at].is_conversation() && !records[at].is_meta();
     // Its prompt stands before, or all of it would be new.
     let mut opened = session.turns.iter().filter(|turn| turn.thread == 0);
     let prompt = head.n.checked_sub(1).and_then(|n| opened.nth(n));

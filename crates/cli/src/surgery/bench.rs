@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use unspool_model::session::{Role, Session};
 use unspool_store::journal::{Task, Work};
 use unspool_store::open::{self, Stamp};
-use unspool_store::read;
+use unspool_store::read::Reader;
 use unspool_store::write::Times;
 
 use super::proof::Fold;
@@ -60,7 +60,7 @@ impl Draft {
         match self {
             Draft::Read(made) => Ok(*made),
             Draft::At(path, role) => {
-                let read = read::read(&path, role)?;
+                let read = Reader::to_edit().read(&path, role)?;
                 let (session, bytes) = (read.session, read.bytes);
                 Ok(Made { session, bytes })
             }

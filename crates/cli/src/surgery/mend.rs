@@ -5,7 +5,7 @@ use std::io::Write;
 
 use unspool_model::edit::check::{CONVERSATION, FAULTS};
 use unspool_model::edit::identity::Identity;
-use unspool_model::edit::repair::{Reading, Repair, Said};
+use unspool_model::edit::repair::{self, Reading, Repair, Said};
 use unspool_model::edit::{self, Pen, Plan};
 use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult, LostRow, MendedRow};
@@ -30,8 +30,8 @@ pub fn repair(
 ) -> Result<Option<EditResult>, Failure> {
     let file = chosen.session()?.clone();
     let old = Old::of(&chosen.family.main.session, &file, order, in_place)?;
-    chosen.family.main.session = Session::default();
-    let repair = read_again(&chosen.family.main, &file)?;
+    let known = std::mem::take(&mut chosen.family.main.session);
+    let repair = read_again(&chosen.family.main, known, &file)?;
     if repair.is_empty() {
         return Ok(None);
     }
@@ -141,10 +141,14 @@ fn copy(
     Ok(result)
 }
 
-fn read_again(main: &Loaded, file: &SessionFile) -> Result<Repair, Failure> {
+/// Looks at every line by itself, on all cores, and mends what they say together.
+fn read_again(main: &Loaded, known: Session, file: &SessionFile) -> Result<Repair, Failure> {
     let mut reading = Reading::new(Role::Main);
-    rewrite::lines(main, |line| reading.push(line)).map_err(|why| unread(file, why))?;
-    Ok(reading.finish(&main.source))
+    rewrite::looked(main, repair::look, |line, looked| {
+        reading.take(line, looked)
+    })
+    .map_err(|why| unread(file, why))?;
+    Ok(reading.finish(&main.source, Some(known)))
 }
 
 fn unread(file: &SessionFile, why: std::io::Error) -> Failure {

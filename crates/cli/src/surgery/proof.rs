@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use unspool_model::edit;
 use unspool_model::edit::check::{CONVERSATION, FAULTS, Problem, Wanted};
 use unspool_model::log::Splitter;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Keeps, Role, Session};
 use unspool_show::wire::edit::{CheckRow, EditResult};
 
 use super::bench::Made;
@@ -24,7 +24,7 @@ impl Fold {
     pub fn new(role: Role) -> Fold {
         Fold {
             splitter: Splitter::default(),
-            session: Session::new(role),
+            session: Session::keeping(role, Keeps::Structure),
             bytes: 0,
         }
     }

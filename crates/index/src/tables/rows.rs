@@ -199,7 +199,7 @@ impl File<'_> {
     /// The message that begins on this line, if one does.
     fn message(&self, cells: &mut Cells, at: Index, record: &Record) {
         match record.kind {
-            Kind::User if !record.duplicate => self.said(cells, at, record),
+            Kind::User if !record.is_duplicate() => self.said(cells, at, record),
             Kind::Assistant => {
                 let message = record
                     .message()
@@ -241,13 +241,13 @@ impl File<'_> {
             self.session.message_id(message).map(str::to_owned).into(),
             "assistant".to_owned().into(),
             kind.to_owned().into(),
-            time(message.first),
-            time(message.last),
+            time(message.first()),
+            time(message.last()),
             masked(Some(said).filter(|said| !said.is_empty())),
-            name(message.model).into(),
-            name(message.stop).into(),
+            name(message.model()).into(),
+            name(message.stop()).into(),
         ]);
-        cells.extend(tokens(message.usage));
+        cells.extend(tokens(self.session.usage_of(message)));
     }
 
     fn call(&self, cells: &mut Cells, call: &Call) {
@@ -275,7 +275,7 @@ impl File<'_> {
             turns::call_duration(session, call).map_or(Value::Null, number),
             length(call.block),
             result.map_or(Value::Null, |result| length(result.block)),
-            call.agent.as_deref().map(str::to_owned).into(),
+            session.agent_of(call).map(str::to_owned).into(),
         ]);
     }
 

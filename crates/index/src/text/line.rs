@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use unspool_model::block::BlockKind;
-use unspool_model::entry::{Entry, Kind};
+use unspool_model::entry::{Detail, Entry, Kind};
 use unspool_model::secrets::Secrets;
 use unspool_model::text::{self, Where};
 use unspool_model::tool;
@@ -131,9 +131,9 @@ impl Line {
     /// what the earlier ones of a project were about. `begun` says that lines came before.
     pub fn title(&self, begun: bool) -> Option<(i64, Cow<'_, str>)> {
         let entry = self.entry.as_ref()?;
-        let (rank, text) = match &entry.kind {
-            Kind::Summary(summary) if begun => (1, summary.text.as_str()),
-            Kind::Title { source, text } => (2 + *source as i64, text.as_str()),
+        let (rank, text) = match &entry.detail {
+            Some(Detail::Summary(summary)) if begun => (1, summary.text.as_str()),
+            Some(Detail::Title { source, text }) => (2 + *source as i64, text.as_str()),
             _ => {
                 let prompt = self.rows.iter().find(|row| row.place == Where::Prompt);
                 // Masked as a whole, then cut.
@@ -145,7 +145,7 @@ impl Line {
 
     /// Whether the line is a title of another session.
     pub fn is_foreign(&self, begun: bool) -> bool {
-        let summary = |entry: &Entry| matches!(entry.kind, Kind::Summary { .. });
+        let summary = |entry: &Entry| matches!(entry.kind, Kind::Summary);
         !begun && self.entry.as_ref().is_some_and(summary)
     }
 }

@@ -5,13 +5,14 @@
 //! neither shifts the count nor is treated otherwise than its neighbours.
 
 use super::plan::Plan;
+use crate::marks::{Marks, Slots};
 use crate::session::{Index, Session};
 
 /// The age of each line: 0 before the first turn, then the number of its turn.
 pub(super) struct Ages {
-    of: Vec<Option<u32>>,
+    of: Slots,
     /// Lines of turns that go on; others were rewound.
-    live: Vec<bool>,
+    live: Marks,
     /// How many turns there are.
     pub(super) count: u32,
 }
@@ -27,26 +28,29 @@ impl Ages {
             count += u32::from(live);
             *age = (count, live);
         }
-        let mut live = vec![false; session.records.len()];
-        let turns = session.turns_by_record();
-        let of = turns.iter().enumerate().map(|(at, turn)| {
-            let stays = session.records[at].thread == 0 && !plan.is_dropped(at as Index);
+        let mut live = Marks::default();
+        let turns = session.turn_finder();
+        let of = (0..).zip(&session.records).map(|(at, record)| {
+            let stays = record.thread == 0 && !plan.is_dropped(at);
+            let turn = turns.of(record);
             let (age, is_live) = turn.map_or((0, true), |turn| age_of_turn[turn as usize]);
-            live[at] = stays && is_live;
+            if stays && is_live {
+                live.insert(at);
+            }
             stays.then_some(age)
         });
-        let of = of.collect();
+        let of: Slots = of.collect();
         Ages { of, live, count }
     }
 
     /// The age of a line.
     pub(super) fn of(&self, record: Index) -> Option<u32> {
-        self.of[record as usize]
+        self.of.get(record)
     }
 
     /// Whether the line belongs to a turn that goes on, or to none.
     pub(super) fn counts(&self, record: Index) -> bool {
-        self.live[record as usize]
+        self.live.contains(record)
     }
 
     /// The first age behind the oldest `percent` of the turns.

@@ -270,7 +270,7 @@ pub fn clients_known() -> impl Iterator<Item = &'static str> {
 
 /// Whether a line says something to the model.
 fn is_spoken(record: &Record) -> bool {
-    record.is_conversation() || matches!(record.kind, Kind::QueuedCommand { .. })
+    record.is_conversation() || matches!(record.kind, Kind::QueuedCommand)
 }
 
 /// Adds the prints of the blocks of a line that stay, and says where.

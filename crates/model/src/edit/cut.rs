@@ -11,7 +11,7 @@ use foldhash::{HashMap, HashMapExt};
 
 use super::plan::Plan;
 use super::{Loss, slim};
-use crate::entry::Kind;
+use crate::entry::{Detail, Kind};
 use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::input::Input;
@@ -369,7 +369,7 @@ impl<'a> Shape<'a> {
         self.family(line, &mut below);
         let mut children: HashMap<Index, Vec<Index>> = HashMap::new();
         for &at in &self.links.order {
-            if let Some(parent) = self.links.parent[at as usize] {
+            if let Some(parent) = self.links.above(at) {
                 children.entry(parent).or_default().push(at);
             }
         }
@@ -425,7 +425,8 @@ impl<'a> Shape<'a> {
             }
             way[at as usize] = true;
             heads.extend(
-                self.links.parent[at as usize]
+                self.links
+                    .above(at)
                     .or_else(|| graph::before(self.session, self.links, at)),
             );
         }
@@ -440,7 +441,7 @@ impl<'a> Shape<'a> {
         for &at in &self.links.order {
             let record = &self.session.records[at as usize];
             let beside = !record.is_conversation() && !record.kind.is_boundary();
-            let hangs = match self.links.parent[at as usize] {
+            let hangs = match self.links.above(at) {
                 Some(parent) => way[parent as usize] && !last[parent as usize],
                 None => at < end,
             };
@@ -467,15 +468,15 @@ impl<'a> Shape<'a> {
         let mut goes = vec![false; records.len()];
         for (at, record) in records.iter().enumerate() {
             let in_chain = record.in_chain() || graph::is_nameless(record);
-            goes[at] = if record.thread != 0 || record.duplicate {
+            goes[at] = if record.thread != 0 || record.is_duplicate() {
                 false
             } else if in_chain {
                 let sums_up =
                     way[at] && (record.kind.is_boundary() || record.input == Input::Summary);
                 alone && !way[at] || turn_goes(at) && !sums_up
             } else {
-                let of_turn = matches!(record.kind, Kind::Queue { .. })
-                    || slim::is_of_turn(self.session, record);
+                let of_turn =
+                    matches!(record.kind, Kind::Queue) || slim::is_of_turn(self.session, record);
                 of_turn && (turn_goes(at) || moves && at > end as usize)
             };
         }
@@ -491,7 +492,7 @@ impl<'a> Shape<'a> {
         let mut before = false;
         for (at, record) in self.session.records.iter().enumerate() {
             if record.thread == 0 {
-                if record.is_conversation() && !record.duplicate {
+                if record.is_conversation() && !record.is_duplicate() {
                     before = goes[at];
                 }
                 continue;
@@ -503,7 +504,7 @@ impl<'a> Shape<'a> {
             goes[at] = thread_goes[thread];
         }
         for (at, record) in self.session.records.iter().enumerate() {
-            let twin = record.uuid.as_ref().filter(|_| record.duplicate);
+            let twin = record.uuid.as_ref().filter(|_| record.is_duplicate());
             if let Some(twin) = twin.and_then(|id| self.session.find(id)) {
                 goes[at] = goes[twin as usize];
             }
@@ -513,8 +514,8 @@ impl<'a> Shape<'a> {
     /// Notes of where to go on that name lines which go; all of them if the end is another.
     fn forget_leaves(&self, goes: &mut [bool], all: bool) {
         let records = &self.session.records;
-        let named = |at: usize| match &records[at].kind {
-            Kind::LastPrompt { leaf, .. } => {
+        let named = |at: usize| match self.session.detail_of(&records[at]) {
+            Some(Detail::LastPrompt { leaf, .. }) => {
                 Some(leaf.as_ref().and_then(|id| self.session.find(id)))
             }
             _ => None,

@@ -153,7 +153,7 @@ pub fn summary(title: &str, leaf: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::{self, Kind};
+    use crate::entry::{self, Detail, Kind};
     use crate::title;
 
     const OLD: &str = r#"{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/a b","sessionId":"s","version":"2.1.45","gitBranch":"main","type":"user","message":{},"uuid":"u","timestamp":"t"}"#;
@@ -238,11 +238,11 @@ mod tests {
         assert!(!entry.input.opens_turn() && !entry.sidechain);
         let title = entry::decode(title::line("s", "a \"b\"").as_bytes());
         assert!(
-            matches!(&title.entries[0].kind, Kind::Title { text, .. } if text.as_str() == "a \"b\"")
+            matches!(&title.entries[0].detail, Some(Detail::Title { text, .. }) if text.as_str() == "a \"b\"")
         );
         let leaf = entry::decode(last_prompt("s", &id, false).as_bytes());
         assert!(
-            matches!(&leaf.entries[0].kind, Kind::LastPrompt { leaf: Some(leaf), explicit: false } if **leaf == id)
+            matches!(&leaf.entries[0].detail, Some(Detail::LastPrompt { leaf: Some(leaf), explicit: false }) if *leaf == id)
         );
     }
 }

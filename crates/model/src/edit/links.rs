@@ -3,7 +3,7 @@
 use foldhash::{HashMap, HashMapExt};
 
 use super::plan::{Plan, Settings};
-use crate::entry::Kind;
+use crate::entry::{Detail, Kind};
 use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::marks::{Marks, Slots};
@@ -101,8 +101,8 @@ fn steer(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, trees: 
 /// The last line that says where to go on, with what it says.
 fn last_note<'a>(plan: &Plan, session: &'a Session) -> Option<(Index, Option<&'a Id>, bool)> {
     let all = session.records.iter().enumerate().rev();
-    let mut notes = all.filter_map(|(at, record)| match &record.kind {
-        Kind::LastPrompt { leaf, explicit } => Some((at as Index, leaf.as_deref(), *explicit)),
+    let mut notes = all.filter_map(|(at, record)| match session.detail_of(record)? {
+        Detail::LastPrompt { leaf, explicit } => Some((at as Index, leaf.as_ref(), *explicit)),
         _ => None,
     });
     notes.find(|(at, leaf, _)| {
@@ -117,7 +117,7 @@ fn parents(plan: &Plan, session: &Session, links: &Links) -> Links {
     let mut wanted = links.clone();
     for (&at, change) in &plan.changes {
         if let Some(parent) = &change.parent {
-            wanted.parent[at as usize] = parent.as_ref().and_then(|id| session.find(id));
+            wanted.set(at, parent.as_ref().and_then(|id| session.find(id)));
         }
     }
     wanted
@@ -152,7 +152,10 @@ impl<'a> Up<'a> {
     /// prompt may follow a block that goes, and the clients send all blocks of a message.
     fn beside(&self, plan: &Plan, at: Index, above: Option<Index>) -> Option<Index> {
         let record = |at: Index| &self.session.records[at as usize];
-        let parent = self.links.parent[at as usize].filter(|&parent| plan.is_dropped(parent))?;
+        let parent = self
+            .links
+            .above(at)
+            .filter(|&parent| plan.is_dropped(parent))?;
         let message = record(parent).message()?;
         let has = |at: Index| record(at).message() == Some(message);
         if has(at) || above.is_some_and(has) {
@@ -175,7 +178,7 @@ impl<'a> Up<'a> {
 
     fn nearest(&mut self, plan: &Plan, at: Index) -> Option<Index> {
         let mut path = Vec::new();
-        let mut next = self.links.parent[at as usize];
+        let mut next = self.links.above(at);
         let found = loop {
             match next {
                 Some(here) if !plan.is_dropped(here) => break Some(here),
@@ -185,7 +188,7 @@ impl<'a> Up<'a> {
                         break known;
                     }
                     path.push(here);
-                    next = self.links.parent[here as usize];
+                    next = self.links.above(here);
                 }
                 None => break None,
             }
@@ -205,7 +208,7 @@ impl<'a> Up<'a> {
 /// A line whose parent goes follows the nearest one above that stays.
 fn adopt(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>, at: Index) {
     let record = &session.records[at as usize];
-    let Some(parent) = links.parent[at as usize] else {
+    let Some(parent) = links.above(at) else {
         return;
     };
     // A parent that is not in the file is a fault of the source, and stays one.
@@ -218,14 +221,16 @@ fn adopt(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>, at:
 
 /// For everything else that names a line: which one stands for it now.
 fn redirect(plan: &mut Plan, session: &Session, up: &mut Up<'_>) {
-    let turns = session.turns_by_record();
-    let dropped = |plan: &Plan, at: usize| plan.dropped[at] && session.records[at].in_chain();
+    let turns = session.turn_finder();
+    let turn_of = |at: usize| turns.of(&session.records[at]);
+    let dropped =
+        |plan: &Plan, at: usize| plan.is_dropped(at as Index) && session.records[at].in_chain();
     let mut later: HashMap<Index, Index> = HashMap::new();
     for at in (0..session.records.len()).rev() {
-        let turn = turns[at];
+        let turn = turn_of(at);
         if dropped(plan, at) {
             let above = up.above(plan, at as Index);
-            let same = above.filter(|&above| turns[above as usize] == turn);
+            let same = above.filter(|&above| turn_of(above as usize) == turn);
             let same = same.or_else(|| later.get(&turn?).copied());
             plan.redirect.set(at as Index, above);
             plan.history.set(at as Index, same);
@@ -244,7 +249,7 @@ impl Plan {
             let record = session.records.get(usize::try_from(at).ok()?)?;
             // Not all clients find what is no link of their chain.
             let hangs = matches!(record.kind, Kind::Progress | Kind::Unknown);
-            let stays = !hangs && !self.dropped[at as usize];
+            let stays = !hangs && !self.is_dropped(at as Index);
             if record.in_chain() && record.thread == 0 && stays {
                 return record.uuid.clone();
             }
@@ -354,7 +359,7 @@ fn path_to(plan: &Plan, up: &mut Up<'_>, at: Index, place: &Slots) -> Option<Vec
 fn is_chain(plan: &Plan, session: &Session, links: &Links, wishes: &[(Index, Index)]) -> bool {
     let mut wanted = parents(plan, session, links);
     for &(at, parent) in wishes {
-        wanted.parent[at as usize] = Some(parent);
+        wanted.set(at, Some(parent));
     }
     !graph::has_cycle(&wanted)
 }
@@ -391,7 +396,7 @@ impl Families {
             .collect();
         let on_walk: Marks = live.iter().copied().collect();
         links.order.iter().filter_map(move |&at| {
-            let parent = links.parent[at as usize]?;
+            let parent = links.above(at)?;
             let family = self.of(session, parent)?;
             let own = self.of(session, at) == Some(family);
             let stays = !plan.is_dropped(at) && session.records[at as usize].is_conversation();
@@ -412,7 +417,7 @@ impl Families {
             let family = self.of(session, at)?;
             let first = known.insert(family);
             let found = session.parent_at(&session.records[at as usize]);
-            let whole = found.is_some() && found == links.parent[at as usize];
+            let whole = found.is_some() && found == links.above(at);
             (!first && !whole).then_some(family)
         })
     }
@@ -438,9 +443,9 @@ impl Families {
 /// question, see `repair::preserved`; here their names must stay true.
 fn named(plan: &Plan, session: &Session) -> Marks {
     let mut all = Marks::default();
-    let records = session.records.iter().zip(&plan.dropped);
-    for (record, _) in records.filter(|(_, dropped)| !**dropped) {
-        if let Kind::CompactBoundary(boundary) = &record.kind {
+    let records = (0..).zip(&session.records);
+    for (_, record) in records.filter(|(at, _)| !plan.is_dropped(*at)) {
+        if let Some(boundary) = session.boundary_of(record) {
             all.extend(boundary.preserved.iter().filter_map(|id| session.find(id)));
             let ends = boundary
                 .segment
@@ -470,7 +475,7 @@ fn part_ties(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, mad
     let wanted = parents(plan, session, links);
     let mut below = Marks::from_iter([leaf]);
     for &at in links.order.iter().filter(|at| kept(at)) {
-        let hangs = wanted.parent[at as usize].is_some_and(|above| below.contains(above));
+        let hangs = wanted.above(at).is_some_and(|above| below.contains(above));
         let spoken = session.records[at as usize].is_conversation();
         if hangs && !spoken && below.insert(at) && inside.insert(at) {
             tail.push(at);

@@ -276,12 +276,12 @@ impl Join {
         for (at, record) in session.records.iter().enumerate() {
             let at = at as Index;
             let chain = record.kind.is_link() || record.uuid.is_some();
-            let goes = match &record.kind {
-                Kind::LastPrompt { .. } | Kind::Title { .. } | Kind::Progress => true,
+            let goes = match record.kind {
+                Kind::LastPrompt | Kind::Title | Kind::Progress => true,
                 _ if !chain || record.thread != 0 && !spoken.contains(&at) => false,
-                Kind::CompactBoundary(boundary) if !first => {
-                    cut += u32::from(!boundary.micro && spoken.contains(&at));
-                    !boundary.micro || !spoken.contains(&at)
+                kind if kind.compacts() && !first => {
+                    cut += u32::from(kind.is_boundary() && spoken.contains(&at));
+                    kind.is_boundary() || !spoken.contains(&at)
                 }
                 _ if shared.contains(&at) => {
                     doubled += u32::from(record.is_conversation());
@@ -348,8 +348,8 @@ impl Join {
         }
         // What a compaction kept behind a summary that was left is not kept behind another line.
         for record in &session.records {
-            if let Kind::CompactBoundary(boundary) = &record.kind
-                && let Some(anchor) = &boundary.anchor
+            let boundary = session.boundary_of(record);
+            if let Some(anchor) = boundary.and_then(|boundary| boundary.anchor.as_ref())
                 && let Some(at) = session.find(anchor).filter(|&at| plan.is_dropped(at))
                 && !shared.contains(&at)
             {
@@ -368,8 +368,7 @@ impl Join {
         plan: &mut Plan,
     ) {
         let session = part.session;
-        let begins =
-            |at: Index| matches!(session.records[at as usize].kind, Kind::CompactBoundary(_));
+        let begins = |at: Index| session.records[at as usize].kind.compacts();
         // What the first session's compaction kept is put back by name.
         let links = graph::links(session);
         let named = match first {
@@ -423,7 +422,7 @@ impl Join {
         if first {
             let own = session.records.iter().enumerate();
             let own = own.filter(|(at, record)| {
-                record.kind.is_link() && !record.sidechain && !plan.is_dropped(*at as Index)
+                record.kind.is_link() && !record.is_sidechain() && !plan.is_dropped(*at as Index)
             });
             self.newest = own.filter_map(|(_, record)| record.at()).max();
         }
@@ -501,7 +500,7 @@ impl Join {
         let end = part.session.records.len() as Index;
         let own = part.session.records.iter().enumerate().rev();
         let mut own = own.filter(|(at, record)| {
-            record.kind.is_link() && !record.sidechain && !plan.is_dropped(*at as Index)
+            record.kind.is_link() && !record.is_sidechain() && !plan.is_dropped(*at as Index)
         });
         let last = own.next().and_then(|(_, record)| record.uuid.as_ref());
         let last = last.map(|id| identity.line(id));

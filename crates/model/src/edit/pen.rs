@@ -52,9 +52,9 @@ pub struct Pen<'a> {
     session: &'a Session,
     plan: &'a Plan,
     identity: Option<&'a Identity>,
-    /// The records in the order of the file: one that stands for an earlier one with its id
-    /// has that one's number.
-    order: Arc<[Index]>,
+    /// The records in the order of the file, if that is another than that of their numbers:
+    /// one that stands for an earlier one with its id has that one's number.
+    order: Option<Arc<[Index]>>,
     /// The next of these.
     next: usize,
     written: Written,
@@ -73,13 +73,17 @@ struct Draft {
 impl<'a> Pen<'a> {
     /// A pen for these lines; without an identity they stay those of the same session.
     pub fn new(session: &'a Session, plan: &'a Plan, identity: Option<&'a Identity>) -> Pen<'a> {
-        let mut order: Vec<Index> = (0..session.records.len() as Index).collect();
-        order.sort_by_key(|&at| session.records[at as usize].offset);
+        let sorted = session.records.is_sorted_by_key(|record| record.offset);
+        let order = (!sorted).then(|| {
+            let mut order: Vec<Index> = (0..session.records.len() as Index).collect();
+            order.sort_unstable_by_key(|&at| session.records[at as usize].offset);
+            order.into()
+        });
         Pen {
             session,
             plan,
             identity,
-            order: order.into(),
+            order,
             next: 0,
             written: Written::default(),
         }
@@ -89,12 +93,24 @@ impl<'a> Pen<'a> {
     /// one pen for all would write there.
     #[must_use]
     pub fn from_line(&self, line: u32) -> Pen<'a> {
-        let before = |at: &Index| self.session.records[*at as usize].line < line;
+        let records = &self.session.records;
+        let next = match &self.order {
+            Some(order) => order.partition_point(|&at| records[at as usize].line < line),
+            None => records.partition_point(|record| record.line < line),
+        };
         Pen {
-            order: Arc::clone(&self.order),
-            next: self.order.partition_point(before),
+            order: self.order.clone(),
+            next,
             written: Written::default(),
             ..*self
+        }
+    }
+
+    /// The nth record of the file.
+    fn nth(&self, nth: usize) -> Option<Index> {
+        match &self.order {
+            Some(order) => order.get(nth).copied(),
+            None => (nth < self.session.records.len()).then_some(nth as Index),
         }
     }
 
@@ -104,7 +120,7 @@ impl<'a> Pen<'a> {
         let start = out.len();
         self.written.before += line.bytes.len() as u64 + u64::from(line.ended);
         let first = self.next;
-        while let Some(&at) = self.order.get(self.next)
+        while let Some(at) = self.nth(self.next)
             && self.session.records[at as usize].line == line.number
         {
             self.insert(at, out);
@@ -183,13 +199,12 @@ impl<'a> Pen<'a> {
         let mut edits = Vec::new();
         // A last line that lacked its newline gets one.
         let (mut changed, mut gone) = (!line.ended, 0);
-        for nth in records {
-            let at = self.order[nth];
+        for at in records.filter_map(|nth| self.nth(nth)) {
             let record = &self.session.records[at as usize];
             let start = (record.offset - line.offset) as usize;
             let span = Span::new(start, start + record.len());
             let draft = self.draft(at, record, span.of(line.bytes));
-            if self.plan.dropped[at as usize] || draft.orphaned {
+            if self.plan.is_dropped(at) || draft.orphaned {
                 gone += 1;
                 edits.push((span, Vec::new()));
                 continue;
@@ -220,7 +235,7 @@ impl<'a> Pen<'a> {
 
     fn draft(&self, at: Index, record: &Record, object: &[u8]) -> Draft {
         let mut draft = Draft::default();
-        if self.plan.dropped[at as usize] {
+        if self.plan.is_dropped(at) {
             return draft;
         }
         let change = self.plan.whole_change(self.session, at);

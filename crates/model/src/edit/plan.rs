@@ -12,6 +12,7 @@ use super::lost::Losses;
 use super::{Loss, Lost};
 use super::{lines, links};
 use crate::id::Id;
+use crate::marks::Marks;
 use crate::session::{Index, Session};
 use crate::time::Time;
 use crate::title;
@@ -79,11 +80,11 @@ pub struct Counts {
 /// What becomes of each line of a session, by record.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub(super) dropped: Vec<bool>,
+    dropped: Marks,
     /// Blocks that go. There may be as many as lines, so that they are no changes of lines.
-    removed: Vec<bool>,
+    removed: Marks,
     /// Records whose copy of a result for the screen goes.
-    copyless: Vec<bool>,
+    copyless: Marks,
     /// What else becomes of lines that stay.
     pub(super) changes: HashMap<Index, Change>,
     /// Lines to be put in front of a record; behind the last one under the number of records.
@@ -99,9 +100,9 @@ pub struct Plan {
     /// The line that says where to go on, if there is one, and what it has to say.
     pub(super) note: Option<(Option<Index>, Id)>,
     losses: Losses,
-    live: Vec<bool>,
+    live: Marks,
     /// What our own rules would send.
-    sent: Vec<bool>,
+    sent: Marks,
 }
 
 impl Plan {
@@ -110,9 +111,9 @@ impl Plan {
         let links = crate::graph::links(session);
         let sent = messages::live_lines(session, Profile::Strict);
         Plan {
-            dropped: vec![false; session.records.len()],
-            removed: vec![false; session.blocks.len()],
-            copyless: vec![false; session.records.len()],
+            dropped: Marks::default(),
+            removed: Marks::default(),
+            copyless: Marks::default(),
             changes: HashMap::new(),
             inserted: BTreeMap::new(),
             redirect: Detours::default(),
@@ -122,45 +123,50 @@ impl Plan {
             note: None,
             losses: Losses::default(),
             live: crate::graph::live(session, &links),
-            sent: marked(session, sent),
+            sent: sent.into_iter().collect(),
         }
     }
 
     /// Lets the conversation go on from another line.
     pub(super) fn go_on_from(&mut self, session: &Session, end: Index) {
         let sent = messages::lines_from(session, Profile::Strict, end);
-        self.sent = marked(session, sent);
+        self.sent = sent.into_iter().collect();
         self.end = Some(end);
     }
 
     /// Whether a record is on the branch that goes on.
     pub fn is_live(&self, record: Index) -> bool {
-        self.live[record as usize]
+        self.live.contains(record)
     }
 
     /// Whether the model would get to see a record: not if it was rewound or summarised.
     pub fn is_sent(&self, record: Index) -> bool {
-        self.sent[record as usize]
+        self.sent.contains(record)
     }
 
     /// Whether a record goes.
     pub fn is_dropped(&self, record: Index) -> bool {
-        self.dropped[record as usize]
+        self.dropped.contains(record)
+    }
+
+    /// Records that go, in order.
+    pub(super) fn dropped(&self) -> impl Iterator<Item = Index> {
+        self.dropped.iter()
     }
 
     /// Lets a record go.
     pub fn drop(&mut self, record: Index) {
-        self.dropped[record as usize] = true;
+        self.dropped.insert(record);
     }
 
     /// Whether a block goes, with its line or without.
     pub fn is_removed(&self, record: Index, block: Index) -> bool {
-        self.is_dropped(record) || self.removed[block as usize]
+        self.is_dropped(record) || self.removed.contains(block)
     }
 
     /// What becomes of a block, if anything.
     pub fn change(&self, record: Index, block: Index) -> Option<&BlockChange> {
-        if self.removed[block as usize] {
+        if self.removed.contains(block) {
             return Some(&BlockChange::Remove);
         }
         self.changes.get(&record)?.blocks.get(&block)
@@ -168,7 +174,7 @@ impl Plan {
 
     /// Lets a block go.
     pub fn remove_block(&mut self, _record: Index, block: Index) {
-        self.removed[block as usize] = true;
+        self.removed.insert(block);
     }
 
     /// Makes the texts of a block shorter, unless it goes anyway.
@@ -189,12 +195,12 @@ impl Plan {
 
     /// Lets the copy of a result for the screen go.
     pub fn remove_copy(&mut self, record: Index) {
-        self.copyless[record as usize] = true;
+        self.copyless.insert(record);
     }
 
     /// Makes the texts of the copy of a result for the screen shorter.
     pub fn cut_copy(&mut self, record: Index, cutter: Cutter) {
-        if !self.copyless[record as usize] {
+        if !self.copyless.contains(record) {
             let change = self.changes.entry(record).or_default();
             change.copy = change.copy.or(Some(Copy::Cut(cutter)));
         }
@@ -260,17 +266,21 @@ impl Plan {
 
     /// Whether nothing is changed.
     pub fn is_empty(&self) -> bool {
-        let mut gone = self.dropped.iter().chain(&self.removed);
-        let untouched = !gone.any(|gone| *gone) && !self.copyless.contains(&true);
-        untouched && self.changes.is_empty() && self.inserted.is_empty()
+        let sets = [&self.dropped, &self.removed, &self.copyless];
+        sets.iter().all(|set| set.is_empty()) && self.changes.is_empty() && self.inserted.is_empty()
+    }
+
+    /// Whether a pen would write every line as it is.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_empty() && self.note.is_none()
     }
 
     /// Whether something becomes of a record or a block of it.
     pub(super) fn is_touched(&self, session: &Session, record: Index) -> bool {
         let mut blocks = session.records[record as usize].blocks.clone();
         self.is_dropped(record)
-            || self.copyless[record as usize]
-            || blocks.any(|block| self.removed[block as usize])
+            || self.copyless.contains(record)
+            || blocks.any(|block| self.removed.contains(block))
             || self.changes.contains_key(&record)
     }
 
@@ -278,29 +288,27 @@ impl Plan {
     pub(super) fn whole_change(&self, session: &Session, record: Index) -> Option<Cow<'_, Change>> {
         let known = self.changes.get(&record);
         let blocks = session.records[record as usize].blocks.clone();
-        let goes = |block: &Index| self.removed[*block as usize];
-        if !self.copyless[record as usize] && !blocks.clone().any(|block| goes(&block)) {
+        let goes = |block: &Index| self.removed.contains(*block);
+        if !self.copyless.contains(record) && !blocks.clone().any(|block| goes(&block)) {
             return known.map(Cow::Borrowed);
         }
         let mut change = known.cloned().unwrap_or_default();
         let removed = blocks.filter(goes);
         let removed = removed.map(|block| (block, BlockChange::Remove));
         change.blocks.extend(removed);
-        if self.copyless[record as usize] {
+        if self.copyless.contains(record) {
             change.copy = Some(Copy::Remove);
         }
         Some(Cow::Owned(change))
     }
 
+    /// Forgets what becomes of lines that go anyway.
+    pub(super) fn forget_dropped(&mut self) {
+        self.changes.retain(|at, _| !self.dropped.contains(*at));
+        self.changes.shrink_to_fit();
+    }
+
     pub(super) fn entry(&mut self, record: Index) -> &mut Change {
         self.changes.entry(record).or_default()
     }
-}
-
-fn marked(session: &Session, records: Vec<Index>) -> Vec<bool> {
-    let mut marks = vec![false; session.records.len()];
-    for at in records {
-        marks[at as usize] = true;
-    }
-    marks
 }

@@ -92,37 +92,38 @@ impl Reading {
 
     /// Takes in the next line; also what stands behind the last newline.
     pub fn push(&mut self, line: &Line<'_>) {
+        self.take(line, look(line));
+    }
+
+    /// Takes in a line that was looked at elsewhere, for instance by another thread. Of a line
+    /// that is whole, the bytes are not looked at again.
+    pub fn take(&mut self, line: &Line<'_>, looked: Looked) {
         self.lines += 1;
         self.bytes += line.bytes.len() as u64 + u64::from(line.ended);
-        let decoded = entry::decode(line.bytes);
-        let sound = decoded
-            .faults
-            .iter()
-            .all(|(kind, _)| *kind == FaultKind::BadTime);
-        let whole = match decoded.entries.as_slice() {
-            [] => sound,
-            [_] => sound && line.ended && !crate::json::has_lone_surrogate(line.bytes),
-            _ => false,
-        };
-        if !whole {
-            self.mend(line);
-        } else if let Some(entry) = decoded.entries.first() {
-            let object = entry.span.of(line.bytes);
-            if entry.span.start > 0 && is_shapeless(entry) {
-                // Places inside an object count from its own start.
-                let again = entry::decode(object).entries.pop();
-                self.enter(
-                    line,
-                    entry.span,
-                    object,
-                    again.as_ref().unwrap_or(entry),
-                    true,
-                );
-            } else {
-                self.enter(line, entry.span, object, entry, true);
+        match looked {
+            Looked::Blank => self.keep(line, crate::json::Span::new(0, line.bytes.len()), true),
+            Looked::Whole(id) => {
+                let (offset, len) = (line.offset, line.bytes.len());
+                let piece = Piece {
+                    line: line.number,
+                    body: Body::Kept { offset, len },
+                    whole: true,
+                };
+                self.place(line, id, piece);
             }
-        } else {
-            self.keep(line, crate::json::Span::new(0, line.bytes.len()), true);
+            Looked::Shapeless => {
+                let decoded = entry::decode(line.bytes);
+                let Some(entry) = decoded.entries.first() else {
+                    return self.mend(line);
+                };
+                let object = entry.span.of(line.bytes);
+                // Places inside an object count from its own start.
+                let again = (entry.span.start > 0).then(|| entry::decode(object).entries.pop());
+                let again = again.flatten();
+                let shown = again.as_ref().unwrap_or(entry);
+                self.enter(line, entry.span, object, shown, true);
+            }
+            Looked::Damaged => self.mend(line),
         }
     }
 
@@ -331,12 +332,21 @@ impl Reading {
         self.mended.push(Mended::new(line.number, kind, what));
     }
 
-    /// Mends what the lines say together. `source` is the file that the lines came from.
-    pub fn finish(self, source: &dyn Source) -> Repair {
+    /// Whether every line is as it was, so that all of them mean what they meant.
+    fn is_sound(&self) -> bool {
+        let mut pieces = self.pieces.iter();
+        self.mended.is_empty() && pieces.all(|piece| piece.as_ref().is_some_and(|it| it.whole))
+    }
+
+    /// Mends what the lines say together. `source` is the file that the lines came from,
+    /// `known` what they mean, if that is known.
+    pub fn finish(mut self, source: &dyn Source, known: Option<Session>) -> Repair {
+        let known = known.filter(|_| self.is_sound());
+        self.ids = HashMap::new();
         let mut mended = self.mended;
         let pieces: Vec<Piece> = self.pieces.into_iter().flatten().collect();
         let mut sheet = Sheet::new(pieces);
-        let mut session = sheet.session(source, self.role);
+        let mut session = known.unwrap_or_else(|| sheet.session(source, self.role));
         let spoken = spoken(&session);
         let mut gone = HashSet::new();
         let mut losses = super::lost::Losses::default();
@@ -349,6 +359,9 @@ impl Reading {
                 source,
             };
             let (plan, done) = plan(&session, &view);
+            if plan.is_idle() {
+                break;
+            }
             let Some(next) = sheet.rewritten(source, &session, &plan) else {
                 break;
             };
@@ -357,13 +370,10 @@ impl Reading {
                 ..done
             }));
             losses.extend(plan.losses());
-            let dropped = session.records.iter().zip(&plan.dropped);
-            gone.extend(
-                dropped
-                    .filter(|(_, dropped)| **dropped)
-                    .filter_map(|(record, _)| record.uuid.clone()),
-            );
+            let dropped = plan.dropped();
+            gone.extend(dropped.filter_map(|at| session.records[at as usize].uuid.clone()));
             sheet = next;
+            drop((plan, std::mem::take(&mut session)));
             session = sheet.session(source, self.role);
         }
         mended.sort_by(|a, b| (a.line, a.kind).cmp(&(b.line, b.kind)));
@@ -376,6 +386,38 @@ impl Reading {
             gone,
             sheet,
         }
+    }
+}
+
+/// What a line by itself is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Looked {
+    /// It holds nothing.
+    Blank,
+    /// One object that every client reads, with its id.
+    Whole(Option<Id>),
+    /// One object that clients would not read as it is.
+    Shapeless,
+    /// Anything else.
+    Damaged,
+}
+
+/// Looks at a line by itself.
+pub fn look(line: &Line<'_>) -> Looked {
+    let mut decoded = entry::decode(line.bytes);
+    let mut faults = decoded.faults.iter();
+    let sound = faults.all(|(kind, _)| *kind == FaultKind::BadTime);
+    match decoded.entries.as_mut_slice() {
+        _ if !sound => Looked::Damaged,
+        [] => Looked::Blank,
+        [entry] if line.ended && !crate::json::has_lone_surrogate(line.bytes) => {
+            let nameless = entry.uuid.is_none() && entry.kind.is_link();
+            match nameless || is_shapeless(entry) || !is_alone(line.bytes, entry.span) {
+                true => Looked::Shapeless,
+                false => Looked::Whole(entry.uuid.take()),
+            }
+        }
+        _ => Looked::Damaged,
     }
 }
 
@@ -424,7 +466,7 @@ impl Repair {
         for line in log.lines() {
             reading.push(&line);
         }
-        reading.finish(log)
+        reading.finish(log, None)
     }
 
     /// Whether there was nothing to do.

@@ -26,7 +26,7 @@ impl Plan {
         empty(self, session);
         self.counts = counts(self, session);
         links::relink(self, session, settings);
-        self.changes.retain(|at, _| !self.dropped[*at as usize]);
+        self.forget_dropped();
     }
 }
 

@@ -7,7 +7,7 @@
 use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::Plan;
-use crate::entry::Kind;
+use crate::entry::{Detail, Kind};
 use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::session::{Index, Record, Session};
@@ -84,7 +84,7 @@ pub fn slim(session: &Session, plan: &mut Plan) {
             None => false,
             Some(Rule::Goes) => true,
             // An empty title does not undo the one before.
-            Some(Rule::LastStays) => later.insert((label, says(record)), at).is_some(),
+            Some(Rule::LastStays) => later.insert((label, says(session, record)), at).is_some(),
             Some(Rule::GoesIfNothingFollows) => !followed.contains(&at),
             Some(Rule::PromptsStay) => !prompts.contains(&at),
         };
@@ -94,9 +94,9 @@ pub fn slim(session: &Session, plan: &mut Plan) {
     }
 }
 
-fn says(record: &Record) -> bool {
-    match &record.kind {
-        Kind::Title { text, .. } => !text.trim().is_empty(),
+fn says(session: &Session, record: &Record) -> bool {
+    match session.detail_of(record) {
+        Some(Detail::Title { text, .. }) => !text.trim().is_empty(),
         _ => true,
     }
 }
@@ -113,9 +113,9 @@ fn followed(session: &Session, plan: &Plan) -> HashSet<Index> {
             continue;
         }
         let mut next = Some(at).filter(|_| is_progress);
-        next = next.or(links.parent[at as usize]);
+        next = next.or(links.above(at));
         while let Some(above) = next.filter(|&above| followed.insert(above)) {
-            next = links.parent[above as usize];
+            next = links.above(above);
         }
     }
     followed
@@ -127,7 +127,7 @@ fn named(session: &Session) -> HashSet<Index> {
     let mut ids: Vec<&Id> = leaf.collect();
     ids.extend(session.logical_parents());
     for record in &session.records {
-        if let Kind::CompactBoundary(boundary) = &record.kind {
+        if let Some(boundary) = session.boundary_of(record) {
             ids.extend(&boundary.preserved);
             ids.extend(
                 boundary
@@ -144,8 +144,8 @@ fn named(session: &Session) -> HashSet<Index> {
 fn newest(session: &Session, links: &Links) -> Option<Index> {
     let candidate = |at: &&Index| {
         let record = &session.records[**at as usize];
-        let beside = matches!(record.kind, Kind::Attachment | Kind::QueuedCommand { .. });
-        !record.sidechain && !beside && record.at().is_some()
+        let beside = matches!(record.kind, Kind::Attachment | Kind::QueuedCommand);
+        !record.is_sidechain() && !beside && record.at().is_some()
     };
     let all = links.order.iter().filter(candidate).copied();
     all.reduce(|best, at| {
@@ -162,8 +162,8 @@ fn prompts(session: &Session) -> HashSet<Index> {
     let taken: HashMap<Index, String> = queue::typed_meanwhile(session).into_iter().collect();
     let texts: HashSet<&str> = taken.values().map(String::as_str).collect();
     let all = session.records.iter().enumerate();
-    let keeps = all.filter(|(at, record)| match &record.kind {
-        Kind::Queue { text, .. } => {
+    let keeps = all.filter(|(at, record)| match session.detail_of(record) {
+        Some(Detail::Queue { text, .. }) => {
             let text = text.as_deref().map(|text| text.trim());
             taken.contains_key(&(*at as Index)) || text.is_some_and(|text| texts.contains(text))
         }

@@ -10,7 +10,7 @@ use super::lines::{self, Envelope, Stamp};
 use super::plan::Plan;
 use super::repair::preserved;
 use super::{Loss, Refused};
-use crate::entry::Kind;
+use crate::entry::Detail;
 use crate::graph;
 use crate::id::Id;
 use crate::log::Source;
@@ -102,9 +102,9 @@ pub fn put(
 fn unlead(plan: &mut Plan, session: &Session, kept: &[Index]) {
     let kept: HashSet<Index> = kept.iter().copied().collect();
     for (at, record) in session.records.iter().enumerate() {
-        if let Kind::LastPrompt {
+        if let Some(Detail::LastPrompt {
             leaf: Some(leaf), ..
-        } = &record.kind
+        }) = session.detail_of(record)
             && session.find(leaf).is_some_and(|leaf| !kept.contains(&leaf))
         {
             plan.drop(at as Index);

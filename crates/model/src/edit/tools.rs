@@ -96,7 +96,7 @@ pub fn preset(session: &Session, source: &dyn Source, plan: &mut Plan, wanted: K
     thinking::strip(session, plan, thinking::Share::All);
     for (at, record) in session.records.iter().enumerate() {
         match record.kind {
-            Kind::Queue { .. } | Kind::Progress => plan.drop(at as Index),
+            Kind::Queue | Kind::Progress => plan.drop(at as Index),
             Kind::User if record.input == Input::Machine => {
                 shorten(session, source, plan, at as Index)
             }

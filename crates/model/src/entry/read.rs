@@ -6,8 +6,8 @@ use compact_str::CompactString;
 
 use super::failure::Failure;
 use super::{
-    Boundary, Entry, HEAD, Kind, MessageHead, Notice, Parent, Queueing, Summary, TitleSource, clip,
-    media_note, text_of,
+    Boundary, Detail, Entry, HEAD, Kind, MessageHead, Notice, Parent, Queueing, Summary,
+    TitleSource, clip, media_note, text_of,
 };
 use crate::block::{self, Block, BlockKind};
 use crate::id::Id;
@@ -222,14 +222,17 @@ impl<'a> Parts<'a> {
         }
         let (at, bad_time) = self.times();
         let (input, input_kinds, head) = self.reading(&kind_name, line);
-        let kind = self.kind(&kind_name, &label, line);
-        let notice = match &kind {
-            Kind::User if input == Input::Machine => Notice::read(&text_of(&self.blocks, line)),
-            Kind::QueuedCommand { text, .. } => Notice::read(text),
-            Kind::Queue {
+        let kind = self.kind(&kind_name, &label);
+        let detail = self.detail(kind, &kind_name, line);
+        let notice = match &detail {
+            None if kind == Kind::User && input == Input::Machine => {
+                Notice::read(&text_of(&self.blocks, line))
+            }
+            Some(Detail::Queued { text, .. }) => Notice::read(text),
+            Some(Detail::Queue {
                 operation: Queueing::Enqueue,
                 text: Some(text),
-            } => Notice::read(text),
+            }) => Notice::read(text),
             _ => None,
         };
         let failed = kind == Kind::ApiError || self.api_error;
@@ -237,6 +240,7 @@ impl<'a> Parts<'a> {
         Entry {
             span,
             kind,
+            detail,
             label,
             uuid: self.uuid,
             parent: self.parent,
@@ -350,72 +354,71 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn kind(&mut self, kind: &str, label: &str, line: &[u8]) -> Kind {
-        let title = |source, text: &mut Option<String>| Kind::Title {
-            source,
-            text: apart(text.take()),
-        };
+    fn kind(&self, kind: &str, label: &str) -> Kind {
         match kind {
             "user" => Kind::User,
             "assistant" => Kind::Assistant,
-            "system" => self.system(),
+            "system" => match self.subtype.as_deref() {
+                Some("compact_boundary") => Kind::CompactBoundary,
+                Some("microcompact_boundary") => Kind::MicroBoundary,
+                Some("turn_duration") => Kind::TurnDuration,
+                Some("stop_hook_summary") => Kind::StopHookSummary,
+                Some("local_command") => Kind::LocalCommand,
+                Some("api_error") => Kind::ApiError,
+                _ => Kind::System,
+            },
             "progress" => Kind::Progress,
-            "attachment" if label == "attachment/queued_command" => Kind::QueuedCommand {
-                human: self.nested.human,
-                text: apart(self.nested.text.take()),
-            },
+            "attachment" if label == "attachment/queued_command" => Kind::QueuedCommand,
             "attachment" => Kind::Attachment,
-            "queue-operation" => Kind::Queue {
-                operation: Queueing::of(self.operation.as_deref().unwrap_or_default()),
-                text: (!self.content.is_empty()).then(|| apart(Some(text_of(&self.content, line)))),
-            },
-            "summary" => Kind::Summary(Box::new(Summary {
-                text: self.title.take().unwrap_or_default(),
-                leaf: self.leaf.take(),
-            })),
-            "custom-title" => title(TitleSource::Custom, &mut self.title),
-            "ai-title" => title(TitleSource::Ai, &mut self.title),
-            "agent-name" => title(TitleSource::AgentName, &mut self.title),
-            "last-prompt" => Kind::LastPrompt {
-                leaf: self.leaf.take().map(Box::new),
-                explicit: self.explicit,
-            },
-            "permission-mode" => {
-                Kind::PermissionMode(Box::new(self.permission_mode.clone().unwrap_or_default()))
-            }
-            "pr-link" => Kind::PrLink {
-                url: apart(self.url.take()),
-            },
+            "queue-operation" => Kind::Queue,
+            "summary" => Kind::Summary,
+            "custom-title" | "ai-title" | "agent-name" => Kind::Title,
+            "last-prompt" => Kind::LastPrompt,
+            "permission-mode" => Kind::PermissionMode,
+            "pr-link" => Kind::PrLink,
             "file-history-snapshot" | "file-history-delta" => Kind::FileHistory,
             _ if known::label(kind).is_some() => Kind::Bookkeeping,
             _ => Kind::Unknown,
         }
     }
 
-    fn system(&mut self) -> Kind {
-        match self.subtype.as_deref() {
-            Some("compact_boundary") => {
-                Kind::CompactBoundary(Box::new(std::mem::take(&mut self.boundary)))
+    fn detail(&mut self, kind: Kind, name: &str, line: &[u8]) -> Option<Detail> {
+        let text = |text: &mut Option<String>| text.take().unwrap_or_default();
+        Some(match kind {
+            Kind::CompactBoundary | Kind::MicroBoundary => {
+                Detail::Boundary(Box::new(std::mem::take(&mut self.boundary)))
             }
-            Some("microcompact_boundary") => Kind::CompactBoundary(Box::new(Boundary {
-                micro: true,
-                ..std::mem::take(&mut self.boundary)
+            Kind::TurnDuration => {
+                Detail::Duration(u32::try_from(self.duration?).unwrap_or(u32::MAX))
+            }
+            Kind::QueuedCommand => Detail::Queued {
+                human: self.nested.human,
+                text: text(&mut self.nested.text).into(),
+            },
+            Kind::Queue => Detail::Queue {
+                operation: Queueing::of(self.operation.as_deref().unwrap_or_default()),
+                text: (!self.content.is_empty()).then(|| text_of(&self.content, line).into()),
+            },
+            Kind::Summary => Detail::Summary(Box::new(Summary {
+                text: text(&mut self.title),
+                leaf: self.leaf.take(),
             })),
-            Some("turn_duration") => Kind::TurnDuration(
-                self.duration
-                    .map(|ms| u32::try_from(ms).unwrap_or(u32::MAX)),
-            ),
-            Some("stop_hook_summary") => Kind::StopHookSummary,
-            Some("local_command") => Kind::LocalCommand,
-            Some("api_error") => Kind::ApiError,
-            _ => Kind::System,
-        }
+            Kind::Title => Detail::Title {
+                source: match name {
+                    "custom-title" => TitleSource::Custom,
+                    "ai-title" => TitleSource::Ai,
+                    _ => TitleSource::AgentName,
+                },
+                text: text(&mut self.title).into(),
+            },
+            Kind::LastPrompt => Detail::LastPrompt {
+                leaf: self.leaf.take(),
+                explicit: self.explicit,
+            },
+            Kind::PrLink => Detail::PrLink(text(&mut self.url).into()),
+            _ => return None,
+        })
     }
-}
-
-/// A text of its own, which takes little room where it is not.
-fn apart(text: Option<String>) -> Box<CompactString> {
-    Box::new(text.unwrap_or_default().into())
 }
 
 fn parent(c: &mut Cursor<'_>) -> Read<Parent> {

@@ -3,12 +3,13 @@
 use std::hash::BuildHasher;
 
 use super::pool::Slot;
+use super::record::{NAMES, NEVER, Place};
 use super::{
-    Answer, Call, CallResult, Few, Group, Index, Link, Message, NEVER, Record, Role, Session, Task,
-    Thread, Title, Traits, Turn,
+    Answer, Call, CallResult, Few, Group, Index, Keeps, Link, Message, Record, Role, Session, Task,
+    Thread, Turn,
 };
 use crate::block::BlockKind;
-use crate::entry::{self, Entry, Kind, MessageHead, Parent};
+use crate::entry::{self, Detail, Entry, Kind, MessageHead, Parent};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
 use crate::time::Time;
@@ -23,7 +24,7 @@ impl Session {
         (refused, glued): (bool, bool),
         entry: &mut Entry,
     ) {
-        self.note(entry);
+        let detail = self.note(entry);
         if entry.input == Input::Command && self.answers_a_call(entry) {
             // 2.0.42 writes the skill that the model called like a typed command.
             entry.input = Input::Meta;
@@ -37,7 +38,7 @@ impl Session {
         for block in &entry.blocks {
             self.keep_block(block, entry.span.start);
         }
-        let label = self.labels.add(&entry.label);
+        let label = self.label(&entry.label);
         let mode = entry.permission_mode.as_deref();
         let mode = mode.map(|mode| self.names.add(mode));
         let model = entry.message.model.as_deref();
@@ -48,37 +49,21 @@ impl Session {
         };
         self.logicals
             .extend(entry.logical_parent.take().map(|id| (index, id)));
-        let record = Record {
+        let place = Place {
             line,
-            offset: offset + entry.span.start as u64,
-            length: u32::try_from(entry.span.len).unwrap_or(u32::MAX),
-            label,
-            uuid: entry.uuid.take(),
-            up: parent.into(),
-            when: entry.at.map_or(NEVER, |at| at.0),
-            thread,
-            reply: Slot::default(),
+            offset,
             blocks: start..self.blocks.len() as Index,
-            input: entry.input,
-            input_kinds: entry.input_kinds,
-            voice: voice.into(),
-            sidechain: entry.sidechain,
-            meta: entry.meta,
-            api_error: entry.api_error,
-            traits: Traits::new([
-                (Traits::TROUBLE, entry.trouble),
-                (Traits::REFUSED, refused),
-                (Traits::GLUED, glued),
-                (Traits::UNTYPED, entry.untyped),
-                (
-                    Traits::NOTIFIES,
-                    entry.origin.as_deref() == Some("task-notification"),
-                ),
-            ]),
-            duplicate: twin.is_some(),
+            parent,
+            thread,
             group,
-            kind: std::mem::replace(&mut entry.kind, Kind::Unknown),
+            detail,
+            label,
+            voice,
+            refused,
+            glued,
+            duplicate: twin.is_some(),
         };
+        let record = Record::new(entry, place);
         self.records.push(record);
         match twin {
             Some(twin) => self.replace(twin, index, entry),
@@ -111,20 +96,23 @@ impl Session {
         let (now, old) = (&mut before[twin as usize], &mut behind[0]);
         std::mem::swap(&mut now.group, &mut old.group);
         std::mem::swap(&mut now.thread, &mut old.thread);
-        (now.duplicate, old.duplicate) = (false, true);
+        now.set_duplicate(false);
+        old.set_duplicate(true);
         let id = entry.message.id.as_deref();
         let id = id.map(|id| self.pool.find(id));
-        let same_message = old.message().is_some_and(|at| {
+        let replies = now.kind == Kind::Assistant;
+        let same_message = old.message().filter(|_| replies).is_some_and(|at| {
             let name = self.messages[at as usize].name.get();
             id.map_or(name.is_none(), |id| id.is_some() && id == name)
         });
         match old.message().filter(|_| same_message) {
             Some(at) => {
-                now.reply = Some(at).into();
-                self.messages[at as usize].add(&entry.message, None, None, entry.at);
+                now.aside = Some(at).into();
+                self.charge(at, &entry.message);
+                self.messages[at as usize].add(None, None, entry.at);
             }
             // Another message under the same uuid: what the first one cost was still spent.
-            None if now.kind == Kind::Assistant => {
+            None if replies => {
                 let earlier = old.message();
                 self.merge(twin, &entry.message);
                 if let Some(at) = earlier {
@@ -181,7 +169,8 @@ impl Session {
             self.merge(index, &entry.message);
         }
         self.pair(index, entry);
-        if let Some(copy) = &entry.copy {
+        let repeats = self.keeps == Keeps::All;
+        if let Some(copy) = entry.copy.as_ref().filter(|_| repeats) {
             self.copy(copy, entry.source_call.take(), entry.at);
         }
         self.background(index, entry);
@@ -207,8 +196,9 @@ impl Session {
         }
     }
 
-    /// Facts about the session as a whole that any line may carry.
-    fn note(&mut self, entry: &mut Entry) {
+    /// Facts about the session as a whole that any line may carry. Gives the place of what the
+    /// line says beside what it is.
+    fn note(&mut self, entry: &mut Entry) -> Slot {
         if let Some(at) = entry.at {
             self.first = Some(self.first.map_or(at, |first| first.min(at)));
             self.last = Some(self.last.map_or(at, |last| last.max(at)));
@@ -236,6 +226,24 @@ impl Session {
         if own {
             self.note_own(entry);
         }
+        match entry.detail.take() {
+            None | Some(Detail::Summary(_) | Detail::PrLink(_)) => Slot::default(),
+            Some(detail) => {
+                let at = self.details.len() as Index;
+                if own && entry.kind == Kind::Title {
+                    self.titles.push(at);
+                }
+                self.details.push(detail);
+                Some(at).into()
+            }
+        }
+    }
+
+    /// The number of a label.
+    fn label(&mut self, label: &str) -> u16 {
+        let full = self.labels.len() + 1 >= NAMES && self.labels.find(label).is_none();
+        let at = self.labels.add(if full { "…" } else { label });
+        u16::try_from(at).unwrap_or(u16::MAX)
     }
 
     fn note_own(&mut self, entry: &mut Entry) {
@@ -252,20 +260,14 @@ impl Session {
         if entry.forked_from.is_some() {
             self.forked_from = entry.forked_from.take();
         }
-        match &mut entry.kind {
-            Kind::Summary(summary) => {
+        match &mut entry.detail {
+            Some(Detail::Summary(summary)) => {
                 let text = std::mem::take(&mut summary.text);
                 self.summaries.push((text, summary.leaf.take()));
             }
-            Kind::Title { source, text } => {
-                self.titles.push(Title {
-                    source: *source,
-                    text: std::mem::take(&mut **text).into(),
-                });
-            }
-            Kind::PrLink { url } => drop(self.pr_links.add(url)),
-            Kind::LastPrompt { leaf, explicit } => {
-                self.last_prompt = Some((leaf.as_deref().cloned(), *explicit))
+            Some(Detail::PrLink(url)) => drop(self.pr_links.add(url)),
+            Some(Detail::LastPrompt { leaf, explicit }) => {
+                self.last_prompt = Some((leaf.clone(), *explicit))
             }
             _ => {}
         }
@@ -388,6 +390,13 @@ impl Session {
 
     /// The turn that each record belongs to, by record.
     pub fn turns_by_record(&self) -> Vec<Option<Index>> {
+        let turns = self.turn_finder();
+        let records = self.records.iter();
+        records.map(|record| turns.of(record)).collect()
+    }
+
+    /// Finds the turn of any record.
+    pub fn turn_finder(&self) -> TurnFinder {
         let mut known: Vec<Option<Option<Index>>> = vec![None; self.groups.len()];
         let mut path = Vec::new();
         for group in 0..self.groups.len() {
@@ -406,10 +415,7 @@ impl Session {
                 known[at] = Some(turn);
             }
         }
-        self.records
-            .iter()
-            .map(|record| known[record.group as usize].flatten())
-            .collect()
+        TurnFinder(known.into_iter().map(Option::flatten).collect())
     }
 
     /// Adds a line to its message.
@@ -432,11 +438,21 @@ impl Session {
             self.models.add(model);
         }
         let record = &mut self.records[index as usize];
-        record.reply = Some(at).into();
+        record.aside = Some(at).into();
+        let time = record.at();
         let message = &mut self.messages[at as usize];
-        message.add(head, model, stop, record.at());
+        message.add(model, stop, time);
         message.synthetic = synthetic;
         message.records.push(index);
+        self.charge(at, head);
+    }
+
+    /// The lines of one message repeat its usage, so take it; never add it.
+    fn charge(&mut self, message: Index, head: &MessageHead) {
+        if let Some(usage) = head.usage.filter(|_| self.keeps == Keeps::All) {
+            let place = &mut self.messages[message as usize].spent;
+            charge(&mut self.spent, place, (usage, head.terms));
+        }
     }
 
     /// Keeps a message that a progress line repeats from a sub-agent's file.
@@ -451,7 +467,11 @@ impl Session {
             index
         });
         let model = head.model.as_deref().map(|model| self.names.add(model));
-        self.copies[index as usize].add(head, model, None, at);
+        let copy = &mut self.copies[index as usize];
+        copy.add(model, None, at);
+        if let Some(usage) = head.usage {
+            charge(&mut self.spent, &mut copy.spent, (usage, head.terms));
+        }
     }
 
     /// Pairs calls with results, whichever comes first.
@@ -479,7 +499,7 @@ impl Session {
 
     fn call(&mut self, record: Index, at: Index) {
         let block = &self.blocks[at as usize];
-        let (id, about, print) = (block.key(), block.about(), block.print);
+        let (id, print) = (block.key(), block.print);
         let tool = block.tool().unwrap_or_else(|| self.names.add(""));
         let (line, message) = {
             let record = &self.records[record as usize];
@@ -490,13 +510,11 @@ impl Session {
             return;
         }
         let call = Call {
-            name: id.into(),
             tool,
-            about: about.into(),
             record,
             block: at,
             result: None,
-            agent: None,
+            agent: Slot::default(),
             launched: false,
         };
         self.calls.push(call);
@@ -572,11 +590,13 @@ impl Session {
                 block: answer.block,
                 is_error,
             });
-            call.agent = answer.agent.or_else(|| call.agent.take());
+            if let Some(agent) = answer.agent {
+                call.agent = Some(self.agents.push(&agent)).into();
+            }
             call.launched = answer.launched;
             self.result_of_task(at, answer.record, answer.task, answer.over);
         } else {
-            let id = call.name.get().map_or("", |name| self.pool.get(name));
+            let id = id.map_or("", |id| self.pool.get(id));
             let detail = format!("an earlier result answers the call {id} too");
             self.faults.push(Fault {
                 line,
@@ -592,7 +612,8 @@ impl Session {
         if record.thread != 0 {
             return;
         }
-        let agent = call.agent.clone().filter(|_| call.launched);
+        let agent = self.agent_of(call).filter(|_| call.launched);
+        let agent = agent.map(Box::<str>::from);
         let is_agent = agent.is_some();
         if let Some(id) = agent.or(task) {
             let since = record.at();
@@ -623,12 +644,10 @@ impl Session {
         if record.thread != 0 {
             return;
         }
-        if let Kind::PermissionMode(mode) = &record.kind {
-            self.permission_mode = Some(mode.to_string());
-        }
-        if let Kind::QueuedCommand { human: true, text } = &record.kind {
+        if let Some(Detail::Queued { human: true, text }) = self.detail_of(record) {
             self.recent_prompt = Some(entry::clip(text, entry::HEAD));
         }
+        let record = &self.records[index as usize];
         let Some(head) = head else { return };
         match record.kind {
             Kind::User => {
@@ -642,13 +661,25 @@ impl Session {
             }
             Kind::Assistant => {
                 let message = record.message().map(|at| &self.messages[at as usize]);
-                let real = !record.api_error && message.is_some_and(|message| !message.synthetic);
+                let real =
+                    !record.is_api_error() && message.is_some_and(|message| !message.synthetic);
                 if real {
                     self.recent_output = Some(head);
                 }
             }
             _ => {}
         }
+    }
+}
+
+/// The turn of each record, as long as no line is taken in.
+#[derive(Clone, Debug)]
+pub struct TurnFinder(Vec<Option<Index>>);
+
+impl TurnFinder {
+    /// The turn that a record belongs to.
+    pub fn of(&self, record: &Record) -> Option<Index> {
+        self.0[record.group as usize]
     }
 }
 
@@ -661,34 +692,37 @@ impl Message {
             name,
             thread,
             records: Few::default(),
-            model: None,
-            usage: Usage::default(),
-            terms: Terms::default(),
-            has_usage: false,
-            stop: None,
+            model: Slot::default(),
+            stop: Slot::default(),
+            spent: Slot::default(),
             synthetic: false,
-            first: None,
-            last: None,
+            first: NEVER,
+            last: NEVER,
         }
     }
 
-    fn add(
-        &mut self,
-        head: &MessageHead,
-        model: Option<Index>,
-        stop: Option<Index>,
-        at: Option<Time>,
-    ) {
-        self.model = model.or(self.model);
-        self.stop = stop.or(self.stop);
-        // The lines of one message repeat its usage, so take it; never add it.
-        if let Some(usage) = head.usage {
-            self.usage = self.usage.max(usage);
-            self.terms = self.terms.max(head.terms);
-            self.has_usage = true;
+    fn add(&mut self, model: Option<Index>, stop: Option<Index>, at: Option<Time>) {
+        self.model = model.or(self.model.get()).into();
+        self.stop = stop.or(self.stop.get()).into();
+        let at = at.map_or(NEVER, |at| at.0);
+        if self.first == NEVER {
+            self.first = at;
         }
-        self.first = self.first.or(at);
         self.last = self.last.max(at);
+    }
+}
+
+/// Notes what a message cost, in its place.
+fn charge(all: &mut Vec<(Usage, Terms)>, place: &mut Slot, now: (Usage, Terms)) {
+    match place.get() {
+        Some(at) => {
+            let known = &mut all[at as usize];
+            *known = (known.0.max(now.0), known.1.max(now.1));
+        }
+        None => {
+            *place = Some(all.len() as Index).into();
+            all.push(now);
+        }
     }
 }
 

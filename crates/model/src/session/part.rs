@@ -1,7 +1,7 @@
 //! A piece of content as a session keeps it: where it stands, and numbers for its names.
 
 use super::pool::Slot;
-use super::{Index, Session};
+use super::{Index, Keeps, Session};
 use crate::block::{Block, BlockKind, Body};
 use crate::json::Span;
 
@@ -89,6 +89,7 @@ impl Session {
         let name = block.id.as_deref().map(|id| self.pool.add(id));
         let tool = block.tool.as_deref().map(|tool| self.names.add(tool));
         let subject = block.subject.as_deref();
+        let subject = subject.filter(|_| self.keeps == Keeps::All);
         let about = subject.map(|subject| self.subjects.push(subject));
         self.blocks.push(Part {
             print: block.print,
@@ -113,9 +114,9 @@ mod tests {
         use crate::entry::Kind;
         use crate::session::{Call, Message, Record};
         assert!(size_of::<Part>() <= 40, "{}", size_of::<Part>());
-        assert!(size_of::<Kind>() <= 16, "{}", size_of::<Kind>());
-        assert!(size_of::<Record>() <= 96, "{}", size_of::<Record>());
-        assert!(size_of::<Call>() <= 56, "{}", size_of::<Call>());
-        assert!(size_of::<Message>() <= 136, "{}", size_of::<Message>());
+        assert!(size_of::<Kind>() <= 1, "{}", size_of::<Kind>());
+        assert!(size_of::<Record>() <= 72, "{}", size_of::<Record>());
+        assert!(size_of::<Call>() <= 32, "{}", size_of::<Call>());
+        assert!(size_of::<Message>() <= 64, "{}", size_of::<Message>());
     }
 }

@@ -116,7 +116,7 @@ fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentR
     let calls = calls.map(|call| &session.calls[call as usize]);
     let lost = calls.filter(|call| !known.contains(session.call_id(call)));
     lost.map(|call| AgentRow {
-        agent: call.agent.as_deref().unwrap_or_default().to_owned(),
+        agent: session.agent_of(call).unwrap_or_default().to_owned(),
         kind: sent_kind(session, source, call),
         description: session.subject(call).map(str::to_owned),
         call: Some(session.call_id(call).to_owned()),
@@ -144,7 +144,7 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
         .enumerate()
         .filter(|(_, message)| !message.synthetic)
     {
-        usage[message.thread as usize] += message.usage;
+        usage[message.thread as usize] += session.usage_of(message);
         output[message.thread as usize] = Some(at as Index);
     }
     let mut calls = vec![0; session.threads.len()];
@@ -218,7 +218,8 @@ fn starting_call(
 ) -> Option<Index> {
     let root = thread.root?;
     let call_of = |at: Index| &session.calls[at as usize];
-    let named = |&at: &Index| thread.agent.is_some() && call_of(at).agent == thread.agent;
+    let agent = thread.agent.as_deref();
+    let named = |&at: &Index| agent.is_some() && session.agent_of(call_of(at)) == agent;
     let during = |&at: &Index| {
         let call = call_of(at);
         let end = call
@@ -260,7 +261,7 @@ impl<'a> Makers<'a> {
         let mut by_agent = HashMap::new();
         for (maker, (session, id, _)) in all.iter().enumerate() {
             for (index, call) in session.calls.iter().enumerate() {
-                if let Some(agent) = call.agent.as_deref().filter(|agent| Some(*agent) != *id) {
+                if let Some(agent) = session.agent_of(call).filter(|agent| Some(*agent) != *id) {
                     by_agent.entry(agent).or_insert((maker, index as Index));
                 }
             }

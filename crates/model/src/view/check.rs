@@ -178,7 +178,7 @@ fn conversation(session: &Session, profile: Profile) -> Vec<Index> {
         let record = &session.records[*at as usize];
         let blank = session.blocks_of(record).iter().all(|block| block.blank);
         match record.kind {
-            Kind::Assistant => !record.api_error && !blank,
+            Kind::Assistant => !record.is_api_error() && !blank,
             Kind::User => record.input == Input::Results || !blank,
             _ => false,
         }

@@ -41,13 +41,17 @@ impl<'a> Bill<'a> {
         if message.synthetic || self.total.is_none() {
             return;
         }
-        let model = message.model.map_or("", |model| session.text(model));
+        let model = message.model().map_or("", |model| session.text(model));
         let price = match self.last {
             Some((last, price)) if last == model => price,
             _ => self.prices.find(model),
         };
         self.last = Some((model, price));
-        let cost = price.and_then(|price| price.charge(message.usage, message.terms).ok());
+        let cost = price.and_then(|price| {
+            price
+                .charge(session.usage_of(message), session.terms_of(message))
+                .ok()
+        });
         self.total = self.total.zip(cost).map(|(total, cost)| total + cost);
     }
 

@@ -56,18 +56,19 @@ pub fn events(session: &Session) -> Vec<Event> {
             let what = What::Queued(text);
             events.push(Event { record: at, what });
         }
-        if record.duplicate {
+        if record.is_duplicate() {
             continue;
         }
         let open = &mut open[record.thread as usize];
-        let what = match &record.kind {
-            Kind::CompactBoundary(boundary) => {
+        let what = match record.kind {
+            Kind::CompactBoundary | Kind::MicroBoundary => {
+                let boundary = session.boundary_of(record);
                 open.compaction = Some(events.len());
                 What::Compaction {
-                    micro: boundary.micro,
-                    trigger: boundary.trigger.clone(),
-                    before: boundary.before,
-                    after: boundary.after,
+                    micro: !record.kind.is_boundary(),
+                    trigger: boundary.and_then(|boundary| boundary.trigger.clone()),
+                    before: boundary.and_then(|boundary| boundary.before),
+                    after: boundary.and_then(|boundary| boundary.after),
                     summary: None,
                 }
             }
@@ -90,7 +91,7 @@ pub fn events(session: &Session) -> Vec<Event> {
                 open.hook = false;
                 continue;
             }
-            Kind::Assistant if record.api_error => What::Failure,
+            Kind::Assistant if record.is_api_error() => What::Failure,
             Kind::ApiError => What::ApiError,
             Kind::Attachment | Kind::System if record.is_trouble() => {
                 open.hook = true;

@@ -55,7 +55,7 @@ pub fn info(session: &Session) -> Info {
         ..Info::default()
     };
     for message in &session.messages {
-        let stop = message.stop.map_or("null", |stop| session.text(stop));
+        let stop = message.stop().map_or("null", |stop| session.text(stop));
         *info.stop_reasons.entry(stop.to_owned()).or_default() += 1;
     }
     for block in &session.blocks {

@@ -66,7 +66,7 @@ pub fn of_message(session: &Session, source: &dyn Source, message: &Message) -> 
     for (at, block) in session.content(message) {
         let record = &session.records[at as usize];
         let block = &session.blocks[block as usize];
-        if record.api_error || is_call(block.kind) {
+        if record.is_api_error() || is_call(block.kind) {
             continue;
         }
         if line.as_ref().is_none_or(|(last, _)| *last != at) {

@@ -6,7 +6,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::entry::{Kind, Queueing};
+use crate::entry::{Detail, Queueing};
 use crate::input::{self, Facts, Input};
 use crate::session::{Index, Session};
 
@@ -18,7 +18,7 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
     let mut out: Vec<(Index, String)> = Vec::new();
     let mut attached: HashSet<&str> = HashSet::new();
     for record in &session.records {
-        if let Kind::QueuedCommand { text, .. } = &record.kind {
+        if let Some(Detail::Queued { text, .. }) = session.detail_of(record) {
             attached.insert(text.trim());
         }
     }
@@ -29,13 +29,13 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
         .enumerate()
         .filter(|(_, record)| record.thread == 0)
     {
-        match &record.kind {
-            Kind::QueuedCommand { human: true, text } if is_typed(text) => {
+        match session.detail_of(record) {
+            Some(Detail::Queued { human: true, text }) if is_typed(text) => {
                 out.push((index as Index, text.trim().to_owned()));
             }
-            Kind::Queue { operation, text } => match operation {
+            Some(Detail::Queue { operation, text }) => match operation {
                 Queueing::Enqueue => {
-                    waiting.push_back(text.as_deref().map(|text| text.as_str()));
+                    waiting.push_back(text.as_deref());
                     if waiting.len() > WAITING {
                         waiting.pop_front();
                     }
@@ -44,7 +44,7 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
                 Queueing::PopAll => waiting.clear(),
                 Queueing::Remove => {
                     // A text that was never queued takes nothing.
-                    let place = match text.as_deref().map(|text| text.as_str()) {
+                    let place = match text.as_deref() {
                         Some(text) => waiting.iter().position(|queued| *queued == Some(text)),
                         None => Some(0),
                     };

@@ -17,8 +17,8 @@ pub fn filled(session: &Session) -> u64 {
     for &at in lines.iter().rev() {
         let record = &session.records[at as usize];
         let message = record.message().map(|at| &session.messages[at as usize]);
-        let counted = message.filter(|message| message.has_usage && !message.synthetic);
-        match counted.map(|message| message.usage.total()) {
+        let counted = message.filter(|message| message.has_usage() && !message.synthetic);
+        match counted.map(|message| session.usage_of(message).total()) {
             // What a kept line says of the context was true before the summary.
             Some(tokens @ 1..) if boundary.is_none_or(|boundary| at > boundary) => {
                 return behind + tokens;
@@ -61,7 +61,7 @@ pub fn tail(session: &Session, most: u64, alone: u64) -> Vec<Index> {
 fn boundary(session: &Session, lines: &[Index]) -> Option<Index> {
     let first = *lines.first()?;
     let kind = &session.records[first as usize].kind;
-    matches!(kind, Kind::CompactBoundary(_)).then_some(first)
+    (*kind == Kind::CompactBoundary).then_some(first)
 }
 
 fn tokens_of(session: &Session, at: Index) -> u64 {

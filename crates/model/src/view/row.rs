@@ -62,7 +62,7 @@ pub fn row(
     let last = last_reply(session);
     let context_tokens = context_tokens(session);
     let model = last
-        .and_then(|message| message.model)
+        .and_then(|message| message.model())
         .map(|model| session.text(model).to_owned());
     let real = |message: &&Message| !message.synthetic && message.thread == 0;
     let (usage, cost) = totals(session, agents, prices);
@@ -98,36 +98,32 @@ pub fn row(
 
 /// Tokens in the context of the last reply that says so.
 pub fn context_tokens(session: &Session) -> Option<u64> {
-    let tokens = last_reply(session)?.usage.context();
+    let tokens = session.usage_of(last_reply(session)?).context();
     Some(tokens).filter(|&tokens| tokens > 0)
 }
 
 /// The model of the last reply.
 pub fn model(session: &Session) -> Option<String> {
-    let model = last_reply(session)?.model?;
+    let model = last_reply(session)?.model()?;
     Some(session.text(model).to_owned())
 }
 
 /// How often the context was compacted.
 pub fn compactions(session: &Session) -> usize {
-    let boundary = |kind: &entry::Kind| matches!(kind, entry::Kind::CompactBoundary(boundary) if !boundary.micro);
-    session
-        .records
-        .iter()
-        .filter(|record| boundary(&record.kind))
-        .count()
+    let records = session.records.iter();
+    records.filter(|record| record.kind.is_boundary()).count()
 }
 
 /// The last reply of the model itself that says how many tokens it was given.
 fn last_reply(session: &Session) -> Option<&Message> {
     let real =
-        |message: &&Message| !message.synthetic && message.thread == 0 && message.model.is_some();
+        |message: &&Message| !message.synthetic && message.thread == 0 && message.model().is_some();
     let counted = session
         .messages
         .iter()
         .rev()
         .filter(real)
-        .find(|message| message.usage.context() > 0);
+        .find(|message| session.usage_of(message).context() > 0);
     counted.or_else(|| session.messages.iter().rev().find(real))
 }
 
@@ -145,7 +141,7 @@ pub fn totals(session: &Session, agents: &[&Session], prices: &Prices) -> (Usage
     for (session, message) in files.chain(copies) {
         let first = session.message_id(message).is_none_or(|id| seen.insert(id));
         if first && !message.synthetic {
-            usage += message.usage;
+            usage += session.usage_of(message);
             bill.add(session, message);
         }
     }

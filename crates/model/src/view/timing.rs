@@ -11,7 +11,11 @@ use crate::time::Time;
 pub fn asked(session: &Session) -> Vec<Option<Time>> {
     let mut before: Vec<Option<Time>> = vec![None; session.threads.len()];
     let mut asked: Vec<Option<Option<Time>>> = vec![None; session.messages.len()];
-    for record in session.records.iter().filter(|record| !record.duplicate) {
+    for record in session
+        .records
+        .iter()
+        .filter(|record| !record.is_duplicate())
+    {
         let told = match record.kind {
             Kind::User => record.input != Input::Summary,
             Kind::Assistant => true,

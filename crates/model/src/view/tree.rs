@@ -102,7 +102,7 @@ pub fn tree(
                 .unwrap_or_default(),
             kind,
             parent: Some(parent),
-            live: live[at as usize],
+            live: live.contains(at),
             at: record.at(),
             label: label(session, source, record),
             line: record.line,
@@ -143,9 +143,9 @@ fn place(session: &Session, links: &Links) -> HashMap<Index, usize> {
 }
 
 fn node_kind(record: &Record) -> Option<&'static str> {
-    match &record.kind {
+    match record.kind {
         Kind::User if record.input.opens_turn() => Some(record.input.name()),
-        Kind::CompactBoundary(boundary) if !boundary.micro => Some("compaction"),
+        Kind::CompactBoundary => Some("compaction"),
         _ => None,
     }
 }
@@ -157,7 +157,7 @@ fn above(session: &Session, links: &Links, nodes: &HashMap<Index, usize>, at: In
     while left > 0 {
         left -= 1;
         let logical = || session.find(session.logical_parent(here)?);
-        let Some(parent) = links.parent[here as usize].or_else(logical) else {
+        let Some(parent) = links.above(here).or_else(logical) else {
             return 1;
         };
         if let Some(&node) = nodes.get(&parent) {
@@ -169,7 +169,7 @@ fn above(session: &Session, links: &Links, nodes: &HashMap<Index, usize>, at: In
 }
 
 fn label(session: &Session, source: &dyn Source, record: &Record) -> String {
-    if let Kind::CompactBoundary(boundary) = &record.kind {
+    if let Some(boundary) = session.boundary_of(record) {
         let tokens = |tokens: Option<u64>| {
             tokens.map_or_else(|| "?".to_owned(), |tokens| tokens.to_string())
         };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::block::BlockKind;
-use crate::entry::{self, Kind};
+use crate::entry::{self, Detail, Kind};
 use crate::graph;
 use crate::input::{self, Input};
 use crate::json;
@@ -143,7 +143,7 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
             session,
             turn.record,
             rows.len() + 1,
-            live[turn.record as usize],
+            live.contains(turn.record),
         ));
     }
     let places = places(session);
@@ -173,7 +173,7 @@ pub fn prelude(session: &Session) -> Option<TurnRow> {
         let at = record as usize;
         (session.records[at].thread == 0 && places[at].is_none()).then_some(0)
     };
-    let said = |record: &Record| record.is_conversation() && !record.duplicate;
+    let said = |record: &Record| record.is_conversation() && !record.is_duplicate();
     let mut lines = (0..).zip(&session.records);
     let first = lines.find(|(at, record)| said(record) && before(*at).is_some());
     let mut rows = [opened(session, first?.0, 0, true)];
@@ -243,7 +243,7 @@ fn opened(session: &Session, record: Index, n: usize, live: bool) -> TurnRow {
 }
 
 fn is_synthetic(session: &Session, record: &Record) -> bool {
-    record.api_error
+    record.is_api_error()
         || record
             .message()
             .is_some_and(|at| session.messages[at as usize].synthetic)
@@ -265,7 +265,7 @@ fn gather_lines(
         .enumerate()
         .peekable();
     for (index, record) in session.records.iter().enumerate() {
-        if record.thread != 0 || record.duplicate {
+        if record.thread != 0 || record.is_duplicate() {
             continue;
         }
         if let Some((at, _)) = opens.next_if(|(_, opener)| *opener == index as Index) {
@@ -278,13 +278,16 @@ fn gather_lines(
             continue;
         };
         let row = &mut rows[at];
-        match &record.kind {
-            Kind::TurnDuration(duration) => {
-                row.duration_ms = duration.map(u64::from);
+        match record.kind {
+            Kind::TurnDuration => {
+                row.duration_ms = match session.detail_of(record) {
+                    Some(Detail::Duration(duration)) => Some(u64::from(*duration)),
+                    _ => None,
+                };
                 row.closed = true;
             }
             Kind::StopHookSummary => row.closed = true,
-            Kind::CompactBoundary(boundary) => row.compacted |= !boundary.micro,
+            Kind::CompactBoundary => row.compacted = true,
             Kind::User => {
                 row.interrupted |= record.input == Input::Interrupt;
                 row.printed |= record.input == Input::Machine;
@@ -295,7 +298,7 @@ fn gather_lines(
             _ => {}
         }
         let counts = record.is_conversation()
-            || matches!(record.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
+            || matches!(record.kind, Kind::TurnDuration | Kind::StopHookSummary);
         if counts {
             row.ended = row.ended.max(record.at());
         }
@@ -324,7 +327,7 @@ fn gather_messages(session: &Session, rows: &mut [TurnRow], of: impl Fn(Index) -
             continue;
         };
         rows[at].messages.push(index as Index);
-        rows[at].usage += message.usage;
+        rows[at].usage += session.usage_of(message);
     }
 }
 
@@ -395,7 +398,7 @@ impl Course {
             .records
             .iter()
             .enumerate()
-            .filter(|(_, record)| !record.duplicate)
+            .filter(|(_, record)| !record.is_duplicate())
         {
             let reach = &mut threads[record.thread as usize];
             match record.kind {
@@ -472,7 +475,7 @@ pub fn last_said(session: &Session, messages: &[Index]) -> Option<Index> {
     let speaks = |record: Index| {
         let record = &session.records[record as usize];
         let blocks = session.blocks_of(record);
-        !record.api_error
+        !record.is_api_error()
             && blocks
                 .iter()
                 .any(|block| block.kind == BlockKind::Text && !block.blank)
@@ -493,7 +496,7 @@ pub fn said(session: &Session, source: &dyn Source, message: &Message) -> String
     for (record, block) in session.content(message) {
         let record = &session.records[record as usize];
         let block = &session.blocks[block as usize];
-        if block.kind != BlockKind::Text || block.blank || record.api_error {
+        if block.kind != BlockKind::Text || block.blank || record.is_api_error() {
             continue;
         }
         if !out.is_empty() {
@@ -510,7 +513,7 @@ pub fn agents(session: &Session, calls: &[Index]) -> Vec<String> {
     let mut seen = HashSet::new();
     let named = calls
         .iter()
-        .filter_map(|&call| session.calls[call as usize].agent.as_deref());
+        .filter_map(|&call| session.agent_of(&session.calls[call as usize]));
     named
         .filter(|agent| seen.insert(*agent))
         .map(str::to_owned)

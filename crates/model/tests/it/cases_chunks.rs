@@ -28,7 +28,7 @@ fn digest(session: &Session) -> String {
             "{:?} {:?} {:?}",
             session.message_id(message),
             message.records,
-            message.usage
+            session.usage_of(message)
         ));
     }
     for call in &session.calls {

@@ -1,6 +1,6 @@
 //! What a line is, whatever shape it comes in.
 
-use unspool_model::entry::Kind;
+use unspool_model::entry::{Detail, Kind};
 use unspool_model::input::Input;
 use unspool_model::time::Time;
 
@@ -311,7 +311,10 @@ fn queue_operations_of_all_four_kinds_are_known() {
         ));
         assert_eq!(entry.label, format!("queue-operation/{operation}"));
         assert!(entry.unknown.is_empty());
-        assert!(matches!(entry.kind, Kind::Queue { text: None, .. }));
+        assert!(matches!(
+            entry.detail,
+            Some(Detail::Queue { text: None, .. })
+        ));
     }
 }
 

@@ -66,7 +66,7 @@ fn usage_of_a_message_counts_once_and_is_the_largest_of_each_field() {
         part("b", "2", 3, 2, "null"),
         part("c", "3", 5, 90, "\"end_turn\""),
     ]);
-    let usage = read.message("m").usage;
+    let usage = read.session.usage_of(read.message("m"));
     assert_eq!((usage.input, usage.output), (5, 480));
     assert_eq!(read.session.usage(), usage);
 }
@@ -84,8 +84,9 @@ fn usage_on_one_line_only_is_the_usage_of_the_message() {
         };
         let read = read(&[line("a", first, "x"), line("b", last, "y")]);
         let message = read.message("m");
-        assert!(message.has_usage);
-        assert_eq!((message.usage.input, message.usage.output), (7, 8));
+        assert!(message.has_usage());
+        let usage = read.session.usage_of(message);
+        assert_eq!((usage.input, usage.output), (7, 8));
     }
 }
 
@@ -93,7 +94,7 @@ fn usage_on_one_line_only_is_the_usage_of_the_message() {
 fn a_message_without_usage_says_so() {
     let read =
         read(&[r#"{"type":"assistant","message":{"id":"m","role":"assistant","content":"x"}}"#]);
-    assert!(!read.message("m").has_usage);
+    assert!(!read.message("m").has_usage());
     assert_eq!(read.session.usage(), Usage::default());
 }
 
@@ -207,7 +208,7 @@ fn a_stop_reason_is_remembered_and_nothing_depends_on_it() {
         part("a", "x", 1, 1, "null"),
         part("b", "y", 1, 1, "null"),
     ]);
-    assert_eq!(read.message("m").stop, None);
+    assert_eq!(read.message("m").stop(), None);
     assert_eq!(
         (read.session.turns.len(), read.session.messages.len()),
         (1, 1)

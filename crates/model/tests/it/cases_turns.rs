@@ -1,6 +1,6 @@
 //! A turn opens where a person acts, and at no other line.
 
-use unspool_model::entry::Kind;
+use unspool_model::entry::Detail;
 use unspool_model::graph;
 
 use crate::make::{Read, call, read, reply, result, system, text, user};
@@ -173,8 +173,8 @@ fn a_duration_belongs_to_the_turn_before_it() {
     ]);
     assert_eq!(turns(&read), "0 0 0 1 1");
     assert_eq!(
-        read.session.records[2].kind,
-        Kind::TurnDuration(Some(90_602))
+        read.session.detail_of(&read.session.records[2]),
+        Some(&Detail::Duration(90_602))
     );
 }
 
@@ -259,8 +259,9 @@ fn a_rewound_turn_stays_and_is_not_live() {
     ]);
     assert_eq!(turns(&read), "0 0 1 1 2 2");
     let links = graph::links(&read.session);
+    let live = graph::live(&read.session, &links);
     assert_eq!(
-        graph::live(&read.session, &links),
+        [0, 1, 2, 3, 4, 5].map(|at| live.contains(at)),
         [true, true, false, false, true, true]
     );
 }
@@ -291,7 +292,8 @@ fn a_compaction_continues_from_its_boundary() {
     ]);
     assert_eq!(read.session.turns.len(), 2);
     let links = graph::links(&read.session);
-    assert!(graph::live(&read.session, &links).iter().all(|live| *live));
+    let live = graph::live(&read.session, &links);
+    assert!((0..read.session.records.len() as u32).all(|at| live.contains(at)));
 }
 
 #[test]

@@ -305,14 +305,10 @@ fn digest(session: &Session) -> u64 {
         (turn.record, turn.thread).hash(&mut hasher);
     }
     for message in &session.messages {
-        (
-            session.message_id(message),
-            &message.records,
-            message.usage.output,
-        )
-            .hash(&mut hasher);
-        (message.usage.input, message.usage.cache_read).hash(&mut hasher);
-        (message.usage.cache_write_5m, message.usage.cache_write_1h).hash(&mut hasher);
+        let usage = session.usage_of(message);
+        (session.message_id(message), &message.records, usage.output).hash(&mut hasher);
+        (usage.input, usage.cache_read).hash(&mut hasher);
+        (usage.cache_write_5m, usage.cache_write_1h).hash(&mut hasher);
     }
     for call in &session.calls {
         let result = call.result.as_ref();

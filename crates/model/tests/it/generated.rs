@@ -45,7 +45,8 @@ fn the_fold_finds_what_is_true_of_each_session() {
             .iter()
             .filter(|message| message.thread == 0 && !message.synthetic);
         let mut usage = Usage::default();
-        own.clone().for_each(|message| usage += message.usage);
+        own.clone()
+            .for_each(|message| usage += session.usage_of(message));
         assert_eq!(
             (own.count() as u64, tokens(usage)),
             (truth.messages, truth.usage),

@@ -138,7 +138,7 @@ fn an_orphan_follows_the_line_before_it() {
         ],
         &["first word", "second word"],
     );
-    assert_eq!(graph::links(&read.session).parent[1], Some(0));
+    assert_eq!(graph::links(&read.session).above(1), Some(0));
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_result_that_stands_before_its_call_still_names_the_agent() {
         r#"{"toolUseResult":{"agentId":"a1b2c3d"},"type":"user","uuid":"b","parentUuid":"a","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]}}"#,
         r#"{"type":"assistant","uuid":"a","parentUuid":null,"message":{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Task","input":{}}]}}"#,
     ]);
-    assert_eq!(read.calls[0].agent.as_deref(), Some("a1b2c3d"));
+    assert_eq!(read.agent_of(&read.calls[0]), Some("a1b2c3d"));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_later_line_with_the_same_uuid_counts_in_the_place_of_the_earlier_one() {
         r#"{"type":"user","uuid":"b","parentUuid":"a","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}}"#,
     ]);
     assert_eq!(read.content(&read.messages[0]).len(), 2);
-    assert_eq!(read.messages[0].usage.output, 90);
+    assert_eq!(read.usage_of(&read.messages[0]).output, 90);
     assert_eq!(
         (read.calls.len(), read.calls[0].result.is_some()),
         (1, true)
@@ -262,7 +262,8 @@ fn a_turn_duration_without_a_number_leaves_the_measured_one() {
         r#"{"type":"system","subtype":"turn_duration","uuid":"z","parentUuid":"a","timestamp":"2026-01-03T10:00:05.000Z"}"#,
     ];
     let read = session(&lines);
-    assert_eq!(read.records[1].kind, Kind::TurnDuration(None));
+    assert_eq!(read.records[1].kind, Kind::TurnDuration);
+    assert_eq!(read.detail_of(&read.records[1]), None);
     assert_eq!(
         turns::turns(&read, &log(&lines), Options::default())[0].duration_ms,
         Some(5_000)

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use unspool_model::entry::{Entry, Kind, Parent};
+use unspool_model::entry::{Detail, Entry, Kind, Parent};
 use unspool_model::id::Id;
 use unspool_model::json;
 use unspool_model::log::Log;
@@ -349,19 +349,20 @@ fn seed_000_3_4_a_boundary_says_its_trigger_tokens_and_logical_parent() {
         entry.logical_parent,
         Some(Id::new("cdec4352-21af-4555-97f7-13c30944da82"))
     );
-    let Kind::CompactBoundary(boundary) = entry.kind else {
+    assert_eq!(entry.kind, Kind::CompactBoundary);
+    let Some(Detail::Boundary(boundary)) = entry.detail else {
         panic!("not a boundary")
     };
     assert_eq!(
-        (boundary.trigger.as_deref(), boundary.before, boundary.micro),
-        (Some("manual"), Some(166_503), false)
+        (boundary.trigger.as_deref(), boundary.before),
+        (Some("manual"), Some(166_503))
     );
 }
 
 #[test]
 fn seed_000_3_5_a_queue_operation_keeps_what_was_typed() {
     for line in lines("000-3.5-queue-operation") {
-        let Kind::Queue { text, .. } = only(&line).kind else {
+        let Some(Detail::Queue { text, .. }) = only(&line).detail else {
             panic!("not a queue operation")
         };
         assert_eq!(text.unwrap().as_str(), "and the tests too");
@@ -387,13 +388,14 @@ fn seed_000_6_lines_of_one_message_are_pieces_and_all_are_kept() {
     let read = session("000-6-streaming-pattern");
     let message = read.message("msg_streamed");
     assert_eq!(read.content(message), ["thinking", "text", "tool_use"]);
-    assert_eq!((message.usage.output, message.usage.input), (480, 2));
-    assert_eq!(message.usage.cache_write_5m, 900);
+    let usage = read.session.usage_of(message);
+    assert_eq!((usage.output, usage.input), (480, 2));
+    assert_eq!(usage.cache_write_5m, 900);
     assert_eq!(
-        message.stop.map(|stop| read.session.text(stop)),
+        message.stop().map(|stop| read.session.text(stop)),
         Some("tool_use")
     );
-    assert_eq!(read.session.usage(), message.usage);
+    assert_eq!(read.session.usage(), usage);
 }
 
 #[test]
@@ -536,8 +538,8 @@ fn seed_002_4_2_2_a_call_has_its_tool_and_its_subject() {
 #[test]
 fn seed_002_4_3_2_a_turn_duration_is_read_in_milliseconds() {
     assert_eq!(
-        entry("002-4.3.2-turn-duration").kind,
-        Kind::TurnDuration(Some(88_947))
+        entry("002-4.3.2-turn-duration").detail,
+        Some(Detail::Duration(88_947))
     );
 }
 
@@ -583,7 +585,10 @@ fn seed_002_7_3_structured_results_do_not_disturb_their_calls() {
     assert_eq!(subject("toolu_Edit"), "/path/to/file.md");
     assert_eq!(subject("toolu_TodoWrite"), "2 items");
     assert_eq!(subject("toolu_Task"), "Implement feature");
-    assert_eq!(read.call("toolu_Task").agent.as_deref(), Some("ab97f57"));
+    assert_eq!(
+        read.session.agent_of(read.call("toolu_Task")),
+        Some("ab97f57")
+    );
 }
 
 #[test]
@@ -654,7 +659,7 @@ fn seed_002_7_3_structured_results_say_what_came_of_a_call() {
 fn seed_002_8_the_parent_names_the_agent_whose_file_is_one_conversation() {
     let parent = session("002-8-parent");
     assert_eq!(
-        parent.call("toolu_01Task").agent.as_deref(),
+        parent.session.agent_of(parent.call("toolu_01Task")),
         Some("ab97f57")
     );
     let log = Log::new(bytes("002-8-agent-ab97f57"));
@@ -675,7 +680,7 @@ fn seed_002_9_a_summary_line_is_a_title_and_the_boundary_is_the_compaction() {
         .session
         .records
         .iter()
-        .filter(|record| matches!(record.kind, Kind::CompactBoundary(_)));
+        .filter(|record| matches!(record.kind, Kind::CompactBoundary));
     assert_eq!(compactions.count(), 1);
     assert_eq!(read.session.turns.len(), 2);
 }
@@ -689,7 +694,7 @@ fn seed_002_10_a_reply_on_four_lines_is_one_message() {
         read.content(message),
         ["thinking", "text", "tool_use", "tool_use"]
     );
-    assert_eq!(message.usage.cache_read, 1_000);
+    assert_eq!(read.session.usage_of(message).cache_read, 1_000);
 }
 
 #[test]

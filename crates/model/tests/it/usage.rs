@@ -51,11 +51,19 @@ type Told = (Usage, Terms, Option<Time>, Option<String>);
 fn folded(session: &Session, messages: &[Message]) -> BTreeMap<String, Told> {
     let told = messages
         .iter()
-        .filter(|message| message.has_usage && !message.synthetic);
+        .filter(|message| message.has_usage() && !message.synthetic);
     let one = |message: &Message| {
-        let model = message.model.map(|model| session.text(model).to_owned());
+        let model = message.model().map(|model| session.text(model).to_owned());
         let id = session.message_id(message).unwrap_or_default().to_owned();
-        (id, (message.usage, message.terms, message.first, model))
+        (
+            id,
+            (
+                session.usage_of(message),
+                session.terms_of(message),
+                message.first(),
+                model,
+            ),
+        )
     };
     told.map(one).filter(|(id, _)| !id.is_empty()).collect()
 }
@@ -89,7 +97,7 @@ fn agree(name: &str, bytes: &[u8]) {
         .messages
         .iter()
         .filter(|message| session.message_id(message).is_none())
-        .filter(|message| message.has_usage && !message.synthetic);
+        .filter(|message| message.has_usage() && !message.synthetic);
     assert_eq!(own.len(), fold.len() + nameless.count(), "{name}");
     assert_eq!(
         scanned(&spending, true),

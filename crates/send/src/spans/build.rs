@@ -246,12 +246,12 @@ impl<'t, 'a> Build<'t, 'a> {
         let failed = said
             .records
             .iter()
-            .any(|&at| session.records[at as usize].api_error);
-        let model = said.model.map(|model| session.text(model));
+            .any(|&at| session.records[at as usize].is_api_error());
+        let model = said.model().map(|model| session.text(model));
         let start = file.asked[message as usize];
         let added = self.add(Span {
             start,
-            end: said.last,
+            end: said.last(),
             level: if failed { Level::Error } else { Level::Default },
             input: prompt.map_or(Place::None, |record| Place::Prompt {
                 file: talk.file,
@@ -262,9 +262,9 @@ impl<'t, 'a> Build<'t, 'a> {
                 message,
             },
             origin: session.message_id(said).map(str::to_owned),
-            usage: said.has_usage.then_some(said.usage),
-            cost: shares(self.traces.prices, model, said),
-            stop: said.stop.map(|stop| session.text(stop).to_owned()),
+            usage: said.has_usage().then(|| session.usage_of(said)),
+            cost: shares(self.traces.prices, model, session, said),
+            stop: said.stop().map(|stop| session.text(stop).to_owned()),
             calls: called
                 .map(|call| (session.call_id(call).to_owned(), tool(call)))
                 .collect(),
@@ -395,24 +395,24 @@ impl<'t, 'a> Build<'t, 'a> {
             id => SpanId::of(id),
         };
         let added = self.add(Span {
-            start: copies.iter().filter_map(|copy| copy.first).min(),
-            end: copies.iter().filter_map(|copy| copy.last).max(),
+            start: copies.iter().filter_map(|copy| copy.first()).min(),
+            end: copies.iter().filter_map(|copy| copy.last()).max(),
             origin: Some(row.agent.clone()).filter(|id| !id.is_empty()),
             metadata: self.agent_metadata(row),
             ..Span::new(id, Some(parent), Kind::Agent, agent_name(row))
         });
         for copy in copies.into_iter().filter(|_| added) {
-            let model = copy.model.map(|model| session.text(model));
+            let model = copy.model().map(|model| session.text(model));
             let copied = match session.message_id(copy) {
                 Some(id) => SpanId::of(id),
                 None => self.own_id("copy", None),
             };
             self.add(Span {
-                start: copy.first,
-                end: copy.last,
+                start: copy.first(),
+                end: copy.last(),
                 origin: session.message_id(copy).map(str::to_owned),
-                usage: copy.has_usage.then_some(copy.usage),
-                cost: shares(self.traces.prices, model, copy),
+                usage: copy.has_usage().then(|| session.usage_of(copy)),
+                cost: shares(self.traces.prices, model, session, copy),
                 metadata: vec![("copy", json!(true))],
                 ..Span::new(
                     copied,
@@ -648,9 +648,14 @@ fn after(at: Time, milliseconds: u64) -> Time {
 fn shares(
     prices: &Prices,
     model: Option<&str>,
+    session: &Session,
     message: &Message,
 ) -> Option<unspool_model::price::Shares> {
     let price = prices.find(model?)?;
-    let counted = message.has_usage;
-    counted.then(|| price.shares(message.usage, message.terms).ok())?
+    let counted = message.has_usage();
+    counted.then(|| {
+        price
+            .shares(session.usage_of(message), session.terms_of(message))
+            .ok()
+    })?
 }

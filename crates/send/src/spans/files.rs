@@ -39,7 +39,7 @@ pub(super) struct Reach {
 fn reaches(session: &Session) -> Vec<Reach> {
     let mut all = vec![Reach::default(); session.threads.len()];
     for (at, record) in (0..).zip(&session.records) {
-        if !record.is_conversation() || record.duplicate {
+        if !record.is_conversation() || record.is_duplicate() {
             continue;
         }
         let reach = &mut all[record.thread as usize];

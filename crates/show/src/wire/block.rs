@@ -82,7 +82,7 @@ impl BlockRow {
         }
         let count = number.iter().flatten().count() as u32;
         for (at, record) in session.records.iter().enumerate() {
-            let Some(role) = record.role().filter(|_| !record.duplicate) else {
+            let Some(role) = record.role().filter(|_| !record.is_duplicate()) else {
                 continue;
             };
             let turn = turn_of[at].and_then(|turn| number[turn as usize]);

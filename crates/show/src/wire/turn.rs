@@ -73,7 +73,7 @@ impl TurnRow {
             kind: row.kind.name().to_owned(),
             round: row.round.name().to_owned(),
             input_kinds: opener
-                .input_kinds
+                .input_kinds()
                 .names()
                 .into_iter()
                 .map(str::to_owned)

@@ -157,14 +157,17 @@ fn models<'a>(
     for session in sessions {
         for (model, _) in session.models.iter() {
             let own = |message: &&Message| {
-                let name = message.model.map(|name| session.text(name));
+                let name = message.model().map(|name| session.text(name));
                 !message.synthetic && name == Some(model)
             };
             let messages: Vec<&Message> = session.messages.iter().filter(own).collect();
             if messages.is_empty() {
                 continue;
             }
-            let tokens: Usage = messages.iter().map(|message| message.usage).sum();
+            let tokens: Usage = messages
+                .iter()
+                .map(|message| session.usage_of(message))
+                .sum();
             let cost = cost::cost(session, messages.iter().copied(), prices).map(Cost::usd);
             let count = messages.len() as u64;
             match rows.iter_mut().find(|row| row.0 == model) {

@@ -101,7 +101,7 @@ pub fn digest(
 /// What a line says.
 fn tell(session: &Session, source: &dyn Source, plan: &Plan, at: Index) -> Option<String> {
     let record = &session.records[at as usize];
-    if !record.is_conversation() || record.api_error {
+    if !record.is_conversation() || record.is_api_error() {
         return None;
     }
     let bytes = session.bytes_of(source, record);
@@ -117,7 +117,7 @@ fn tell(session: &Session, source: &dyn Source, plan: &Plan, at: Index) -> Optio
             BlockKind::Text => spoken(record, &json::string(raw)),
             BlockKind::ToolUse | BlockKind::ServerToolUse => {
                 let tool = session.tool_of(block).unwrap_or("a tool");
-                let about = session.subject_of(block).unwrap_or_default();
+                let about = block::subject(tool, raw).unwrap_or_default();
                 format!("[{tool}] {about}")
             }
             BlockKind::ToolResult => {

@@ -105,7 +105,7 @@ fn task(
 fn is_reply(session: &Session, record: &Record) -> bool {
     let message = record.message().map(|at| &session.messages[at as usize]);
     record.kind == Kind::Assistant
-        && !record.api_error
+        && !record.is_api_error()
         && message.is_none_or(|message| !message.synthetic)
 }
 

@@ -62,7 +62,7 @@ impl Mender<'_> {
         for (at, record) in self.session.records.iter().enumerate() {
             for block in record.blocks.clone() {
                 let place = (at as Index, block);
-                if self.plan.is_removed(place.0, block) || record.duplicate {
+                if self.plan.is_removed(place.0, block) || record.is_duplicate() {
                     continue;
                 }
                 let block = &self.session.blocks[block as usize];

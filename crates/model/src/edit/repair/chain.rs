@@ -10,6 +10,7 @@ use crate::edit::lines::{self, Envelope, Stamp};
 use crate::entry::Kind;
 use crate::graph::{self, Links};
 use crate::id::Id;
+use crate::marks::Lists;
 use crate::session::{Index, Role, Session};
 use crate::time::Time;
 
@@ -39,7 +40,11 @@ impl Chain {
         for &at in &mender.live {
             let record = mender.record(at);
             let stays = !mender.plan.is_dropped(at) && !skipped.contains(&at);
-            let Some(id) = record.uuid.clone().filter(|_| stays && !record.duplicate) else {
+            let Some(id) = record
+                .uuid
+                .clone()
+                .filter(|_| stays && !record.is_duplicate())
+            else {
                 continue;
             };
             if record.kind.is_link() {
@@ -188,7 +193,7 @@ impl Chain {
     /// No client goes on from a line that is marked as a sub-agent's.
     pub(super) fn own(&self, mender: &mut Mender<'_>) {
         let last = self.said(mender).and_then(|said| self.links[said].record);
-        let Some(at) = last.filter(|&at| mender.record(at).sidechain) else {
+        let Some(at) = last.filter(|&at| mender.record(at).is_sidechain()) else {
             return;
         };
         if mender.session.role() == Role::Main {
@@ -203,22 +208,20 @@ impl Chain {
         let Some(said) = self.said(mender) else {
             return;
         };
-        let solid = self.tail(mender, said, Kind::is_link);
+        let children = children(mender);
+        let solid = self.tail(mender, said, &children, Kind::is_link);
         let own: Vec<Index> = self.candidates(mender);
         let ends_well = |progress: bool, attachments: bool| {
             // What does not know a kind of line does not see beyond it; 2.1.100 does.
-            let knows = |kind: &Kind| progress && *kind == Kind::Progress || kind.is_link();
+            let knows = |kind: Kind| progress && kind == Kind::Progress || kind.is_link();
             let good = match (progress, attachments) {
-                (_, true) => self.tail(mender, said, |_| true),
-                _ => self.tail(mender, said, knows),
+                (_, true) => self.tail(mender, said, &children, |_| true),
+                _ => self.tail(mender, said, &children, knows),
             };
-            let counts = |at: &&Index| {
-                let kind = &mender.record(**at).kind;
-                match kind {
-                    Kind::Progress => progress,
-                    Kind::Attachment | Kind::QueuedCommand { .. } => attachments,
-                    _ => true,
-                }
+            let counts = |at: &&Index| match mender.record(**at).kind {
+                Kind::Progress => progress,
+                Kind::Attachment | Kind::QueuedCommand => attachments,
+                _ => true,
             };
             let newest = own.iter().filter(counts).copied().reduce(|best, at| {
                 let (now, then) = (mender.time(at), mender.time(best));
@@ -253,7 +256,7 @@ impl Chain {
             let record = mender.record(*at);
             let linked = record.kind.is_link() || record.kind == Kind::Progress;
             let freed = mender.plan.changes.get(at).is_some_and(|change| change.own);
-            linked && (agent || !record.sidechain || freed) && !mender.plan.is_dropped(*at)
+            linked && (agent || !record.is_sidechain() || freed) && !mender.plan.is_dropped(*at)
         };
         mender.links.order.iter().copied().filter(own).collect()
     }
@@ -264,21 +267,15 @@ impl Chain {
         &self,
         mender: &Mender<'_>,
         said: usize,
-        knows: impl Fn(&Kind) -> bool,
+        children: &Lists,
+        knows: impl Fn(Kind) -> bool,
     ) -> HashSet<Index> {
         let mut good: HashSet<Index> = HashSet::new();
         good.extend(self.links[said..].iter().filter_map(|link| link.record));
-        let mut children: HashMap<&Id, Vec<Index>> = HashMap::new();
-        for &at in &mender.links.order {
-            if let (false, Some(parent)) = (mender.plan.is_dropped(at), mender.parent(at)) {
-                children.entry(parent).or_default().push(at);
-            }
-        }
         let mut next: Vec<Index> = good.iter().copied().collect();
         while let Some(at) = next.pop() {
-            let id = mender.record(at).uuid.as_ref();
-            for &child in id.and_then(|id| children.get(id)).into_iter().flatten() {
-                if knows(&mender.record(child).kind) && good.insert(child) {
+            for child in children.get(at) {
+                if knows(mender.record(child).kind) && good.insert(child) {
                     next.push(child);
                 }
             }
@@ -301,7 +298,7 @@ impl Chain {
             own.is_some() && own == message
         };
         let beside = self.links[..said].iter().rev().take_while(same).count();
-        let good = self.tail(mender, said - beside, |_| true);
+        let good = self.tail(mender, said - beside, &children(mender), |_| true);
         let own = self.candidates(mender);
         let is_client = |at: &&Index| mender.record(**at).kind != Kind::Progress;
         let clients = own.iter().rev().find(is_client).copied();
@@ -421,6 +418,14 @@ fn adopt(mender: &mut Mender<'_>) {
     }
 }
 
+/// The lines that will follow each line.
+fn children(mender: &Mender<'_>) -> Lists {
+    let order = mender.links.order.iter().copied();
+    let stays = order.filter(|&at| !mender.plan.is_dropped(at));
+    let above = stays.filter_map(|at| Some((mender.session.find(mender.parent(at)?)?, at)));
+    above.collect()
+}
+
 /// Lines that the compaction at the start kept: they are put back by name, not by parents, so
 /// that clients before 2.1.200 do not know of them.
 pub(in crate::edit) fn preserved(
@@ -428,8 +433,7 @@ pub(in crate::edit) fn preserved(
     links: &Links,
     live: &[Index],
 ) -> HashSet<Index> {
-    let is_boundary =
-        |at: &Index| matches!(session.records[*at as usize].kind, Kind::CompactBoundary(_));
+    let is_boundary = |at: &Index| session.records[*at as usize].kind.compacts();
     if !live.first().is_some_and(is_boundary) {
         return HashSet::new();
     }
@@ -448,7 +452,7 @@ pub(in crate::edit) fn preserved(
                 .copied()
         };
         let passed = || is_boundary(&at).then(|| before().or_else(above)).flatten();
-        next = links.parent[at as usize].or_else(passed);
+        next = links.above(at).or_else(passed);
     }
     let message = |at: Index| session.records[at as usize].message();
     let calls = session.calls.iter().filter_map(|call| {

@@ -168,7 +168,7 @@ impl<'a> Mender<'a> {
                 .message()
                 .map(|at| &self.session.messages[at as usize]);
             record.kind == Kind::Assistant
-                && (record.api_error || message.is_some_and(|message| message.synthetic))
+                && (record.is_api_error() || message.is_some_and(|message| message.synthetic))
         };
         let count = spoken.iter().rev().take_while(|at| own(at)).count();
         if count == spoken.len() {
@@ -176,7 +176,7 @@ impl<'a> Mender<'a> {
         }
         for &at in &spoken[spoken.len() - count..] {
             self.plan.drop(at);
-            let what = match self.record(at).api_error {
+            let what = match self.record(at).is_api_error() {
                 true => "an API error at the end was removed: the conversation goes on before it",
                 false => "a reply of the client's own at the end was removed",
             };
@@ -224,7 +224,7 @@ impl<'a> Mender<'a> {
             if self.plan.is_dropped(at) || self.record(at).uuid.is_none() {
                 continue;
             }
-            let begins = matches!(self.record(at).kind, Kind::CompactBoundary(_));
+            let begins = self.record(at).kind.compacts();
             let above = up.above(&self.plan, at).filter(|_| !begins);
             let parent = up.id(above);
             let follows = above.map_or_else(

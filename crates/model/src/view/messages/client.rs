@@ -50,7 +50,7 @@ pub(super) struct Lines<'a> {
     pub(super) rules: &'a Rules,
     pub(super) order: Vec<Index>,
     by_time: OnceCell<Vec<(Time, Index)>>,
-    taken: Vec<bool>,
+    taken: Marks,
     /// Lines that are passed through, and where they lead.
     bridged: HashMap<&'a Id, Option<&'a Id>>,
     /// Lines without an id are one line: the last of them, in the place of the first.
@@ -64,7 +64,7 @@ impl<'a> Lines<'a> {
             rules,
             order: Vec::new(),
             by_time: OnceCell::new(),
-            taken: vec![false; session.records.len()],
+            taken: Marks::default(),
             bridged: HashMap::new(),
             nameless: None,
         };
@@ -103,7 +103,7 @@ impl<'a> Lines<'a> {
             _ => record.kind.is_link(),
         };
         let glued = record.is_glued() && !self.rules.reads_glued;
-        if record.is_refused() || record.duplicate || record.is_untyped() || glued {
+        if record.is_refused() || record.is_duplicate() || record.is_untyped() || glued {
             return;
         }
         match (&record.uuid, &mut self.nameless) {
@@ -119,7 +119,7 @@ impl<'a> Lines<'a> {
             }
             (None, nameless) => *nameless = Some((at, at)),
         }
-        self.taken[at as usize] = true;
+        self.taken.insert(at);
         self.order.push(at);
     }
 
@@ -152,11 +152,11 @@ impl<'a> Lines<'a> {
     /// The line of the chain that a record names as its parent itself.
     pub(super) fn followed(&self, record: &Record) -> Option<Index> {
         let above = self.session.parent_at(record);
-        above.filter(|&above| self.taken[above as usize])
+        above.filter(|&above| self.taken.contains(above))
     }
 
     pub(super) fn find(&self, id: &Id) -> Option<Index> {
-        self.session.find(id).filter(|&at| self.taken[at as usize])
+        self.session.find(id).filter(|&at| self.taken.contains(at))
     }
 
     fn has_timeless_result(&self) -> bool {
@@ -216,14 +216,11 @@ impl<'a> Lines<'a> {
     }
 
     fn is_own(&self, at: Index) -> bool {
-        self.session.role() == Role::Agent || !self.record(at).sidechain
+        self.session.role() == Role::Agent || !self.record(at).is_sidechain()
     }
 
     fn is_attachment(&self, at: Index) -> bool {
-        matches!(
-            self.record(at).kind,
-            Kind::Attachment | Kind::QueuedCommand { .. }
-        )
+        matches!(self.record(at).kind, Kind::Attachment | Kind::QueuedCommand)
     }
 
     fn newest(&self, candidates: impl Iterator<Item = Index>) -> Option<Index> {
@@ -282,8 +279,8 @@ impl<'a> Lines<'a> {
 
     /// Puts lines back that the compaction kept, behind the line it names.
     fn preserve(&self, chain: &mut Vec<Index>) {
-        let first = chain.first().map(|&at| &self.record(at).kind);
-        let Some(Kind::CompactBoundary(boundary)) = first else {
+        let first = chain.first().map(|&at| self.record(at));
+        let Some(boundary) = first.and_then(|first| self.session.boundary_of(first)) else {
             return;
         };
         let listed = boundary.preserved.iter();

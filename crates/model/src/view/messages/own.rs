@@ -1,7 +1,6 @@
 //! Which lines are live by our own rules: nothing that belongs to the conversation is lost.
 
 use crate::block::BlockKind;
-use crate::entry::Kind;
 use crate::graph::{self, Links};
 use crate::marks::{Lists, Marks};
 use crate::session::{Index, Session};
@@ -39,7 +38,8 @@ pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
                 .last()
                 .copied()
         };
-        next = links.parent[at as usize]
+        next = links
+            .above(at)
             .or_else(|| boundary.then(|| before().or_else(above)).flatten());
         if lines.len() > links.order.len() {
             break;
@@ -52,8 +52,8 @@ pub(super) fn from(session: &Session, links: &Links, leaf: Index) -> Outcome {
 
 /// Puts lines back that the compaction kept, behind the line it names.
 fn preserve(session: &Session, links: &Links, lines: &mut Vec<Index>) {
-    let first = lines.first().map(|&at| &session.records[at as usize].kind);
-    let Some(Kind::CompactBoundary(boundary)) = first else {
+    let first = lines.first().map(|&at| &session.records[at as usize]);
+    let Some(boundary) = first.and_then(|first| session.boundary_of(first)) else {
         return;
     };
     let present: Marks = lines.iter().copied().collect();

@@ -1,7 +1,7 @@
 //! What single lines say: their blocks, in the words the client would send.
 
 use crate::block::BlockKind;
-use crate::entry::Kind;
+use crate::entry::{Detail, Kind};
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Part, Record, Session};
@@ -63,7 +63,7 @@ pub(super) fn speeches(
 fn speech(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> Option<Speech> {
     let record = &session.records[at as usize];
     match &record.kind {
-        Kind::Assistant if record.api_error => None,
+        Kind::Assistant if record.is_api_error() => None,
         Kind::Assistant => {
             let message = record.message().map(|at| &session.messages[at as usize]);
             let mut pieces = pieces(session, source, at);
@@ -87,7 +87,10 @@ fn speech(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> O
             Origin::System,
             local_command(session, source, record, at),
         )),
-        Kind::QueuedCommand { human, text } => {
+        Kind::QueuedCommand => {
+            let Some(Detail::Queued { human, text }) = session.detail_of(record) else {
+                return None;
+            };
             let piece = queued(session, source, at, (*human, text), rules)?;
             Some(Speech::user(Origin::Attachment, vec![piece]))
         }

@@ -433,7 +433,7 @@ fn answered_since(session: &Session, wait: &Wait) -> bool {
 
 /// Whether a new turn began since then, or the one of then was interrupted.
 fn moved_on(session: &Session, then: Time) -> bool {
-    let own = |record: &&Record| record.thread == 0 && !record.duplicate;
+    let own = |record: &&Record| record.thread == 0 && !record.is_duplicate();
     session
         .records
         .iter()
@@ -442,7 +442,7 @@ fn moved_on(session: &Session, then: Time) -> bool {
         .take_while(|record| record.at().is_none_or(|at| at > then))
         .any(|record| {
             let acts = record.input.opens_turn() || record.input == Input::Interrupt;
-            let ends = matches!(record.kind, Kind::TurnDuration(_) | Kind::StopHookSummary);
+            let ends = matches!(record.kind, Kind::TurnDuration | Kind::StopHookSummary);
             record.at().is_some() && (record.kind == Kind::User && acts || ends)
         })
 }

@@ -85,15 +85,16 @@ fn last_event(session: &Session) -> Option<&Record> {
 fn last_in_file(session: &Session) -> Option<&Record> {
     session.records.iter().rev().find(|record| {
         record.thread == 0
-            && !record.duplicate
+            && !record.is_duplicate()
             && matches!(
                 record.kind,
                 Kind::User
                     | Kind::Assistant
-                    | Kind::TurnDuration(_)
+                    | Kind::TurnDuration
                     | Kind::StopHookSummary
                     | Kind::ApiError
-                    | Kind::CompactBoundary(_)
+                    | Kind::CompactBoundary
+                    | Kind::MicroBoundary
                     | Kind::LocalCommand
             )
     })
@@ -119,10 +120,10 @@ pub(super) fn pending(session: &Session) -> Option<Index> {
         .take_while(|(_, call)| call.record >= first)
         .find(|(_, call)| call.result.is_none() && of_last(call))?;
     let settles = |record: &Record| {
-        let own = record.thread == 0 && !record.duplicate;
+        let own = record.thread == 0 && !record.is_duplicate();
         own && match record.kind {
             Kind::User => matches!(record.input, Input::Interrupt) || record.input.opens_turn(),
-            Kind::TurnDuration(_) | Kind::StopHookSummary => true,
+            Kind::TurnDuration | Kind::StopHookSummary => true,
             _ => false,
         }
     };
@@ -134,18 +135,19 @@ pub(super) fn pending(session: &Session) -> Option<Index> {
 
 /// The state behind the last line when no call is open, and whether that is certain.
 fn after(session: &Session, last: &Record) -> (State, bool) {
-    let state = match &last.kind {
-        Kind::TurnDuration(_) | Kind::StopHookSummary | Kind::LocalCommand => {
-            State::WaitingForInput
+    let state = match last.kind {
+        Kind::TurnDuration | Kind::StopHookSummary | Kind::LocalCommand => State::WaitingForInput,
+        Kind::CompactBoundary | Kind::MicroBoundary => {
+            let boundary = session.boundary_of(last);
+            match boundary.and_then(|boundary| boundary.trigger.as_deref()) {
+                Some("manual") => State::WaitingForInput,
+                _ => State::Working,
+            }
         }
-        Kind::CompactBoundary(boundary) if boundary.trigger.as_deref() == Some("manual") => {
-            State::WaitingForInput
-        }
-        Kind::CompactBoundary(_) => State::Working,
         // The client tries again by itself: nobody is needed until it gives up.
         Kind::ApiError if is_tried_again(session) => State::Working,
         Kind::ApiError => State::Error,
-        Kind::Assistant if last.api_error => State::Error,
+        Kind::Assistant if last.is_api_error() => State::Error,
         Kind::Assistant => return spoken(session, last),
         Kind::User => match last.input {
             Input::Machine if last.notifies() => State::Working,
@@ -174,7 +176,7 @@ const TOLD_STOPS: [u32; 3] = [2, 1, 59];
 fn spoken(session: &Session, last: &Record) -> (State, bool) {
     let message = last.message().map(|at| &session.messages[at as usize]);
     let stop = message
-        .and_then(|message| message.stop)
+        .and_then(|message| message.stop())
         .map(|stop| session.text(stop));
     let synthetic = message.is_some_and(|message| message.synthetic);
     // From 2.1.105 on every line of a message says why it stopped: its call follows.
@@ -199,10 +201,7 @@ fn compacted_by_itself(session: &Session) -> bool {
         .records
         .iter()
         .rev()
-        .find_map(|record| match &record.kind {
-            Kind::CompactBoundary(boundary) => boundary.trigger.as_deref(),
-            _ => None,
-        });
+        .find_map(|record| session.boundary_of(record)?.trigger.as_deref());
     last == Some("auto")
 }
 

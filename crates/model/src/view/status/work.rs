@@ -34,7 +34,7 @@ impl Crew {
             .calls
             .iter()
             .filter(|call| call.result.is_some() && !call.launched)
-            .filter_map(|call| call.agent.as_deref())
+            .filter_map(|call| session.agent_of(call))
             .filter(|agent| !crew.agents.contains_key(*agent));
         crew.done.extend(finished.map(str::to_owned));
         crew

@@ -40,7 +40,7 @@ impl<'a> Walk<'a> {
         let own = |call: &&Call| self.session.records[call.record as usize].thread == thread;
         let inner = || self.in_thread(thread);
         Some(Agent {
-            id: call.agent.as_deref().map(str::to_owned),
+            id: self.session.agent_of(call).map(str::to_owned),
             key: thread_key(self.session, thread),
             calls: self.session.calls.iter().filter(own).count() as u64,
             items: self.nested(inner),
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
     }
 
     fn agent_file(&self, call: &Call) -> Option<(String, &'a AgentFile<'a>)> {
-        let named = call.agent.as_deref();
+        let named = self.session.agent_of(call);
         let by_id = named.and_then(|id| self.agents.get_key_value(id));
         let by_call = || {
             let starts = |(_, file): &(&String, &AgentFile<'_>)| {
@@ -74,10 +74,10 @@ impl<'a> Walk<'a> {
     fn inline_thread(&self, call: &Call, input: &Value) -> Option<Index> {
         let session = self.session;
         let threads = session.threads.iter().enumerate().skip(1);
-        if let Some(agent) = &call.agent {
+        if let Some(agent) = session.agent_of(call) {
             let named = threads
                 .clone()
-                .find(|(_, thread)| thread.agent.as_ref() == Some(agent));
+                .find(|(_, thread)| thread.agent.as_deref() == Some(agent));
             if let Some((at, _)) = named {
                 return Some(at as Index);
             }

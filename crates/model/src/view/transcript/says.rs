@@ -3,11 +3,10 @@
 use serde_json::Value;
 
 use super::{Body, Hook, Media, Note};
-use crate::entry::Boundary;
 use crate::input;
 use crate::json;
 use crate::log::Source;
-use crate::session::{Index, Session};
+use crate::session::{Index, Record, Session};
 use crate::tool;
 
 /// The text of a user line.
@@ -119,12 +118,14 @@ pub(super) fn verb(name: &str) -> String {
     }
 }
 
-pub(super) fn compaction(boundary: &Boundary) -> Body {
+pub(super) fn compaction(session: &Session, record: &Record) -> Body {
+    let boundary = session.boundary_of(record);
+    let trigger = boundary.and_then(|boundary| boundary.trigger.as_deref());
     Body::Compaction {
-        micro: boundary.micro,
-        trigger: boundary.trigger.as_deref().map(str::to_owned),
-        before: boundary.before,
-        after: boundary.after,
+        micro: !record.kind.is_boundary(),
+        trigger: trigger.map(str::to_owned),
+        before: boundary.and_then(|boundary| boundary.before),
+        after: boundary.and_then(|boundary| boundary.after),
     }
 }
 

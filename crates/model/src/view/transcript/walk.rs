@@ -15,7 +15,7 @@ use super::says::{
 };
 use super::{Agents, Body, Call, Item, Media, Prompt, TurnHead};
 use crate::block::BlockKind;
-use crate::entry::Kind;
+use crate::entry::{Detail, Kind};
 use crate::fault::{Fault, FaultKind};
 use crate::input::{self, Input};
 use crate::json;
@@ -103,7 +103,7 @@ fn sorted(session: &Session) -> Vec<Lines> {
     let turn_of = session.turns_by_record();
     let mut last = vec![None; session.threads.len()];
     for (at, record) in session.records.iter().enumerate() {
-        if record.duplicate {
+        if record.is_duplicate() {
             continue;
         }
         let thread = record.thread as usize;
@@ -354,13 +354,21 @@ impl<'a> Walk<'a> {
         if let Some(text) = self.known.typed.get(&at) {
             return items.push(record, Body::Queued { text: text.clone() });
         }
-        match &record.kind {
+        match record.kind {
             Kind::User => self.user(record, items),
             Kind::Assistant => self.reply(record, items),
-            Kind::CompactBoundary(boundary) => items.push(record, compaction(boundary)),
+            Kind::CompactBoundary | Kind::MicroBoundary => {
+                items.push(record, compaction(self.session, record));
+            }
             Kind::LocalCommand => self.local_command(record, items),
             Kind::ApiError => items.push(record, api_error(&self.read(record))),
-            Kind::QueuedCommand { text, .. } => self.machine(record, text, items),
+            Kind::QueuedCommand => {
+                let text = match self.session.detail_of(record) {
+                    Some(Detail::Queued { text, .. }) => text,
+                    _ => "",
+                };
+                self.machine(record, text, items);
+            }
             Kind::StopHookSummary | Kind::Attachment | Kind::System if record.is_trouble() => {
                 self.hook(record, items);
             }
@@ -372,17 +380,17 @@ impl<'a> Walk<'a> {
                     items.note(record, "line as it is".to_owned(), true, self.raw(record));
                 }
             }
-            Kind::TurnDuration(_) => {}
+            Kind::TurnDuration => {}
             Kind::Attachment | Kind::StopHookSummary => {
                 items.note(record, self.label(record), true, self.attached(record));
             }
             Kind::Progress
-            | Kind::Queue { .. }
-            | Kind::Summary { .. }
-            | Kind::Title { .. }
-            | Kind::LastPrompt { .. }
-            | Kind::PermissionMode(_)
-            | Kind::PrLink { .. }
+            | Kind::Queue
+            | Kind::Summary
+            | Kind::Title
+            | Kind::LastPrompt
+            | Kind::PermissionMode
+            | Kind::PrLink
             | Kind::FileHistory
             | Kind::Bookkeeping => {
                 items.note(record, self.label(record), false, String::new());
@@ -466,7 +474,7 @@ impl<'a> Walk<'a> {
         Body::Prompt(Prompt {
             text: input::readable(text),
             kind: record.input,
-            kinds: record.input_kinds,
+            kinds: record.input_kinds(),
             images: shown.count(),
             media: whole
                 .map(|block| media(&json::value(block.span().of(bytes))))
@@ -524,12 +532,12 @@ impl<'a> Walk<'a> {
             return;
         };
         let bytes = self.read(record);
-        if record.api_error || message.synthetic {
+        if record.is_api_error() || message.synthetic {
             let text = match self.lean {
                 true => String::new(),
                 false => crate::entry::text_of(self.session.blocks_of(record), &bytes),
             };
-            if record.api_error {
+            if record.is_api_error() {
                 items.push(
                     record,
                     Body::ApiError {
@@ -548,7 +556,7 @@ impl<'a> Walk<'a> {
             return;
         }
         let model = message
-            .model
+            .model()
             .map(|model| self.session.text(model).to_owned());
         for block in record
             .blocks

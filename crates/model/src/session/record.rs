@@ -1,0 +1,277 @@
+//! One object of the file, in as few bytes as it takes: there is one for every line, and a
+//! session may have half a million of them.
+
+use super::pool::Slot;
+use super::{Index, Link};
+use crate::entry::{Entry, Kind};
+use crate::id::Id;
+use crate::input::{Input, InputKinds};
+use crate::time::Time;
+
+/// One object of the file: what it is and where it stands.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The id of the line.
+    pub uuid: Option<Id>,
+    /// Where the object begins in the file.
+    pub offset: u64,
+    when: i64,
+    /// Its pieces of content in [`Session::blocks`](super::Session::blocks).
+    pub blocks: std::ops::Range<Index>,
+    /// Line number, from 1.
+    pub line: u32,
+    length: u32,
+    up: Up,
+    /// Its thread; 0 is the file's own conversation.
+    pub thread: Index,
+    pub(super) group: Index,
+    /// The message of a reply, the detail of anything else.
+    pub(super) aside: Slot,
+    label: u16,
+    /// The model of a reply, the permission mode of anything else: names from 1, 0 is none.
+    voice: u16,
+    traits: Traits,
+    /// What it is.
+    pub kind: Kind,
+    /// What a user line is.
+    pub input: Input,
+}
+
+/// What the fold knows about an object before it becomes a record.
+pub(super) struct Place {
+    pub(super) line: u32,
+    /// Where the line begins in the file.
+    pub(super) offset: u64,
+    pub(super) blocks: std::ops::Range<Index>,
+    pub(super) parent: Link,
+    pub(super) thread: Index,
+    pub(super) group: Index,
+    pub(super) detail: Slot,
+    pub(super) label: u16,
+    /// The model of a reply, the permission mode of anything else.
+    pub(super) voice: Option<Index>,
+    pub(super) refused: bool,
+    pub(super) glued: bool,
+    pub(super) duplicate: bool,
+}
+
+/// A [`Link`] in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Up(u32);
+
+impl From<Link> for Up {
+    fn from(link: Link) -> Up {
+        Up(match link {
+            Link::Absent => 0,
+            Link::Null => 1,
+            Link::At(at) => 2 + 2 * at,
+            Link::Named(stray) => 3 + 2 * stray,
+        })
+    }
+}
+
+/// What some lines are, a bit for each; the last six are kinds of input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Traits(u16);
+
+impl Traits {
+    const TROUBLE: u16 = 1;
+    const REFUSED: u16 = 2;
+    const GLUED: u16 = 4;
+    const UNTYPED: u16 = 8;
+    const NOTIFIES: u16 = 16;
+    const SIDECHAIN: u16 = 32;
+    const API_ERROR: u16 = 64;
+    const DUPLICATE: u16 = 128;
+    const META: u16 = 256;
+    const KINDS: u32 = 10;
+
+    fn set(&mut self, bit: u16, is: bool) {
+        match is {
+            true => self.0 |= bit,
+            false => self.0 &= !bit,
+        }
+    }
+
+    fn has(self, bit: u16) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+/// No time at all: nobody wrote lines before the universe began.
+pub(super) const NEVER: i64 = i64::MIN;
+
+/// How many names of models and modes, and how many labels, records can tell apart. Real
+/// sessions have some dozens.
+pub(super) const NAMES: usize = u16::MAX as usize;
+
+/// The time that a number stands for.
+pub(super) fn time(when: i64) -> Option<Time> {
+    (when != NEVER).then_some(Time(when))
+}
+
+impl Record {
+    pub(super) fn new(entry: &mut Entry, place: Place) -> Record {
+        let mut traits = Traits(u16::from(entry.input_kinds.bits()) << Traits::KINDS);
+        for (bit, is) in [
+            (Traits::TROUBLE, entry.trouble),
+            (Traits::REFUSED, place.refused),
+            (Traits::GLUED, place.glued),
+            (Traits::UNTYPED, entry.untyped),
+            (
+                Traits::NOTIFIES,
+                entry.origin.as_deref() == Some("task-notification"),
+            ),
+            (Traits::SIDECHAIN, entry.sidechain),
+            (Traits::API_ERROR, entry.api_error),
+            (Traits::DUPLICATE, place.duplicate),
+            (Traits::META, entry.meta),
+        ] {
+            traits.set(bit, is);
+        }
+        let voice = place.voice.and_then(|name| u16::try_from(name + 1).ok());
+        Record {
+            uuid: entry.uuid.take(),
+            offset: place.offset + entry.span.start as u64,
+            when: entry.at.map_or(NEVER, |at| at.0),
+            blocks: place.blocks,
+            line: place.line,
+            length: u32::try_from(entry.span.len).unwrap_or(u32::MAX),
+            up: place.parent.into(),
+            thread: place.thread,
+            group: place.group,
+            aside: place.detail,
+            label: place.label,
+            voice: voice.unwrap_or(0),
+            traits,
+            kind: entry.kind,
+            input: entry.input,
+        }
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    /// Whether it has no bytes; no object has none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// When it was written.
+    pub fn at(&self) -> Option<Time> {
+        time(self.when)
+    }
+
+    /// The parent it names.
+    pub fn parent(&self) -> Link {
+        match self.up.0 {
+            0 => Link::Absent,
+            1 => Link::Null,
+            at if at % 2 == 0 => Link::At(at / 2 - 1),
+            stray => Link::Named(stray / 2 - 1),
+        }
+    }
+
+    /// Its label in [`Session::labels`](super::Session::labels).
+    pub fn label(&self) -> Index {
+        Index::from(self.label)
+    }
+
+    /// Kinds of input on a user line.
+    pub fn input_kinds(&self) -> InputKinds {
+        InputKinds::of_bits((self.traits.0 >> Traits::KINDS) as u8)
+    }
+
+    /// Marked as belonging to a sub-agent.
+    pub fn is_sidechain(&self) -> bool {
+        self.traits.has(Traits::SIDECHAIN)
+    }
+
+    /// Written by the program for the model.
+    pub fn is_meta(&self) -> bool {
+        self.traits.has(Traits::META)
+    }
+
+    /// An API error in the form of a reply.
+    pub fn is_api_error(&self) -> bool {
+        self.traits.has(Traits::API_ERROR)
+    }
+
+    /// A later line has the same uuid and stands in its place.
+    pub fn is_duplicate(&self) -> bool {
+        self.traits.has(Traits::DUPLICATE)
+    }
+
+    pub(super) fn set_duplicate(&mut self, is: bool) {
+        self.traits.set(Traits::DUPLICATE, is);
+    }
+
+    /// Hooks failed or blocked.
+    pub fn is_trouble(&self) -> bool {
+        self.traits.has(Traits::TROUBLE)
+    }
+
+    /// A client would not get to see this line: it is not strictly JSON.
+    pub fn is_refused(&self) -> bool {
+        self.traits.has(Traits::REFUSED)
+    }
+
+    /// It shares its line with another object.
+    pub fn is_glued(&self) -> bool {
+        self.traits.has(Traits::GLUED)
+    }
+
+    /// It has no `type`; clients pass over it.
+    pub fn is_untyped(&self) -> bool {
+        self.traits.has(Traits::UNTYPED)
+    }
+
+    /// It tells the model about a task in the background.
+    pub fn notifies(&self) -> bool {
+        self.traits.has(Traits::NOTIFIES)
+    }
+
+    /// Its message, if it is part of a reply.
+    pub fn message(&self) -> Option<Index> {
+        self.aside.get().filter(|_| self.kind == Kind::Assistant)
+    }
+
+    pub(super) fn detail(&self) -> Option<Index> {
+        self.aside.get().filter(|_| self.kind != Kind::Assistant)
+    }
+
+    fn voice(&self) -> Option<Index> {
+        self.voice.checked_sub(1).map(Index::from)
+    }
+
+    /// The permission mode it was typed in, in [`Session::names`](super::Session::names).
+    pub fn permission_mode(&self) -> Option<Index> {
+        self.voice().filter(|_| self.kind != Kind::Assistant)
+    }
+
+    /// The model of a reply, in [`Session::names`](super::Session::names).
+    pub fn model(&self) -> Option<Index> {
+        self.voice().filter(|_| self.kind == Kind::Assistant)
+    }
+
+    /// Whether it takes part in the chain of parents.
+    pub fn in_chain(&self) -> bool {
+        self.uuid.is_some() && !self.is_duplicate()
+    }
+
+    /// Who speaks, as the API names it; `None` for lines nobody says.
+    pub fn role(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::User => Some("user"),
+            Kind::Assistant => Some("assistant"),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a prompt, a result or a piece of a reply.
+    pub fn is_conversation(&self) -> bool {
+        matches!(self.kind, Kind::User | Kind::Assistant)
+    }
+}
