@@ -264,7 +264,7 @@ fn ends(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
         title: None,
         signals,
     };
-    let row = row::row(&parts, &setting.prices, now);
+    let row = row::row(&parts, setting, now);
     let changes = parts.changes(now);
     let mut is_conversation = end.session.is_conversation();
     let row = if end.is_partial() {
@@ -278,10 +278,12 @@ fn ends(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
             title: None,
             signals,
         };
-        row::ends(row::row(&parts, &setting.prices, now), row, titled)
+        row::ends(row::row(&parts, setting, now), row, titled)
     } else {
+        let alone = job.agents.is_empty();
         SessionRow {
-            partial: !job.agents.is_empty(),
+            cost_today_usd: row.cost_today_usd.filter(|_| alone),
+            partial: !alone,
             ..row
         }
     };
@@ -344,7 +346,7 @@ fn got(setting: &Setting, parts: &Parts<'_>, now: Time) -> Got {
     let session = parts.session;
     let is_conversation = session.is_conversation();
     Got {
-        row: is_conversation.then(|| row::row(parts, &setting.prices, now)),
+        row: is_conversation.then(|| row::row(parts, setting, now)),
         changes: parts.changes(now),
         stamps: BTreeMap::new(),
         fold: None,
