@@ -34,6 +34,7 @@ pub fn setting(world: &World) -> Setting {
         // Some disks only seem to tell of changes; people know which.
         watch: std::env::var_os("UNSPOOL_NO_WATCH").is_none_or(|set| set.is_empty()),
         clock: world::now,
+        zone: world.ui.zone().clone(),
     }
 }
 

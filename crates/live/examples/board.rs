@@ -28,6 +28,7 @@ fn main() -> std::io::Result<()> {
         state,
         watch: true,
         clock: now,
+        zone: jiff::tz::TimeZone::UTC,
     })?;
     let joined = live.join();
     println!("{} rows after {:?}", joined.rows.len(), began.elapsed());

@@ -60,6 +60,7 @@ fn main() -> std::io::Result<()> {
         state: None,
         watch: true,
         clock: now,
+        zone: jiff::tz::TimeZone::UTC,
     })?;
     while !live.counts().1 {
         std::thread::sleep(Duration::from_millis(10));

@@ -114,6 +114,14 @@ impl Board {
         self.lock().rows.get(name).cloned()
     }
 
+    /// All rows with their names.
+    pub fn all(&self) -> Vec<(Name, Arc<SessionRow>)> {
+        let inner = self.lock();
+        let rows = inner.rows.iter();
+        rows.map(|(name, row)| (Arc::clone(name), Arc::clone(row)))
+            .collect()
+    }
+
     /// How many sessions there are, and whether all files were looked at.
     pub fn counts(&self) -> (usize, bool) {
         let inner = self.lock();

@@ -17,6 +17,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use jiff::tz::TimeZone;
 use unspool_model::edit::redact::Redactor;
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
@@ -60,6 +61,8 @@ pub struct Setting {
     pub watch: bool,
     /// The clock.
     pub clock: fn() -> Time,
+    /// The zone that days are of.
+    pub zone: TimeZone,
 }
 
 /// A change, numbered without gaps since the loop began.

@@ -1,15 +1,19 @@
 //! The row of a session, from a fold of all of it or of its ends.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use unspool_model::price::Prices;
+use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::time::Time;
 use unspool_model::view::row;
 use unspool_model::view::status::{self, Signals, State};
+use unspool_model::view::usage::period;
 use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::find::SessionFile;
 use unspool_store::project;
+
+use crate::Setting;
 
 /// What a row is made of.
 pub struct Parts<'a> {
@@ -26,8 +30,9 @@ pub struct Parts<'a> {
 }
 
 /// The row of a session at `now`.
-pub fn row(parts: &Parts<'_>, prices: &Prices, now: Time) -> SessionRow {
+pub fn row(parts: &Parts<'_>, setting: &Setting, now: Time) -> SessionRow {
     let Parts { file, session, .. } = *parts;
+    let prices = &setting.prices;
     let place = Place {
         id: file.id.clone(),
         path: file.path.display().to_string(),
@@ -43,7 +48,12 @@ pub fn row(parts: &Parts<'_>, prices: &Prices, now: Time) -> SessionRow {
         parts.signals,
         now,
     );
-    let mut row = SessionRow::new(session, view, place);
+    let midnight = period::around(now, &setting.zone).start;
+    let today = row::cost_since(session, parts.agents, prices, midnight);
+    let mut row = SessionRow {
+        cost_today_usd: today.map(Cost::usd),
+        ..SessionRow::new(session, view, place)
+    };
     if let (Some(title), None) = (parts.title, session.given_title()) {
         row.title = Some(title.to_owned());
     }
@@ -52,9 +62,9 @@ pub fn row(parts: &Parts<'_>, prices: &Prices, now: Time) -> SessionRow {
 
 /// The row of a session of which only the end was read: what the end tells is taken from
 /// there, the rest from an older row.
-pub fn renewed(old: &SessionRow, end: SessionRow) -> SessionRow {
+pub fn renewed(old: &SessionRow, end: SessionRow, today: &Range<Time>) -> SessionRow {
     let old = old.clone();
-    SessionRow {
+    let row = SessionRow {
         project: old.project,
         cwd: old.cwd,
         title: old.title,
@@ -79,12 +89,23 @@ pub fn renewed(old: &SessionRow, end: SessionRow) -> SessionRow {
         compactions: old.compactions,
         usage: old.usage,
         cost_usd: old.cost_usd,
+        cost_today_usd: old.cost_today_usd,
         context_tokens: end.context_tokens.or(old.context_tokens),
         context_limit: end.context_limit.or(old.context_limit),
         forked_from: old.forked_from,
         partial: old.partial,
         ..end
+    };
+    on(row, today)
+}
+
+/// A row from another time, on this day: where nothing was said today, nothing was spent.
+pub fn on(mut row: SessionRow, today: &Range<Time>) -> SessionRow {
+    let last = row.last.as_deref().and_then(Time::parse);
+    if last.is_none_or(|last| last < today.start) {
+        row.cost_today_usd = Some(0.0);
     }
+    row
 }
 
 /// The row of a session of which only the start and the end were read.
@@ -105,6 +126,7 @@ pub fn ends(start: SessionRow, end: SessionRow, titled: bool) -> SessionRow {
         forked_from: start.forked_from,
         // What part of it cost says nothing.
         cost_usd: None,
+        cost_today_usd: None,
         partial: true,
         ..end
     }

@@ -11,6 +11,7 @@ mod scan;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use unspool_model::time::Time;
 use unspool_model::view::status::Signals;
+use unspool_model::view::usage::period;
 use unspool_store::find::{AgentFile, Found, SessionFile};
 use unspool_store::open::Stamp;
 use unspool_store::watch::Watch;
@@ -167,6 +169,8 @@ pub struct Loop {
     shelf: Option<Shelf>,
     /// Rows to keep.
     unsaved: HashSet<Name>,
+    /// The day that rows tell of.
+    day: Range<Time>,
     blind: bool,
     scanning: bool,
     scanned: bool,
@@ -199,6 +203,7 @@ impl Loop {
         let now = Instant::now();
         Ok(Loop {
             configs: configs(&setting.dirs),
+            day: period::around((setting.clock)(), &setting.zone),
             setting,
             board,
             heard,
@@ -372,5 +377,6 @@ fn terms(setting: &Setting) -> u64 {
     let mut hasher = DefaultHasher::new();
     setting.prices.to_json().hash(&mut hasher);
     setting.mask.is_some().hash(&mut hasher);
+    setting.zone.iana_name().hash(&mut hasher);
     hasher.finish()
 }

@@ -133,7 +133,8 @@ pub struct Workers {
 #[derive(Debug, Default)]
 struct Queue {
     jobs: Mutex<Jobs>,
-    more: Condvar,
+    soon: Condvar,
+    later: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -150,11 +151,18 @@ impl Workers {
         tell: &Sender<Told>,
     ) -> std::io::Result<Workers> {
         let queue = Arc::new(Queue::default());
-        for number in 0..each::threads().clamp(1, 4) {
+        let each = 0..each::threads().clamp(1, 4);
+        for (number, duty) in each.flat_map(|number| [(number, Duty::Soon), (number, Duty::Later)])
+        {
             let (queue, tell) = (Arc::clone(&queue), tell.clone());
             let (setting, signs) = (setting.clone(), Arc::clone(signs));
             let thread = std::thread::Builder::new().name(format!("reader {number}"));
-            thread.spawn(move || work(&queue, &setting, &signs, &tell))?;
+            thread.spawn(move || {
+                if duty == Duty::Later {
+                    step_back();
+                }
+                work(&queue, duty, &setting, &signs, &tell);
+            })?;
         }
         Ok(Workers { queue })
     }
@@ -162,8 +170,8 @@ impl Workers {
     /// Adds a job.
     pub fn add(&self, job: Job) {
         let mut jobs = self.queue.lock();
+        self.queue.more(Duty::of(job.urgency)).notify_one();
         jobs.heap.push(job);
-        self.queue.more.notify_one();
     }
 
     /// Drops what was not begun; the threads end when they have finished.
@@ -171,7 +179,8 @@ impl Workers {
         let mut jobs = self.queue.lock();
         jobs.heap.clear();
         jobs.stopped = true;
-        self.queue.more.notify_all();
+        self.queue.soon.notify_all();
+        self.queue.later.notify_all();
     }
 }
 
@@ -180,18 +189,56 @@ impl Queue {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Option<Job> {
-        let jobs = self.lock();
-        let waited = self
-            .more
-            .wait_while(jobs, |jobs| jobs.heap.is_empty() && !jobs.stopped);
+    /// Where those with a duty wait.
+    fn more(&self, duty: Duty) -> &Condvar {
+        match duty {
+            Duty::Soon => &self.soon,
+            Duty::Later => &self.later,
+        }
+    }
+
+    /// The next job for somebody with this duty, when it comes to the front; none at the end.
+    fn next(&self, duty: Duty) -> Option<Job> {
+        let first = |jobs: &Jobs| jobs.heap.peek().map(|job| Duty::of(job.urgency));
+        let more = self.more(duty);
+        let waited = more.wait_while(self.lock(), |jobs| {
+            !jobs.stopped && first(jobs) != Some(duty)
+        });
         let mut jobs = waited.unwrap_or_else(PoisonError::into_inner);
-        jobs.heap.pop()
+        let job = jobs.heap.pop();
+        // What comes to the front may be for others.
+        if let Some(other) = first(&jobs).filter(|first| *first != duty) {
+            self.more(other).notify_all();
+        }
+        job
     }
 }
 
-fn work(queue: &Queue, setting: &Setting, signs: &Signs, tell: &Sender<Told>) {
-    while let Some(job) = queue.next() {
+/// Who does a job: what nobody waits for is read by threads that step back for all others, so
+/// that a first look at everything does not keep anybody from what is on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    Soon,
+    Later,
+}
+
+impl Duty {
+    fn of(urgency: Urgency) -> Duty {
+        match urgency {
+            Urgency::Backlog => Duty::Later,
+            Urgency::Changed | Urgency::First | Urgency::Now => Duty::Soon,
+        }
+    }
+}
+
+/// Lets all other threads of the machine go first; elsewhere that would be the whole program.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::nice(10);
+}
+
+fn work(queue: &Queue, duty: Duty, setting: &Setting, signs: &Signs, tell: &Sender<Told>) {
+    while let Some(job) = queue.next(duty) {
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             do_job(setting, signs, &job)
         }));
@@ -264,7 +311,7 @@ fn ends(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
         title: None,
         signals,
     };
-    let row = row::row(&parts, &setting.prices, now);
+    let row = row::row(&parts, setting, now);
     let changes = parts.changes(now);
     let mut is_conversation = end.session.is_conversation();
     let row = if end.is_partial() {
@@ -278,10 +325,12 @@ fn ends(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
             title: None,
             signals,
         };
-        row::ends(row::row(&parts, &setting.prices, now), row, titled)
+        row::ends(row::row(&parts, setting, now), row, titled)
     } else {
+        let alone = job.agents.is_empty();
         SessionRow {
-            partial: !job.agents.is_empty(),
+            cost_today_usd: row.cost_today_usd.filter(|_| alone),
+            partial: !alone,
             ..row
         }
     };
@@ -344,7 +393,7 @@ fn got(setting: &Setting, parts: &Parts<'_>, now: Time) -> Got {
     let session = parts.session;
     let is_conversation = session.is_conversation();
     Got {
-        row: is_conversation.then(|| row::row(parts, &setting.prices, now)),
+        row: is_conversation.then(|| row::row(parts, setting, now)),
         changes: parts.changes(now),
         stamps: BTreeMap::new(),
         fold: None,
@@ -460,4 +509,54 @@ pub fn recent(setting: &Setting) -> Vec<SessionRow> {
         },
     );
     read.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    // Helpers outside of test functions may give up as well.
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn job(urgency: Urgency) -> Job {
+        let path = PathBuf::from("a.jsonl");
+        Job {
+            urgency,
+            name: "a".into(),
+            file: SessionFile {
+                path,
+                id: "a".to_owned(),
+                folder: "x".into(),
+                config: Path::new("").into(),
+                bytes: 0,
+                modified: 0,
+                stamp: Stamp::default(),
+                beside: None,
+            },
+            agents: Vec::new(),
+            extent: Extent::Whole,
+            hold: false,
+        }
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_read_by_others_than_what_somebody_does() {
+        let workers = Workers {
+            queue: Arc::default(),
+        };
+        for urgency in [Urgency::Backlog, Urgency::Now, Urgency::Changed] {
+            workers.add(job(urgency));
+        }
+        let next = |duty| workers.queue.next(duty).map(|job| job.urgency);
+        std::thread::scope(|scope| {
+            // It waits until those before it were taken.
+            let later = scope.spawn(|| next(Duty::Later));
+            assert_eq!(next(Duty::Soon), Some(Urgency::Now));
+            assert_eq!(next(Duty::Soon), Some(Urgency::Changed));
+            assert_eq!(later.join().unwrap(), Some(Urgency::Backlog));
+            let soon = scope.spawn(|| next(Duty::Soon));
+            workers.stop();
+            assert_eq!(soon.join().unwrap(), None);
+        });
+    }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use jiff::tz::TimeZone;
 use unspool_live::{Event, Joined, Live, News, Setting, What};
 use unspool_model::price::Prices;
 use unspool_model::time::Time;
@@ -52,6 +53,7 @@ impl Place {
             state: Some(self.0.path().join("own/live/rows.jsonl")),
             watch: true,
             clock,
+            zone: TimeZone::UTC,
         }
     }
 
@@ -299,6 +301,69 @@ fn time_alone_makes_a_session_idle() {
         _ => None,
     });
     assert_eq!((row.status.as_str(), before.as_str()), ("idle", "working"));
+}
+
+static TONIGHT: AtomicI64 = AtomicI64::new(0);
+
+/// Ten to midnight, two hours east of Greenwich, and later.
+fn tonight() -> Time {
+    let time = Time::parse("2026-01-05T21:50:00.000Z").unwrap();
+    Time(time.0 + TONIGHT.load(Ordering::SeqCst))
+}
+
+#[test]
+fn what_a_session_cost_today_is_right_before_and_after_midnight() {
+    let place = Place::new();
+    let said = "(usage=1000/1000/0/0/0, model=claude-opus-4-5)\n";
+    let days = format!(
+        "{said}(at=2026-01-04T21:00:00.000Z) you: one\nclaude: yesterday\n\
+         (at=2026-01-05T21:30:00.000Z) you: two\nclaude: today\n"
+    );
+    for id in ["awake", "asleep"] {
+        fs::write(place.path(id), jsonl(id, &days)).unwrap();
+    }
+    // One is followed, of the other only its row is kept.
+    let long_ago = std::time::UNIX_EPOCH + Duration::from_millis(tonight().0 as u64 - 3_600_000);
+    let asleep = File::options().write(true).open(place.path("asleep"));
+    asleep.unwrap().set_modified(long_ago).unwrap();
+    let setting = Setting {
+        zone: TimeZone::fixed(jiff::tz::offset(2)),
+        ..place.setting(tonight)
+    };
+    let live = Live::start(setting.clone()).unwrap();
+    let joined = settled(&live);
+    assert_eq!(joined.rows.len(), 2);
+    for row in &joined.rows {
+        let (today, all) = (row.cost_today_usd.unwrap(), row.cost_usd.unwrap());
+        assert!(today > 0.0 && (today * 2.0 - all).abs() < 1e-9, "{row:?}");
+    }
+    TONIGHT.fetch_add(15 * 60_000, Ordering::SeqCst);
+    live.tell(Event::Tick);
+    let mut left = vec!["asleep", "awake"];
+    wait(&joined, |news| {
+        let row = session(news, |row| row.cost_today_usd == Some(0.0))?;
+        left.retain(|id| *id != row.id);
+        left.is_empty().then_some(())
+    });
+    let more = format!("{days}(at=2026-01-05T22:03:00.000Z) you: three\nclaude: a new day\n");
+    let before = fs::metadata(place.path("awake")).unwrap().len() as usize;
+    append(
+        &place.path("awake"),
+        &jsonl("awake", &more).as_bytes()[before..],
+    );
+    let row = wait(&joined, |news| {
+        session(news, |row| {
+            row.cost_today_usd.is_some_and(|cost| cost > 0.0)
+        })
+    });
+    let (today, all) = (row.cost_today_usd.unwrap(), row.cost_usd.unwrap());
+    assert!((today * 3.0 - all).abs() < 1e-9, "{row:?}");
+    live.stop();
+    // What was kept on one day is right on the next.
+    TONIGHT.fetch_add(86_400_000, Ordering::SeqCst);
+    let live = Live::start(setting).unwrap();
+    let rows = settled(&live).rows;
+    assert!(rows.iter().all(|row| row.cost_today_usd == Some(0.0)));
 }
 
 #[test]

@@ -69,10 +69,27 @@ export async function text(url: string, signal?: AbortSignal): Promise<string> {
   return (await send(url, { signal: signal ?? null })).text();
 }
 
+/** What was asked before anybody wanted to know, by its address. */
+const asked = new Map<string, Promise<Response>>();
+
+/** Asks now; who asks the same for the first time gets this answer. */
+export function early(url: string): void {
+  const answer = reach(url, {});
+  // Who takes it hears what went wrong.
+  answer.catch(() => {});
+  asked.set(url, answer);
+}
+
+function reach(url: string, init: RequestInit): Promise<Response> {
+  return fetch(url, { ...init, credentials: "same-origin", cache: "no-store" });
+}
+
 async function send(url: string, init: RequestInit): Promise<Response> {
   let response: Response;
+  const answer = asked.get(url);
+  asked.delete(url);
   try {
-    response = await fetch(url, { ...init, credentials: "same-origin", cache: "no-store" });
+    response = await (answer ?? reach(url, init));
   } catch (error) {
     if (isAborted(error)) throw error;
     throw new Failure(0, "the server does not answer", "is `unspool serve` still running?");
@@ -99,20 +116,25 @@ export function failure(error: unknown): Failure {
   return new Failure(-1, error instanceof Error ? error.message : String(error));
 }
 
+/** The token in the address. */
+export function token(): string | null {
+  return new URLSearchParams(location.hash.slice(1)).get("token");
+}
+
 /**
  * Takes the token out of the address, shows it to the server and gets a cookie for it.
  *
  * The address bar and the history never keep it.
  */
 export async function login(): Promise<void> {
-  const token = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (!token) return;
+  const shown = token();
+  if (!shown) return;
   history.replaceState(null, "", location.pathname + location.search);
   try {
     await send("/api/login", {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ token }),
+      body: JSON.stringify({ token: shown }),
     });
   } catch {
     // Refused or not: the next question tells whether we are in.

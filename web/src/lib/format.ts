@@ -1,11 +1,13 @@
-// Amounts and times in a few characters.
+// Amounts and times in a few characters. By hand: the browser's own formats take twenty
+// milliseconds to be loaded, and the first turns need some.
 
 export function count(n: number, one: string, many = one + "s"): string {
-  return `${n.toLocaleString("en-US")} ${n === 1 ? one : many}`;
+  return `${number(n)} ${n === 1 ? one : many}`;
 }
 
+/** 12,345. */
 export function number(n: number): string {
-  return n.toLocaleString("en-US");
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** 950, 12.3k, 4.1M. */
@@ -32,7 +34,7 @@ export function money(usd: number | null | undefined): string {
   if (usd === 0) return "$0";
   if (usd < 0.005) return "<$0.01";
   if (usd < 1000) return "$" + usd.toFixed(2);
-  return "$" + Math.round(usd).toLocaleString("en-US");
+  return "$" + number(usd);
 }
 
 export function duration(ms: number | null | undefined): string {
@@ -42,9 +44,9 @@ export function duration(ms: number | null | undefined): string {
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes}m ${String(Math.round(seconds % 60)).padStart(2, "0")}s`;
+  if (minutes < 60) return `${minutes}m ${two(Math.floor(seconds % 60))}s`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return `${hours}h ${String(minutes % 60).padStart(2, "0")}m`;
+  if (hours < 48) return `${hours}h ${two(minutes % 60)}m`;
   return `${Math.floor(hours / 24)}d ${hours % 24}h`;
 }
 
@@ -62,30 +64,27 @@ export function ago(at: string | null | undefined, now: number): string {
   return `${Math.floor(seconds / 86_400 / 365)}y`;
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const whole = new Intl.DateTimeFormat(undefined, {
-  year: "numeric",
-  month: "short",
-  day: "numeric",
-  hour: "2-digit",
-  minute: "2-digit",
-  hourCycle: "h23",
-});
-const days = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const two = (n: number) => String(n).padStart(2, "0");
 
+/** 15:04, in the zone of the browser. */
 export function time(at: string | null | undefined): string {
-  return at ? clock.format(new Date(at)) : "";
+  const date = new Date(at ?? "");
+  return Number.isNaN(date.getTime()) ? "" : `${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+/** Nov 15, 2026, 15:04. */
 export function moment(at: string | null | undefined): string {
-  return at ? whole.format(new Date(at)) : "";
+  const date = new Date(at ?? "");
+  if (Number.isNaN(date.getTime())) return "";
+  return `${MONTHS[date.getMonth()]} ${date.getDate()}, ${date.getFullYear()}, ${time(at)}`;
 }
 
 /** A day such as 2026-11-15, in words. */
 export function day(date: string): string {
-  const [y, m, d] = date.split("-").map(Number);
-  if (!y || !m || !d) return date;
-  return days.format(new Date(y, m - 1, d));
+  const [, m, d] = date.split("-").map(Number);
+  const month = MONTHS[(m ?? 0) - 1];
+  return month && d ? `${month} ${d}` : date;
 }
 
 /** The last part of a path. */

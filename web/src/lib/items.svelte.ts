@@ -1,19 +1,11 @@
 // The flat list of a session, fetched by pages as they come into sight.
+import { ask, failure, isAborted, type Failure } from "./api";
+import { first, items, PAGE, type At, type Place, type Query } from "./opening";
 import { afterPaint } from "./paint";
-import { ask, failure, isAborted, of, path, type Failure } from "./api";
 import type { Item } from "./types";
-import type { Level } from "./setting.svelte";
 
-const PAGE = 50;
 /** Pages kept; those seen longest ago go. */
 const KEPT = 60;
-
-export interface Place {
-  id: string;
-  agent: string | null;
-  branch: string | null;
-  level: Level;
-}
 
 export class Items {
   total = $state(0);
@@ -53,22 +45,21 @@ export class Items {
     this.#timer = setTimeout(() => this.#fetch(), 40);
   }
 
-  /** The start: how many there are, and the page at a turn, at a line, at the end or the beginning. */
-  async open(at: { turn?: number | null; line?: number | null; end?: boolean }): Promise<number> {
-    const query = at.line != null ? { line: at.line } : at.turn != null ? { turn: at.turn } : at.end ? { last: PAGE } : { from: 0 };
-    let answer = await this.#ask({ ...query, limit: PAGE, quick: at.end ? 1 : undefined });
+  /** The start: how many there are, and those at a turn, at a line or at the end; says from where. */
+  async open(at: At): Promise<number> {
+    let answer = await this.#ask(first(at, this.place.level));
     if (answer?.partial) {
       // A large session: its end is there at once, and has no places yet.
       this.#put(0, answer.items);
       this.known = true;
       // All of it takes every processor for a moment, which painting needs as well.
       await new Promise<void>((done) => void afterPaint(done));
-      answer = await this.#ask({ ...query, limit: PAGE });
+      answer = await this.#ask({ last: PAGE });
     }
     if (!answer) return 0;
     this.#put(answer.from, answer.items);
     this.known = true;
-    return at.end ? Math.max(0, this.total - 1) : answer.from;
+    return answer.from;
   }
 
   /** Where a turn or a line is in this list, and what stands there. */
@@ -124,11 +115,9 @@ export class Items {
     if (answer) this.#put(answer.from, answer.items);
   }
 
-  async #ask(query: Record<string, number | undefined>, signal?: AbortSignal): Promise<{ from: number; items: Item[]; partial: boolean } | null> {
-    const { id, agent, branch, level } = this.place;
-    const url = path(of(id, "/items"), { ...query, level, agent, branch, thinking: 1 });
+  async #ask(query: Query, signal?: AbortSignal): Promise<{ from: number; items: Item[]; partial: boolean } | null> {
     try {
-      const { data, headers } = await ask<Item[]>(url, signal);
+      const { data, headers } = await ask<Item[]>(items(this.place, query), signal);
       if (this.#closed) return null;
       const partial = headers.has("unspool-partial");
       const total = Number(headers.get("unspool-total") ?? data.length);

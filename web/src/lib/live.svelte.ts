@@ -25,6 +25,7 @@ class Live {
   #listeners = new Set<Grown>();
   #retry: ReturnType<typeof setTimeout> | undefined;
   #leave: ReturnType<typeof setTimeout> | undefined;
+  #started = false;
   #keeper = false;
   #patience = 1000;
 
@@ -40,7 +41,10 @@ class Live {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Begins to listen, once. */
   start(): void {
+    if (this.#started) return;
+    this.#started = true;
     setInterval(() => {
       if (!document.hidden) this.now = Date.now();
     }, 5000);
@@ -157,7 +161,8 @@ class Live {
     setTimeout(() => {
       this.#dirty = false;
       const rows = [...this.#byId.values()].filter((row) => !row.is_subagent);
-      rows.sort((a, b) => (b.last ?? "").localeCompare(a.last ?? ""));
+      const last = (row: SessionRow) => row.last ?? "";
+      rows.sort((a, b) => (last(a) < last(b) ? 1 : last(a) > last(b) ? -1 : 0));
       this.rows = rows;
       this.now = Date.now();
     }, 50);

@@ -1,15 +1,9 @@
 // A session as rows: its turns, and in the place of an opened turn what was done in it.
 import { Items } from "./items.svelte";
+import type { Level } from "./kept";
+import type { At, Place } from "./opening";
 import { Scroller } from "./scroller.svelte";
-import type { Level } from "./setting.svelte";
 import type { Item } from "./types";
-
-export interface Source {
-  id: string;
-  agent: string | null;
-  branch: string | null;
-  level: Level;
-}
 
 /** A turn whose work is shown below it. */
 interface Opened {
@@ -41,7 +35,7 @@ export class Reader {
   folds: Record<string, boolean> = $state({});
   chosen: number | null = $state(null);
 
-  constructor(readonly source: Source) {
+  constructor(readonly source: Place) {
     this.list = new Items(source);
     this.#all = new Items({ ...source, level: "all" });
     const { scroller } = this;
@@ -126,10 +120,10 @@ export class Reader {
   }
 
   /** Begins: at a line, at a turn, or at the end. */
-  async start(at: { turn: number | null; line: number | null }): Promise<void> {
+  async start(at: At): Promise<void> {
     const end = at.turn === null && at.line === null;
     this.scroller.follow = end;
-    const place = await this.list.open({ ...at, end });
+    const place = await this.list.open(at);
     if (end) {
       // Who has scrolled meanwhile stays there.
       if (this.scroller.follow) this.scroller.end();

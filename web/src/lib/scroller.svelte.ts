@@ -32,7 +32,8 @@ export class Scroller {
 
   heights = new Heights(0, () => 0);
   #element: HTMLElement | null = null;
-  #height = 0;
+  /** Before it is known, as high as can be: what fills it is then drawn in one go. */
+  #height = innerHeight;
   /** Top of the window over the whole list. */
   #top = 0;
   /** What the browser was told last, to know its events from the reader's. */

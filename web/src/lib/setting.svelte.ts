@@ -1,13 +1,13 @@
 // What the reader chose, kept in this browser.
+import { kept, LEVELS, type Level } from "./kept";
 
 type Theme = "auto" | "light" | "dark";
-export type Level = "turns" | "replies" | "all";
 
 class Setting {
   theme: Theme = $state(kept("theme", ["auto", "light", "dark"]));
   group: "need" | "project" = $state(kept("group", ["need", "project"]));
-  sort: "recent" | "cost" | "context" | "turns" | "name" = $state(kept("sort", ["recent", "cost", "context", "turns", "name"]));
-  level: Level = $state(kept("level", ["turns", "replies", "all"]));
+  sort: "recent" | "today" | "cost" | "context" | "turns" | "name" = $state(kept("sort", ["recent", "today", "cost", "context", "turns", "name"]));
+  level: Level = $state(kept("level", LEVELS));
   thinking: "no" | "yes" = $state(kept("thinking", ["no", "yes"]));
   diff: "inline" | "split" = $state(kept("diff", ["inline", "split"]));
   list: "yes" | "no" = $state(kept("list", ["yes", "no"]));
@@ -31,16 +31,6 @@ class Setting {
   nextTheme(): void {
     const order: Theme[] = ["auto", "light", "dark"];
     this.set("theme", order[(order.indexOf(this.theme) + 1) % 3] ?? "auto");
-  }
-}
-
-/** What was chosen before, if it is still a choice; else the first. */
-function kept<T extends string>(key: string, choices: readonly [T, ...T[]]): T {
-  try {
-    const value = localStorage.getItem(`unspool.${key}`);
-    return choices.find((choice) => choice === value) ?? choices[0];
-  } catch {
-    return choices[0];
   }
 }
 

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use clap::Args;
 use unspool_model::id::Id;
-use unspool_model::price::Prices;
+use unspool_model::price::{Cost, Prices};
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::row::{self, SessionRow as Row};
 use unspool_model::view::status::{self, Crew, Signals, State, Status};
+use unspool_model::view::usage::period;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::session::{Place, SessionRow};
@@ -201,9 +202,10 @@ pub fn rows(
         file.bytes + agents.iter().map(|agent| agent.bytes).sum::<u64>()
     };
     let signals = world.signals();
+    let today = period::around(now, world.ui.zone());
     let read = each::map(&jobs, each::threads(), weight, |(file, own)| {
         let signals = signals.of(&file.config, &file.id);
-        list(file, own, agents, prices, &signals, now)
+        list(file, own, agents, prices, &signals, now, today.start)
     });
     let mut titles: HashMap<u64, String> = HashMap::new();
     let mut listed = Vec::new();
@@ -243,6 +245,7 @@ fn list(
     prices: &Prices,
     signals: &Signals,
     now: Time,
+    midnight: Time,
 ) -> Result<Option<Listed>, String> {
     let reader = Reader {
         threads: 1,
@@ -273,11 +276,12 @@ fn list(
         bytes: file.bytes,
         parent: None,
     };
-    let mut rows = vec![SessionRow::new(
-        &session,
-        row::row(&session, &sessions, &none, prices, signals, now),
-        place,
-    )];
+    let view = row::row(&session, &sessions, &none, prices, signals, now);
+    let today = row::cost_since(&session, &sessions, prices, midnight);
+    let mut rows = vec![SessionRow {
+        cost_today_usd: today.map(Cost::usd),
+        ..SessionRow::new(&session, view, place)
+    }];
     if with_agents {
         let crew = Crew::of(&session, &sessions, signals, now);
         rows.extend(agents.iter().map(|(agent, loaded)| {

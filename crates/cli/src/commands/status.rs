@@ -76,18 +76,13 @@ pub fn what(row: &SessionRow) -> Option<String> {
 }
 
 fn line(need_you: usize, your_turn: usize, working: usize) -> String {
-    let mut parts = Vec::new();
-    match need_you {
-        0 => {}
-        1 => parts.push("1 needs you".to_owned()),
-        many => parts.push(format!("{many} need you")),
-    }
-    if your_turn > 0 {
-        parts.push(format!("{your_turn} your turn"));
-    }
-    if working > 0 {
-        parts.push(format!("{working} working"));
-    }
+    let counts = [
+        (Need::You, need_you),
+        (Need::Turn, your_turn),
+        (Need::Working, working),
+    ];
+    let some = counts.into_iter().filter(|(_, count)| *count > 0);
+    let parts: Vec<String> = some.map(|(need, count)| need.counted(count)).collect();
     match parts.is_empty() {
         true => "idle".to_owned(),
         false => parts.join(" · "),

@@ -266,8 +266,8 @@ impl Loop {
         };
         let known = self.families.get(name).is_some_and(|family| family.whole);
         let row = match self.board.get(name).filter(|_| known) {
-            Some(old) => row::renewed(&old, row),
-            None => row,
+            Some(old) => row::renewed(&old, row, &self.day),
+            None => row::on(row, &self.day),
         };
         self.set_changes(name, got.changes);
         // What was read whole meanwhile knows more.

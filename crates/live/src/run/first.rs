@@ -14,6 +14,7 @@ use super::{AWAITED, Family, Loop, NEWEST, SMALL, Told, name_of};
 use crate::Event;
 use crate::board::Name;
 use crate::kept::{Kept, Shelf};
+use crate::row;
 use crate::work::{Extent, Urgency};
 
 impl Loop {
@@ -93,7 +94,7 @@ impl Loop {
             }
             (family.read, family.whole) = (marks, true);
             if let Some(row) = kept.row {
-                self.board.put(name, row, false);
+                self.board.put(name, row::on(row, &self.day), false);
                 family.changes = kept.changes.map(Time);
                 if kept.changes.is_some() {
                     self.restless.insert(Arc::clone(name));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use unspool_model::time::Time;
+use unspool_model::view::usage::period;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::events::Noted;
 
@@ -40,9 +41,9 @@ impl Loop {
             self.late.insert((next, Arc::clone(name)));
             return;
         }
-        let (time, prices) = ((self.setting.clock)(), &self.setting.prices);
+        let (time, setting) = ((self.setting.clock)(), &self.setting);
         let seen = family.look(&self.signs, |parts| {
-            let row = row::row(parts, prices, time);
+            let row = row::row(parts, setting, time);
             // When exactly is found out when somebody has time for it.
             let changes = parts.is_restless(time).then_some(time);
             (row, changes, parts.session.is_conversation())
@@ -63,6 +64,9 @@ impl Loop {
     /// What time alone changes.
     pub(super) fn tick(&mut self, now: Instant) {
         let time = (self.setting.clock)();
+        if !self.day.contains(&time) {
+            self.begin_day(time);
+        }
         for name in self.restless.clone() {
             let Some(family) = self.families.get(&name) else {
                 self.restless.remove(&name);
@@ -76,6 +80,17 @@ impl Loop {
             }
         }
         self.settle(now);
+    }
+
+    /// At midnight, what rows tell of a day is of another one.
+    fn begin_day(&mut self, time: Time) {
+        self.day = period::around(time, &self.setting.zone);
+        for (name, row) in self.board.all() {
+            match self.folded.contains(&name) {
+                true => self.show(&name),
+                false => self.put(&name, row::on((*row).clone(), &self.day), false),
+            }
+        }
     }
 
     /// Shows a folded session if time alone has changed what it is doing, and finds out when

@@ -132,18 +132,46 @@ fn last_reply(session: &Session) -> Option<&Message> {
 /// A sub-agent's own file counts before the copy of its messages in the parent's progress
 /// lines, which may be a placeholder.
 pub fn totals(session: &Session, agents: &[&Session], prices: &Prices) -> (Usage, Option<Cost>) {
-    let mut seen: HashSet<&str> = HashSet::new();
     let mut usage = Usage::default();
     let mut bill = Bill::new(prices);
-    let all = std::iter::once(session).chain(agents.iter().copied());
-    let files = all.flat_map(|session| session.messages.iter().map(move |one| (session, one)));
-    let copies = session.copies.iter().map(|copy| (session, copy));
-    for (session, message) in files.chain(copies) {
-        let first = session.message_id(message).is_none_or(|id| seen.insert(id));
-        if first && !message.synthetic {
-            usage += session.usage_of(message);
-            bill.add(session, message);
-        }
+    for (session, message) in counted(session, agents) {
+        usage += session.usage_of(message);
+        bill.add(session, message);
     }
     (usage, bill.total())
+}
+
+/// What messages cost that began at `since` or later; `None` if a model of them has no price.
+pub fn cost_since(
+    session: &Session,
+    agents: &[&Session],
+    prices: &Prices,
+    since: Time,
+) -> Option<Cost> {
+    let mut bill = Bill::new(prices);
+    let is_late = |time: Option<Time>| time.is_some_and(|time| time >= since);
+    // Most sessions were quiet for long.
+    if is_late(session.last) || agents.iter().any(|agent| is_late(agent.last)) {
+        for (session, message) in counted(session, agents) {
+            if is_late(message.first()) {
+                bill.add(session, message);
+            }
+        }
+    }
+    bill.total()
+}
+
+/// The messages that count, each once.
+fn counted<'a>(
+    session: &'a Session,
+    agents: &'a [&'a Session],
+) -> impl Iterator<Item = (&'a Session, &'a Message)> {
+    let mut seen: HashSet<&str> = HashSet::new();
+    let all = std::iter::once(session).chain(agents.iter().copied());
+    let files = all.flat_map(|session| session.messages.iter().map(move |one| (session, one)));
+    let copies = session.copies.iter().map(move |copy| (session, copy));
+    files.chain(copies).filter(move |(session, message)| {
+        let first = session.message_id(message).is_none_or(|id| seen.insert(id));
+        first && !message.synthetic
+    })
 }

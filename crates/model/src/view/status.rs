@@ -150,6 +150,15 @@ impl Need {
             Need::Rest => "idle",
         }
     }
+
+    /// How many sessions there are of it: `1 needs you`, `2 need you`.
+    pub fn counted(self, count: usize) -> String {
+        match (self, count) {
+            (Need::You, 1) => "1 needs you".to_owned(),
+            (Need::You, many) => format!("{many} need you"),
+            (other, count) => format!("{count} {}", other.name()),
+        }
+    }
 }
 
 /// How a state is known.

@@ -376,6 +376,40 @@ fn a_sub_agents_file_counts_before_the_copies_in_progress_lines() {
 }
 
 #[test]
+fn what_was_spent_since_a_moment_is_what_began_then_or_later() {
+    let parent = read(&[
+        user("a", "", "23:59:00", r#""go""#),
+        says("b", "a", "23:59:58", "x"),
+        user("c", "b", "23:59:59", r#""on""#),
+        says("d", "c", "23:59:59", "x"),
+    ]);
+    let helper = read(&[
+        says("e", "", "23:59:59", "x"),
+        says("f", "e", "23:59:57", "x"),
+    ]);
+    let prices = Prices::bundled();
+    let (_, both) = row::totals(&helper.session, &[], prices);
+    let one = both.unwrap().usd() / 2.0;
+    assert!(one > 0.0);
+    let midnight = Time::parse("2026-01-04T00:00:00.000Z").unwrap();
+    let spent = |before: i64, agents: &[&Session]| {
+        let since = Time(midnight.0 - before * 1_000);
+        let cost = row::cost_since(&parent.session, agents, prices, since);
+        (cost.unwrap().usd() / one).round()
+    };
+    let helpers = [&helper.session];
+    assert_eq!(spent(60, &[]), 2.0);
+    assert_eq!(spent(1, &[]), 1.0);
+    assert_eq!(spent(1, &helpers), 2.0);
+    assert_eq!(spent(60, &helpers), 4.0);
+    assert_eq!(
+        spent(0, &helpers),
+        0.0,
+        "nothing was said, nothing was spent"
+    );
+}
+
+#[test]
 fn an_agent_row_knows_the_call_that_started_it() {
     let line = user(
         "c",

@@ -452,6 +452,20 @@ fn a_day_is_that_of_the_zone_also_when_clocks_change() {
 }
 
 #[test]
+fn a_day_lasts_from_midnight_to_midnight_also_when_clocks_change() {
+    let zone = TimeZone::get("Europe/Berlin").unwrap();
+    for (text, start, hours) in [
+        ("2026-03-29T12:00:00", "2026-03-28T23:00:00.000Z", 23),
+        ("2026-10-25T22:59:59", "2026-10-24T22:00:00.000Z", 25),
+        ("2026-11-16T23:00:00", "2026-11-16T23:00:00.000Z", 24),
+    ] {
+        let day = period::around(times(&[text])[0], &zone);
+        assert_eq!(day.start.to_string(), start);
+        assert_eq!(day.end.since(day.start), hours * 3_600_000, "{text}");
+    }
+}
+
+#[test]
 fn a_week_begins_on_monday() {
     let week = |text: &str| period::week(text.parse().unwrap()).to_string();
     assert_eq!(week("2026-01-05"), "2026-01-05");

@@ -145,6 +145,9 @@ pub struct SessionRow {
     pub usage: UsageRow,
     /// What it cost; null where prices are not known.
     pub cost_usd: Option<f64>,
+    /// What it cost since local midnight; not there where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_today_usd: Option<f64>,
     /// Tokens in the context of the last reply.
     pub context_tokens: Option<u64>,
     /// Tokens that fit.
@@ -243,6 +246,7 @@ impl SessionRow {
             bytes: place.bytes,
             usage: row.usage.into(),
             cost_usd: row.cost.map(Cost::usd),
+            cost_today_usd: None,
             context_tokens: row.context_tokens,
             context_limit: row.context_limit,
             parent: place.parent,

@@ -65,7 +65,7 @@ fn header(app: &App, buffer: &mut Buffer) {
         right.push(Paint::DIM, "searching … ");
     }
     for (need, count) in list.counts().into_iter().filter(|(_, count)| *count > 0) {
-        right.push(paint(need), &format!("{count} {} ", need.name()));
+        right.push(paint(need), &format!("{} ", need.counted(count)));
         right.push(Paint::DIM, "· ");
     }
     let more = if list.scanned { "" } else { "+" };

@@ -1,5 +1,7 @@
 //! Stretches of time that usage is summed up in: days, weeks, months, windows of five hours.
 
+use std::ops::Range;
+
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
@@ -9,6 +11,18 @@ use crate::time::Time;
 /// The local day of a moment.
 pub fn day(at: Time, zone: &TimeZone) -> Date {
     zone.to_datetime(at.timestamp()).date()
+}
+
+/// From when to when the local day of a moment lasts.
+pub fn around(at: Time, zone: &TimeZone) -> Range<Time> {
+    let begins = |day: Date| {
+        let zoned = day.to_zoned(zone.clone()).ok()?;
+        Some(Time(zoned.timestamp().as_millisecond()))
+    };
+    let today = day(at, zone);
+    let start = begins(today).unwrap_or(at);
+    let end = today.tomorrow().ok().and_then(begins);
+    start..end.unwrap_or(Time(i64::MAX))
 }
 
 /// The Monday of the week that a day is in.
