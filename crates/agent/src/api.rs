@@ -9,6 +9,7 @@ pub mod message;
 pub mod model;
 pub mod retry;
 pub mod sse;
+pub mod told;
 
 pub use client::{Ask, Client, Item};
 pub use message::{Block, Message};

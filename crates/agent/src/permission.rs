@@ -13,6 +13,7 @@ pub mod path;
 mod remove;
 mod rule;
 pub mod shell;
+pub mod written;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -378,12 +379,23 @@ impl Policy {
             .any(|rule| rule.fits_file(&place))
     }
 
-    /// All rules as a person reads them: what they want, the rule, and where it stands.
-    pub fn listed(&self) -> Vec<String> {
+    /// All rules: what they want, as they were written, and where.
+    pub fn listed(&self) -> impl Iterator<Item = (Kind, &str, &Source)> {
         let rules = self.rules.iter();
-        rules
-            .map(|rule| format!("{} {} ({})", rule.kind.key(), rule.text, rule.source))
-            .collect()
+        rules.map(|rule| (rule.kind, rule.text.as_str(), &rule.source))
+    }
+
+    /// Whether a rule can be understood, and why not.
+    pub fn check(&self, kind: Kind, rule: &str) -> Result<(), String> {
+        let written = self.spoken(kind, Scope::Session, rule);
+        Rule::read(&written, &self.project, &self.home).map(drop)
+    }
+
+    /// Takes the rules of another, which were read anew. What was allowed for this session stays.
+    pub fn renew(&mut self, other: &Policy) {
+        self.rules
+            .retain(|rule| rule.source.scope == Scope::Session);
+        self.rules.extend(other.rules.iter().cloned());
     }
 
     fn rules_of<'a>(&'a self, kind: Kind, tool: &'a str) -> impl Iterator<Item = &'a Rule> {

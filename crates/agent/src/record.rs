@@ -16,9 +16,8 @@ use unspool_model::id::Id;
 use unspool_model::json;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
-use unspool_model::view::messages;
 use unspool_model::view::profile::Profile;
-use unspool_model::view::room;
+use unspool_model::view::{messages, room, turns};
 use unspool_model::write::{self, Entry, Stamp};
 use unspool_store::append::Appender;
 use unspool_store::error::Error;
@@ -368,6 +367,14 @@ impl Record {
         let session = self.session()?;
         let record = &session.records[session.find(&Id::new(prompt))? as usize];
         Some(session.parent_of(record).map(ToString::to_string))
+    }
+
+    /// What a prompt said, as a person would read it.
+    pub fn said(&self, prompt: &str) -> Option<String> {
+        let loaded = self.loaded()?;
+        let record = loaded.session.find(&Id::new(prompt))?;
+        let record = &loaded.session.records[record as usize];
+        Some(turns::prompt(&loaded.session, &loaded.source, record))
     }
 
     /// Copies all lines of the chain into a new transcript.

@@ -16,4 +16,5 @@ mod state;
 mod stream;
 
 pub use pick::{Choice, Pick};
-pub use shell::{Desk, Next, Setting, Told, run};
+pub use shell::{Ahead, Desk, Left, Next, Setting, Told, give_back, run};
+pub use state::Said;

@@ -1,7 +1,7 @@
 //! Keys, mouse and signals, each on a thread of its own.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ratatui::crossterm::event::{self, Event};
@@ -24,10 +24,13 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Whether another program has the terminal.
 static AWAY: AtomicBool = AtomicBool::new(false);
 
-/// Listens to the terminal.
+/// Listens to the terminal, until it is dropped: from then on no key is taken from whoever
+/// listens next.
 pub struct Keys {
     quiet: Arc<AtomicBool>,
     rests: Arc<AtomicBool>,
+    /// Whether somebody still wants keys; held while one is taken and told.
+    wanted: Arc<Mutex<bool>>,
 }
 
 impl Keys {
@@ -36,8 +39,10 @@ impl Keys {
         let keys = Keys {
             quiet: Arc::default(),
             rests: Arc::default(),
+            wanted: Arc::new(Mutex::new(true)),
         };
         let (quiet, rests) = (Arc::clone(&keys.quiet), Arc::clone(&keys.rests));
+        let wanted = Arc::clone(&keys.wanted);
         std::thread::spawn(move || {
             loop {
                 if quiet.load(Ordering::SeqCst) {
@@ -46,7 +51,12 @@ impl Keys {
                     continue;
                 }
                 rests.store(false, Ordering::SeqCst);
-                let event = match event::poll(LOOK) {
+                let polled = event::poll(LOOK);
+                let wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+                if !*wanted {
+                    return;
+                }
+                let event = match polled {
                     Ok(false) => continue,
                     Ok(true) => event::read().ok(),
                     // The terminal is gone.
@@ -74,6 +84,12 @@ impl Keys {
         AWAY.store(false, Ordering::SeqCst);
         self.quiet.store(false, Ordering::SeqCst);
         done
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
 }
 

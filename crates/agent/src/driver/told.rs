@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Spent;
 use crate::machine::Ending;
-use crate::permission::Mode;
+use crate::permission::{Mode, Policy};
 use crate::record::Cold;
 use crate::tool::{Call, Outcome};
 
@@ -31,6 +31,8 @@ pub enum Command {
     },
     /// From now on in this mode.
     Mode(Mode),
+    /// From now on with these rules, and those of the session.
+    Rules(Box<Policy>),
     /// From now on with this model, or the newest of this family.
     Model(String),
     /// Makes a summary of the conversation and goes on from that.
@@ -180,10 +182,14 @@ pub enum Notice {
     Mode(Mode),
     /// The model changed.
     Model(String),
-    /// The conversation stands at another place now.
+    /// Files, the conversation or both are as they were before a prompt.
     Rewound {
         /// What the prompt said.
         prompt: String,
+        /// Files were brought back.
+        files: bool,
+        /// The conversation stands there now.
+        conversation: bool,
     },
     /// The first notice of a session that is gone on with after a long pause, if it is large: what
     /// is said next makes the API read all of it anew, at the full price. A front end says so and

@@ -41,6 +41,12 @@ impl Driver {
                     Err(why) => self.tell(Notice::Warn(why)),
                 }
             }
+            Command::Rules(fresh) => {
+                lock(&self.shared.policy).renew(&fresh);
+                if let Some(narrow) = &mut self.narrow {
+                    narrow.renew(&fresh);
+                }
+            }
             Command::Model(name) => {
                 let name = model::named(&name);
                 lock(&self.shared.frame).model.clone_from(&name);
@@ -81,12 +87,12 @@ impl Driver {
                 "nothing is taken back while something is going on".to_owned(),
             ));
         }
-        let (before, kept) = {
+        let (before, kept, said) = {
             let record = lock(&self.shared.record);
-            let kept = record
-                .loaded()
-                .and_then(|loaded| files_before(&loaded.session, &loaded.source, prompt));
-            (record.before(prompt), kept)
+            let loaded = record.loaded();
+            let kept =
+                loaded.and_then(|loaded| files_before(&loaded.session, &loaded.source, prompt));
+            (record.before(prompt), kept, record.said(prompt))
         };
         let Some(parent) = before else {
             return self.tell(Notice::Warn(format!("there is no prompt `{prompt}`")));
@@ -118,7 +124,9 @@ impl Driver {
             self.machine.filled = record.filled();
         }
         self.tell(Notice::Rewound {
-            prompt: prompt.to_owned(),
+            prompt: said.unwrap_or_default(),
+            files,
+            conversation,
         });
     }
 

@@ -1,18 +1,13 @@
-//! "Yes, and do not ask again": which rules that would add, and how they are written down.
+//! "Yes, and do not ask again": which rules that would add.
 
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-use serde_json::{Value, json};
-use unspool_model::jsonc::{self, Layout};
 
 use super::Policy;
 use super::bash::{is_never, stripped};
 use super::path::Place;
 use super::shell::{Part, Word};
-use crate::settings;
+use super::written::{self, Failed};
+use crate::settings::{Kind, Scope};
 
 /// Programs whose second word says what they do.
 const WITH_COMMANDS: &[&str] = &[
@@ -135,97 +130,13 @@ impl Policy {
     }
 }
 
-/// Why rules could not be written down.
-pub type Failed = String;
-
 /// Adds rules to `.claude/settings.local.json` at the top of the working tree, and keeps every
 /// other byte of it. Returns the file.
 pub fn store(rules: &[String], project: &Path) -> Result<PathBuf, Failed> {
-    let folder = settings::root(project).join(".claude");
-    let path = folder.join("settings.local.json");
-    let told = |error: io::Error| format!("{}: {error}", path.display());
-    // Through a link, another file than this would be changed.
-    for part in [&folder, &path] {
-        if part
-            .symlink_metadata()
-            .is_ok_and(|about| about.is_symlink())
-        {
-            return Err(format!(
-                "{}: this is a link, and is not written through",
-                part.display()
-            ));
-        }
-    }
-    let old = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(told(error)),
-    };
-    let new = added(&old, rules).map_err(|why| format!("{}: {why}", path.display()))?;
-    if new == old {
-        return Ok(path);
-    }
-    fs::create_dir_all(&folder).map_err(told)?;
-    write(&folder, &path, &new).map_err(told)?;
+    let path = written::file(Scope::Local, Path::new(""), project);
+    let path = path.ok_or("there is no such file")?;
+    written::change(&path, Scope::Local, |old| {
+        written::added(old, Kind::Allow, rules)
+    })?;
     Ok(path)
-}
-
-/// A whole new file in the place of the old, with the rights the old one had.
-fn write(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
-    let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o777);
-    let temp = folder.join(format!(".settings.local.{}.tmp", std::process::id()));
-    let mut file = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(&temp)?;
-    let done = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&temp, path));
-    if done.is_err() {
-        let _ = fs::remove_file(&temp);
-    }
-    done
-}
-
-/// The text of a settings file with more rules that allow.
-fn added(old: &str, rules: &[String]) -> Result<String, String> {
-    let mut text = match old.trim().is_empty() {
-        true => "{}\n".to_owned(),
-        false => old.to_owned(),
-    };
-    let start = text.clone();
-    for rule in rules {
-        let wrong = |wrong: jsonc::Wrong| format!("line {}: {}", wrong.line, wrong.why);
-        let root = jsonc::parse(&text).map_err(wrong)?;
-        let layout = Layout::of(&text, &root);
-        if root.members().is_none() {
-            return Err("settings should be an object".to_owned());
-        }
-        let value: Value = rule.as_str().into();
-        let Some(permissions) = root.get("permissions") else {
-            let all = json!({ "allow": [rule] });
-            text = jsonc::insert(&text, &root, &layout, Some("permissions"), &all);
-            continue;
-        };
-        if permissions.members().is_none() {
-            return Err("permissions should be an object".to_owned());
-        }
-        let Some(allow) = permissions.get("allow") else {
-            text = jsonc::insert(&text, permissions, &layout, Some("allow"), &json!([rule]));
-            continue;
-        };
-        let Some(items) = allow.items() else {
-            return Err("permissions.allow should be a list".to_owned());
-        };
-        if !items.iter().any(|item| item.text() == Some(rule)) {
-            text = jsonc::insert(&text, allow, &layout, None, &value);
-        }
-    }
-    // Nothing to add: nothing is written, not even an empty object.
-    if text == start {
-        return Ok(old.to_owned());
-    }
-    Ok(text)
 }

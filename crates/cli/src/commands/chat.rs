@@ -4,6 +4,7 @@ mod desk;
 mod explain;
 mod input;
 mod output;
+mod rules;
 mod servers;
 mod talk;
 
@@ -19,12 +20,13 @@ use serde_json::{Value, json};
 use unspool_agent::api::client::{Client, Patience};
 use unspool_agent::api::model::{self, Thinking};
 use unspool_agent::api::retry::{Kind, Trouble};
+use unspool_agent::api::told::told;
 use unspool_agent::commands::Commands;
 use unspool_agent::definitions::Definitions;
 use unspool_agent::driver::{self, Command, Lore, Notice, Place, Remote, Setup};
 use unspool_agent::hooks::Hooks;
 use unspool_agent::machine::Why;
-use unspool_agent::memory::{self, Roots};
+use unspool_agent::memory::{self, Memory, Roots};
 use unspool_agent::permission::{Ground, Mode, Policy};
 use unspool_agent::record::{Face, Record, new_id};
 use unspool_agent::request::Frame;
@@ -116,6 +118,10 @@ pub struct ChatArgs {
     #[arg(long, value_name = "ID", help_heading = "Session")]
     pub session_id: Option<String>,
 
+    /// With `-p`: leave no session behind
+    #[arg(long, requires = "print", help_heading = "Session")]
+    pub no_session_persistence: bool,
+
     /// Wait for the disk after each line
     #[arg(long, help_heading = "Session")]
     pub durable: bool,
@@ -139,6 +145,10 @@ pub struct ChatArgs {
     /// More instructions to the model
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Option<String>,
+
+    /// Without instructions, hooks, commands, agents and servers but those that are named here
+    #[arg(long, help_heading = "Session")]
+    pub bare: bool,
 
     /// Ask the model no more than so often
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -244,6 +254,22 @@ pub struct Opened {
     pub variable: &'static str,
     /// What to tell the person before anything else.
     pub notes: Vec<String>,
+    /// What is gone when the session is over.
+    pub passing: Option<Passing>,
+}
+
+/// A session that nobody keeps: its files are removed when it is over.
+pub struct Passing {
+    folder: tempfile::TempDir,
+    /// Copies of files that it changed.
+    copies: PathBuf,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        // The folder goes by itself.
+        let _ = std::fs::remove_dir_all(&self.copies);
+    }
 }
 
 /// Makes a session ready, new or old, as the arguments say.
@@ -268,10 +294,17 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
     let fence = fence(args, &place, &mut notes);
     policy.set_fenced(fence.is_some());
     let program = std::env::current_exe().ok();
-    let hooks = Hooks::load(&settings, &place.project, program.as_deref()).map_err(broken)?;
+    let nothing = Settings::none(&place.project);
+    let hooked = if args.bare { &nothing } else { &settings };
+    let hooks = Hooks::load(hooked, &place.project, program.as_deref()).map_err(broken)?;
     notes.extend(hooks.notes.iter().cloned());
-    let lore = lore(&place, &settings, &mut notes);
-    let record = record(world, args, &place)?;
+    let lore = match args.bare {
+        true => bare(&settings),
+        false => lore(&place, &settings, &mut notes),
+    };
+    let id = session_id(args)?;
+    let passing = passing(args, &place, &id)?;
+    let record = record(world, args, &place, &id, passing.as_ref())?;
     let begins = if record.session().is_some() {
         "resume"
     } else {
@@ -331,7 +364,26 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         session,
         variable: access.variable(),
         notes,
+        passing,
     })
+}
+
+/// Nothing that people or the project wrote down.
+fn bare(settings: &Settings) -> Lore {
+    let nowhere = Path::new("/dev/null");
+    Lore {
+        commands: Commands::default(),
+        agents: Definitions::default(),
+        memory: Memory::default(),
+        roots: Roots {
+            managed: nowhere.to_owned(),
+            config: nowhere.to_owned(),
+            home: nowhere.to_owned(),
+            cwd: nowhere.to_owned(),
+            external: false,
+        },
+        trusted: settings.is_trusted(),
+    }
 }
 
 fn client(variable: &dyn Fn(&str) -> Option<String>) -> Result<(Client, Access), Failure> {
@@ -591,21 +643,47 @@ fn place(world: &World, args: &ChatArgs) -> Result<Place, Failure> {
     })
 }
 
-/// The transcript: a new one, one to go on with, or a copy of one.
-fn record(world: &World, args: &ChatArgs, place: &Place) -> Result<Record, Failure> {
-    let folder = place
-        .config
-        .join("projects")
-        .join(project::slug(&place.project.display().to_string()));
-    let id = match &args.session_id {
-        None => new_id(),
-        Some(id) => uuid::Uuid::parse_str(id)
-            .map_err(|_| {
-                Failure::failed(format!("`{id}` is no uuid"))
-                    .hint("leave `--session-id` out to get a new one")
-            })?
-            .to_string(),
+/// The id of a session that begins.
+fn session_id(args: &ChatArgs) -> Result<String, Failure> {
+    let Some(id) = &args.session_id else {
+        return Ok(new_id());
     };
+    let id = uuid::Uuid::parse_str(id).map_err(|_| {
+        Failure::failed(format!("`{id}` is no uuid"))
+            .hint("leave `--session-id` out to get a new one")
+    })?;
+    Ok(id.to_string())
+}
+
+/// Where a session is that nobody keeps.
+fn passing(args: &ChatArgs, place: &Place, id: &str) -> Result<Option<Passing>, Failure> {
+    if !args.no_session_persistence {
+        return Ok(None);
+    }
+    Ok(Some(Passing {
+        folder: tempfile::TempDir::with_prefix("unspool-chat-")?,
+        copies: place.config.join("file-history").join(id),
+    }))
+}
+
+/// The transcript: a new one, one to go on with, or a copy of one. One that nobody keeps goes on
+/// in a copy.
+fn record(
+    world: &World,
+    args: &ChatArgs,
+    place: &Place,
+    id: &str,
+    passing: Option<&Passing>,
+) -> Result<Record, Failure> {
+    let folder = match passing {
+        Some(passing) => passing.folder.path().to_owned(),
+        None => place
+            .config
+            .join("projects")
+            .join(project::slug(&place.project.display().to_string())),
+    };
+    let id = id.to_owned();
+    let copies = args.fork_session || passing.is_some();
     let face = |session: String| Face {
         slug: Some(slug(words_of(&session))),
         session,
@@ -630,8 +708,8 @@ fn record(world: &World, args: &ChatArgs, place: &Place) -> Result<Record, Failu
     match source {
         None if new.exists() => Err(occupied()),
         None => Ok(Record::new(&new, face(id), &place.project, args.durable)),
-        Some(_) if args.fork_session && new.exists() => Err(occupied()),
-        Some((path, _)) if args.fork_session => {
+        Some(_) if copies && new.exists() => Err(occupied()),
+        Some((path, _)) if copies => {
             let mut copy = Record::new(&new, face(id.clone()), &place.project, args.durable);
             copy.copy_from(&path)?;
             Ok(Record::resume(
@@ -685,6 +763,7 @@ fn print(world: &World, args: &ChatArgs, opened: Opened, input: Input) -> Result
         session,
         variable,
         notes,
+        passing,
     } = opened;
     notes.iter().for_each(|note| world.ui.note(note));
     let now = Time(Timestamp::now().as_millisecond());
@@ -709,6 +788,7 @@ fn print(world: &World, args: &ChatArgs, opened: Opened, input: Input) -> Result
         last = outcome(&notice, &session, &model, variable);
     }
     handle.join();
+    drop(passing);
     match caught.lock().ok().and_then(|caught| *caught) {
         Some(code) => Err(Failure::Code(code)),
         None => last,
@@ -768,48 +848,27 @@ fn outcome(notice: &Notice, session: &str, model: &str, variable: &str) -> Resul
 
 /// What went wrong with the API, and what to do about it.
 fn explained(trouble: &Trouble, session: &str, model: &str, variable: &str) -> Failure {
-    let why = &trouble.message;
     let again = format!("`unspool chat --resume {session}`");
-    let (what, hint) = match (&trouble.kind, trouble.status()) {
-        (_, Some(401 | 403)) => (
-            format!("the API does not accept {variable}: {why}"),
-            format!("set {variable} to a key that is valid, then go on with {again}"),
+    let hint = match (&trouble.kind, trouble.status()) {
+        (_, Some(401 | 403)) => {
+            format!("set {variable} to a key that is valid, then go on with {again}")
+        }
+        (_, Some(404)) => format!("name another with `--model`, and go on with {again}"),
+        (_, Some(402)) => format!("see to the account, then go on with {again}"),
+        (_, Some(429)) => format!("wait, then go on with {again}"),
+        (_, Some(400 | 413)) => format!(
+            "go on from a summary: {again} -p /compact; or from an earlier point: {again}, then `/rewind`; `unspool check {session}` looks at the session"
         ),
-        (_, Some(404)) => (
-            format!("the API does not know the model `{model}`: {why}"),
-            format!("name another with `--model`, and go on with {again}"),
-        ),
-        (_, Some(402)) => (
-            format!("nothing is left to pay with: {why}"),
-            format!("see to the account, then go on with {again}"),
-        ),
-        (_, Some(429)) => (
-            format!("the API has no room for more now: {why}"),
-            format!("wait, then go on with {again}"),
-        ),
-        (_, Some(400 | 413)) => (
-            format!("the API refused the request: {why}"),
-            format!(
-                "go on from a summary: {again} -p /compact; or from an earlier point: {again}, then `/rewind`; `unspool check {session}` looks at the session"
-            ),
-        ),
-        (_, Some(status)) => (
-            format!("the API failed ({status}): {why}"),
-            format!("try later, with {again}"),
-        ),
-        (Kind::Certificate, None) => (
-            format!("the connection is not safe: {why}"),
+        (_, Some(_)) => format!("try later, with {again}"),
+        (Kind::Certificate, None) => {
             "see whether ANTHROPIC_BASE_URL is right and this system has its certificates"
-                .to_owned(),
-        ),
-        (_, None) => (
-            format!("the API cannot be reached: {why}"),
-            format!(
-                "see whether the network and ANTHROPIC_BASE_URL are right, then go on with {again}"
-            ),
+                .to_owned()
+        }
+        (_, None) => format!(
+            "see whether the network and ANTHROPIC_BASE_URL are right, then go on with {again}"
         ),
     };
-    Failure::nothing(what).hint(hint)
+    Failure::nothing(told(trouble, model, variable)).hint(hint)
 }
 
 /// How long to wait for something that is piped in beside the prompt.

@@ -1,46 +1,144 @@
 //! `chat` on a terminal: what it shows, what it obeys, what it writes down.
 #![cfg(unix)]
 
+mod asks;
+mod back;
+mod commands;
+mod sessions;
+mod stops;
+mod typing;
+
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use unspool_testkit::home::Home;
-use unspool_testkit::model::{Answer, Model, Step, call, text};
+use unspool_testkit::model::{Answer, Model, Step, call};
 
-use crate::chat::{fine, kinds, lines, program};
+use crate::chat::{fine, kinds, lines, program, transcripts};
 use crate::home;
-use crate::tty::Terminal;
+use crate::tty::{PATIENCE, Terminal};
 
-const ENTER: &str = "\r";
 const ESC: &str = "\x1b";
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const UP: &str = "\x1b[A";
+const DOWN: &str = "\x1b[B";
 
-fn talk(home: &Home, model: &Model) -> Terminal {
-    let terminal = Terminal::of(&program(home, model), 24, 80);
-    terminal.shows("asks before changes");
-    terminal
+/// A conversation: a machine, a model that plays a script, and the program on a terminal.
+struct Talk {
+    home: Home,
+    model: Model,
+    terminal: Terminal,
+}
+
+impl Talk {
+    fn with(answers: Vec<Answer>) -> Talk {
+        Talk::at(home(), Model::playing(answers).unwrap(), &[])
+    }
+
+    /// On this machine, with more arguments.
+    fn at(home: Home, model: Model, args: &[&str]) -> Talk {
+        let talk = Talk::starting(home, model, args);
+        talk.shows("asks before changes");
+        talk
+    }
+
+    /// Without waiting for the prompt.
+    fn starting(home: Home, model: Model, args: &[&str]) -> Talk {
+        let mut command = program(&home, &model);
+        command.args(args);
+        let terminal = Terminal::of(&command, 24, 80);
+        Talk {
+            home,
+            model,
+            terminal,
+        }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.terminal.press(keys);
+    }
+
+    fn say(&mut self, text: &str) {
+        self.press(&format!("{text}\r"));
+    }
+
+    fn shows(&self, text: &str) -> String {
+        self.terminal.shows(text)
+    }
+
+    /// Waits until a turn is over, and nothing is asked.
+    fn rests(&self) -> String {
+        self.terminal.until("prompt", |screen| {
+            let busy = ["esc to stop", "enter to choose"];
+            let editor = screen.lines().any(|line| line.starts_with('>'));
+            editor && !busy.iter().any(|word| screen.contains(word))
+        })
+    }
+
+    /// Waits until an answer stands on the screen and the turn is over.
+    fn answers(&self, text: &str) -> String {
+        self.shows(text);
+        self.rests()
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.home.work_dir().join(name)
+    }
+
+    fn is(&self, name: &str, text: &str) {
+        assert_eq!(std::fs::read_to_string(self.file(name)).unwrap(), text);
+    }
+
+    /// Leaves: the terminal is as it was, no request was refused, and every transcript is whole.
+    fn leaves(mut self) -> (Home, Model) {
+        self.rests();
+        self.press(CTRL_D);
+        assert_eq!(self.terminal.ends(), 0, "{}", self.terminal.screen());
+        self.terminal.is_as_before();
+        let Talk { home, model, .. } = self;
+        fine(&model);
+        if !transcripts(&home).is_empty() {
+            let checked = home.output(&["check", "--all"]);
+            let told = String::from_utf8_lossy(&checked.stdout);
+            assert!(checked.status.success(), "{told}");
+        }
+        (home, model)
+    }
+
+    /// What was sent last.
+    fn sent(&self) -> Value {
+        self.model.requests().last().unwrap().body["messages"].clone()
+    }
+}
+
+/// Waits for something outside of the terminal.
+fn until(what: &str, wanted: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !wanted() {
+        assert!(start.elapsed() < PATIENCE, "no {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn bash(id: &str, command: &str) -> Value {
+    call(id, "Bash", json!({"command": command, "description": "x"}))
 }
 
 #[test]
 fn a_prompt_is_answered_and_what_was_said_stays() {
-    let home = home();
-    let model =
-        Model::playing(vec![Answer::text("hello **there**"), Answer::text("again")]).unwrap();
-    let mut terminal = talk(&home, &model);
-    terminal.press("hi");
-    terminal.shows("> hi");
-    terminal.press(ENTER);
-    terminal.shows("hello there");
-    terminal.press("more");
-    terminal.press(ENTER);
-    let screen = terminal.shows("again");
+    let mut talk = Talk::with(vec![Answer::text("hello **there**"), Answer::text("again")]);
+    talk.press("hi");
+    talk.shows("> hi");
+    talk.press("\r");
+    talk.answers("hello there");
+    talk.say("more");
+    let screen = talk.answers("again");
     assert!(
         screen.contains("hello there") && screen.contains("> more"),
         "{screen}"
     );
-    terminal.press("\x04");
-    assert_eq!(terminal.ends(), 0);
-    terminal.is_as_before();
-    fine(&model);
+    let (home, _) = talk.leaves();
     let kinds = kinds(&lines(&home));
     assert_eq!(
         kinds.iter().filter(|kind| *kind == "user").count(),
@@ -50,144 +148,51 @@ fn a_prompt_is_answered_and_what_was_said_stays() {
 }
 
 #[test]
-fn esc_stops_the_model_at_once_and_the_session_goes_on() {
-    let home = home();
-    let slow = Answer::text("never said").before(2, Step::Gate("slow"));
-    let model = Model::playing(vec![slow, Answer::text("other")]).unwrap();
-    let mut terminal = talk(&home, &model);
-    terminal.press("hi\r");
-    assert!(model.reached("slow", Duration::from_secs(30)));
-    terminal.shows("esc to stop");
-    let begun = Instant::now();
-    terminal.press(ESC);
-    terminal.shows("stopped");
-    assert!(
-        begun.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begun.elapsed()
-    );
-    model.open("slow");
-    terminal.press("go on\r");
-    terminal.shows("other");
-    terminal.press("\x04");
-    assert_eq!(terminal.ends(), 0);
-    fine(&model);
-}
-
-#[test]
-fn a_command_is_asked_about_and_a_no_is_told_to_the_model() {
-    let home = home();
-    let run = call(
-        "toolu_1",
-        "Bash",
-        json!({"command": "touch made", "description": "x"}),
-    );
-    let model = Model::playing(vec![
-        Answer::stopping(&[run], "tool_use"),
-        Answer::text("fine then"),
-        Answer::stopping(
-            &[call(
-                "toolu_2",
-                "Bash",
-                json!({"command": "touch made", "description": "x"}),
-            )],
-            "tool_use",
-        ),
-        Answer::text("made it"),
-    ])
-    .unwrap();
-    let mut terminal = talk(&home, &model);
-    terminal.press("make it\r");
-    let screen = terminal.shows("Bash wants to run");
-    assert!(screen.contains("touch made"), "{screen}");
-    terminal.press("n");
-    terminal.press("not now\r");
-    terminal.shows("fine then");
-    assert!(!home.path().join("made").exists());
-    terminal.press("do\r");
-    terminal.shows("Bash wants to run");
-    terminal.press("y");
-    terminal.shows("made it");
-    terminal.press("\x04");
-    assert_eq!(terminal.ends(), 0);
-    fine(&model);
-    let told = model.requests()[1].body.to_string();
-    assert!(told.contains("not now"), "{told}");
-}
-
-#[test]
 fn what_is_typed_meanwhile_waits_and_is_said_next() {
-    let home = home();
     let slow = Answer::text("first answer").before(2, Step::Gate("slow"));
-    let model = Model::playing(vec![slow, Answer::text("second answer")]).unwrap();
-    let mut terminal = talk(&home, &model);
-    terminal.press("one\r");
-    assert!(model.reached("slow", Duration::from_secs(30)));
-    terminal.press("two\r");
-    terminal.shows("next: two");
-    model.open("slow");
-    terminal.shows("second answer");
-    let screen = terminal.until("an empty editor", |screen| {
-        screen.trim_end().contains("\n>\n")
-    });
+    let mut talk = Talk::with(vec![slow, Answer::text("second answer")]);
+    talk.say("one");
+    assert!(talk.model.reached("slow", PATIENCE));
+    talk.say("two");
+    talk.shows("next: two");
+    talk.model.open("slow");
+    let screen = talk.answers("second answer");
     assert!(screen.contains("> two"), "{screen}");
-    terminal.press("\x04");
-    assert_eq!(terminal.ends(), 0);
-    fine(&model);
+    talk.leaves();
 }
 
 #[test]
-fn pasted_lines_are_one_prompt_and_resizing_loses_nothing() {
-    let home = home();
-    let model = Model::playing(vec![Answer::text("seen")]).unwrap();
-    let mut terminal = talk(&home, &model);
-    terminal.press("\x1b[200~one 日本語\ntwo\x1b[201~");
-    terminal.shows("two");
-    terminal.resize(30, 50);
-    terminal.press(" end\r");
-    terminal.shows("seen");
-    terminal.press("\x04");
-    assert_eq!(terminal.ends(), 0);
-    fine(&model);
-    let asked = model.requests()[0].body.to_string();
-    assert!(asked.contains("one 日本語\\ntwo end"), "{asked}");
-}
-
-#[test]
-fn commands_are_completed_and_answered_without_the_model() {
-    let home = home();
-    let model = Model::playing(vec![text_answer()]).unwrap();
-    let mut terminal = talk(&home, &model);
-    terminal.press("/cos");
-    terminal.shows("what this session has cost");
-    terminal.press("\t\r");
-    terminal.shows("so far");
-    terminal.press("/nonsense\r");
-    terminal.shows("there is no command /nonsense");
-    terminal.press("/exit\r");
-    assert_eq!(terminal.ends(), 0);
-    assert_eq!(model.requests().len(), 0);
-}
-
-fn text_answer() -> Answer {
-    Answer::blocks(&[text("x")])
+fn several_things_typed_meanwhile_are_said_in_order() {
+    let slow = Answer::text("first answer").before(2, Step::Gate("slow"));
+    let mut talk = Talk::with(vec![slow, Answer::text("second answer")]);
+    talk.say("one");
+    assert!(talk.model.reached("slow", PATIENCE));
+    for text in ["two", "three", "four"] {
+        talk.say(text);
+    }
+    talk.shows("next: four");
+    talk.model.open("slow");
+    talk.answers("second answer");
+    let sent = talk.sent().to_string();
+    let at = |text: &str| sent.find(text).unwrap();
+    assert!(
+        at("two") < at("three") && at("three") < at("four"),
+        "{sent}"
+    );
+    talk.leaves();
 }
 
 #[test]
 fn a_wrong_key_is_one_message_and_the_prompt_comes_back() {
-    let home = home();
     let bad = Answer::fails(
         "401 Unauthorized",
         "authentication_error",
         "invalid x-api-key",
     );
-    let model = Model::playing(vec![bad, Answer::text("now it works")]).unwrap();
-    let mut terminal = talk(&home, &model);
-    terminal.press("hi\r");
-    terminal.shows("invalid x-api-key");
-    terminal.press("again\r");
-    terminal.shows("now it works");
-    terminal.press("\x04");
-    assert_eq!(terminal.ends(), 0);
-    fine(&model);
+    let mut talk = Talk::with(vec![bad, Answer::text("now it works")]);
+    talk.say("hi");
+    talk.answers("invalid x-api-key");
+    talk.say("again");
+    talk.answers("now it works");
+    talk.leaves();
 }

@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ pub struct Terminal {
     pub child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     pub said: Arc<Mutex<(vt100::Parser, Vec<u8>)>>,
+    /// Whether everything was read.
+    read: Arc<AtomicBool>,
 }
 
 impl Terminal {
@@ -50,6 +53,8 @@ impl Terminal {
         let said = Arc::new(Mutex::new((vt100::Parser::new(rows, cols, 0), Vec::new())));
         let mut from = pair.master.try_clone_reader().unwrap();
         let heard = Arc::clone(&said);
+        let read = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&read);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(read) = from.read(&mut bytes) {
@@ -60,12 +65,14 @@ impl Terminal {
                 heard.0.process(&bytes[..read]);
                 heard.1.extend_from_slice(&bytes[..read]);
             }
+            end.store(true, Ordering::SeqCst);
         });
         Terminal {
             keys: pair.master.take_writer().unwrap(),
             master: pair.master,
             child,
             said,
+            read,
         }
     }
 
@@ -94,6 +101,13 @@ impl Terminal {
         self.until(text, |screen| screen.contains(text))
     }
 
+    /// Waits until the cursor stands in a column.
+    pub fn until_cursor(&self, column: u16) {
+        self.until(&format!("cursor in column {column}"), |_| {
+            self.said.lock().unwrap().0.screen().cursor_position().1 == column
+        });
+    }
+
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
@@ -101,12 +115,22 @@ impl Terminal {
 
     /// Gives the terminal another size.
     pub fn resize(&self, rows: u16, cols: u16) {
+        self.resize_screen(rows, cols);
+        self.tell_size(rows, cols);
+    }
+
+    /// Gives the screen another size, which the program does not know of.
+    pub fn resize_screen(&self, rows: u16, cols: u16) {
         self.said
             .lock()
             .unwrap()
             .0
             .screen_mut()
             .set_size(rows, cols);
+    }
+
+    /// Tells the program of another size.
+    pub fn tell_size(&self, rows: u16, cols: u16) {
         let size = PtySize {
             rows,
             cols,
@@ -144,9 +168,9 @@ impl Terminal {
     pub fn ends(&mut self) -> u32 {
         let start = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                // What it said last may still be on its way.
-                std::thread::sleep(Duration::from_millis(100));
+            // What it said last may still be on its way.
+            let read = self.read.load(Ordering::SeqCst);
+            if let Some(status) = self.child.try_wait().unwrap().filter(|_| read) {
                 return status.exit_code();
             }
             assert!(start.elapsed() < PATIENCE, "it does not end");

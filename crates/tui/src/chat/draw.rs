@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use unicode_width::UnicodeWidthStr;
 use unspool_agent::permission::Mode;
 use unspool_show::layout::cut;
 use unspool_show::{Line, Paint, amount, clean, markdown};
@@ -14,6 +15,9 @@ use super::state::Chat;
 const EDITOR: usize = 10;
 /// Rows of calls that run.
 const CALLS: usize = 8;
+/// Between parts of the last row, where there is room and where there is not.
+const WIDE: &str = "  ·  ";
+const NARROW: &str = " · ";
 const TURNING: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠹"];
 
 /// The live rows of a state.
@@ -74,13 +78,13 @@ fn going(chat: &Chat, width: usize, room: usize) -> Vec<Line> {
 }
 
 fn turning(chat: &Chat) -> &'static str {
-    let since = chat.busy.unwrap_or(chat.now);
+    let since = chat.working().unwrap_or(chat.now);
     let step = chat.now.saturating_duration_since(since).as_millis() / 125;
     TURNING[usize::try_from(step).unwrap_or(0) % TURNING.len()]
 }
 
 fn busy(chat: &Chat, turning: &str) -> Option<Line> {
-    let since = chat.busy?;
+    let since = chat.working()?;
     if chat.question.is_some() {
         return None;
     }
@@ -95,6 +99,7 @@ fn busy(chat: &Chat, turning: &str) -> Option<Line> {
         return Some(Line::of(Paint::WARN, &text));
     }
     let doing = match (chat.compacting, chat.thought) {
+        _ if chat.busy.is_none() => "your command runs".to_owned(),
         (true, _) => "making a summary".to_owned(),
         (_, 0) => "working".to_owned(),
         (_, thought) => format!("thinking, {}", amount::count(thought as u64, "character")),
@@ -141,10 +146,11 @@ fn standing(chat: &Chat, width: usize) -> Line {
         Mode::DontAsk => Line::of(Paint::DIM, "refuses instead of asking"),
         Mode::Bypass => Line::of(Paint::ERROR, "does everything without asking"),
     };
-    let mut parts = vec![clean::line(&chat.model).into_owned()];
+    let model = clean::line(&chat.model).into_owned();
+    let mut parts = vec![model.clone()];
     let (filled, window) = chat.filled;
     if let Some(percent) = (filled * 100).checked_div(window) {
-        parts.push(format!("context {percent} %, {}", amount::tokens(filled)));
+        parts.push(format!("context {percent} % {}", amount::tokens(filled)));
     }
     if chat.spent.usd > 0.0 {
         parts.push(amount::dollars(chat.spent.usd));
@@ -154,8 +160,23 @@ fn standing(chat: &Chat, width: usize) -> Line {
     if let Some(percent) = (usage.cache_read * 100).checked_div(input) {
         parts.push(format!("cache {percent} %"));
     }
-    for part in parts.iter().filter(|part| !part.is_empty()) {
-        line.push(Paint::DIM, "  ·  ");
+    parts.retain(|part| !part.is_empty());
+    let long = |parts: &[String], gap: &str| {
+        let parts: usize = parts.iter().map(|part| part.width() + gap.width()).sum();
+        line.width() + parts
+    };
+    // What is spent matters more than all of a name.
+    let gap = match long(&parts, WIDE) <= width {
+        true => WIDE,
+        false => NARROW,
+    };
+    if long(&parts, gap) > width
+        && let Some(first) = parts.first_mut()
+    {
+        *first = model.trim_start_matches("claude-").to_owned();
+    }
+    for part in &parts {
+        line.push(Paint::DIM, gap);
         line.push(Paint::DIM, part);
     }
     cut(&line, width)

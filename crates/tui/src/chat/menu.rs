@@ -71,7 +71,10 @@ impl Menu {
         let choices: Vec<(String, String)> = match wants.file {
             true => {
                 let fit = matching(&wants.typed, files);
-                let file = |at: usize| (format!("@{} ", files[at]), String::new());
+                let file = |at: usize| match files[at].contains(char::is_whitespace) {
+                    true => (format!("@\"{}\" ", files[at]), String::new()),
+                    false => (format!("@{} ", files[at]), String::new()),
+                };
                 fit.into_iter().take(MOST).map(file).collect()
             }
             false => {

@@ -26,8 +26,30 @@ pub struct Pick {
     pub title: String,
     choices: Vec<Choice>,
     typed: String,
-    shown: Vec<usize>,
+    shown: Vec<Row>,
     at: usize,
+    /// What is typed is looked for elsewhere, too.
+    searches: bool,
+    /// What is typed is being looked for, or was.
+    looking: bool,
+    /// All of it was found.
+    done: bool,
+}
+
+/// A choice that is shown, and where else it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    choice: usize,
+    found: Option<String>,
+}
+
+impl From<usize> for Row {
+    fn from(choice: usize) -> Row {
+        Row {
+            choice,
+            found: None,
+        }
+    }
 }
 
 /// What a key did to it.
@@ -47,10 +69,60 @@ impl Pick {
         Pick {
             what: what.to_owned(),
             title: title.to_owned(),
-            shown: (0..choices.len()).collect(),
+            shown: (0..choices.len()).map(Row::from).collect(),
             choices,
             typed: String::new(),
             at: 0,
+            searches: false,
+            looking: false,
+            done: false,
+        }
+    }
+
+    /// The same, where what is typed is also looked for in what the choices stand for.
+    pub fn searching(self) -> Pick {
+        Pick {
+            searches: true,
+            ..self
+        }
+    }
+
+    /// What is to be looked for, once.
+    pub fn wants(&mut self) -> Option<String> {
+        let wanted = self.searches && !self.looking && self.typed.trim().chars().count() > 1;
+        self.looking |= wanted;
+        wanted.then(|| self.typed.trim().to_owned())
+    }
+
+    /// What was found: it stands behind names that hold what is typed, and before names that
+    /// only resemble it.
+    pub fn found(&mut self, typed: &str, found: Vec<Choice>) {
+        if !self.searches || typed != self.typed.trim() {
+            return;
+        }
+        self.done = true;
+        let now = self.shown.get(self.at).cloned();
+        let (mut first, rest): (Vec<Row>, Vec<Row>) = std::mem::take(&mut self.shown)
+            .into_iter()
+            .partition(|row| holds(&self.choices[row.choice], typed));
+        for hit in found {
+            let choice = self.choices.iter().position(|it| it.value == hit.value);
+            let Some(choice) = choice else { continue };
+            if !first.iter().any(|row| row.choice == choice) {
+                let found = Some(hit.detail);
+                first.push(Row { choice, found });
+            }
+        }
+        for row in rest {
+            if !first.iter().any(|known| known.choice == row.choice) {
+                first.push(row);
+            }
+        }
+        self.shown = first;
+        // Whoever has chosen already keeps the choice.
+        if self.at > 0 {
+            let same = now.and_then(|now| self.shown.iter().position(|it| it.choice == now.choice));
+            self.at = same.unwrap_or(0);
         }
     }
 
@@ -61,7 +133,7 @@ impl Pick {
             KeyCode::Esc => return Picked::Left,
             KeyCode::Char('c') if control => return Picked::Left,
             KeyCode::Enter => {
-                let choice = self.shown.get(self.at).map(|&at| &self.choices[at]);
+                let choice = self.shown.get(self.at).map(|row| &self.choices[row.choice]);
                 return choice.map_or(Picked::Left, |it| Picked::This(it.value.clone()));
             }
             KeyCode::Up => self.at = self.at.saturating_sub(1),
@@ -93,8 +165,18 @@ impl Pick {
             .iter()
             .map(|choice| format!("{} {}", choice.label, choice.detail))
             .collect();
-        self.shown = matching(&self.typed, &texts);
+        self.shown = matching(&self.typed, &texts)
+            .into_iter()
+            .map(Row::from)
+            .collect();
         self.at = 0;
+        (self.looking, self.done) = (false, false);
+    }
+
+    /// Takes what was pasted.
+    pub fn paste(&mut self, text: &str) {
+        self.typed.push_str(&clean::line(text));
+        self.narrow();
     }
 
     /// The list in at most `height` rows.
@@ -104,24 +186,38 @@ impl Pick {
         lines.push(typed);
         let room = height.saturating_sub(3).max(1);
         let first = (self.at + 1).saturating_sub(room);
-        for (row, &at) in self.shown.iter().enumerate().skip(first).take(room) {
-            let choice = &self.choices[at];
-            let (mark, paint) = match row == self.at {
+        for (number, row) in self.shown.iter().enumerate().skip(first).take(room) {
+            let choice = &self.choices[row.choice];
+            let (mark, paint) = match number == self.at {
                 true => ("❯ ", Paint::PROMPT),
                 false => ("  ", Paint::PLAIN),
             };
             let mut line = Line::of(paint, mark);
             line.push(paint, &clean::line(&choice.label));
             line.push(Paint::DIM, "  ");
-            line.push(Paint::DIM, &clean::line(&choice.detail));
+            let detail = row.found.as_ref().unwrap_or(&choice.detail);
+            line.push(Paint::DIM, &clean::line(detail));
             lines.push(cut(&line, width));
         }
-        if self.shown.is_empty() {
+        let looking = self.looking && !self.done;
+        if self.shown.is_empty() && !looking {
             lines.push(Line::of(Paint::DIM, "  nothing matches"));
         }
-        lines.push(Line::of(Paint::DIM, "enter to choose, esc to go back"));
+        let foot = match looking {
+            true => "enter to choose, esc to go back; looking into what was said …",
+            false => "enter to choose, esc to go back",
+        };
+        lines.push(cut(&Line::of(Paint::DIM, foot), width));
         lines
     }
+}
+
+fn holds(choice: &Choice, typed: &str) -> bool {
+    let typed = typed.to_lowercase();
+    let texts = [&choice.label, &choice.detail];
+    texts
+        .iter()
+        .any(|text| text.to_lowercase().contains(&typed))
 }
 
 /// The texts that match what was typed, the best first.
@@ -149,13 +245,43 @@ mod tests {
         KeyEvent::new(code, KeyModifiers::NONE)
     }
 
-    #[test]
-    fn typing_narrows_and_enter_chooses() {
-        let choice = |name: &str| Choice {
+    fn choice(name: &str) -> Choice {
+        Choice {
             label: name.to_owned(),
             detail: String::new(),
             value: format!("v-{name}"),
+        }
+    }
+
+    #[test]
+    fn what_was_said_is_found_behind_names_and_before_what_only_resembles() {
+        let names = ["set a lamp", "salt", "beta", "other"];
+        let mut pick = Pick::new("x", "Title", names.map(choice).into()).searching();
+        assert_eq!(pick.wants(), None);
+        for c in "sal".chars() {
+            pick.key(key(KeyCode::Char(c)));
+        }
+        assert_eq!(pick.wants(), Some("sal".to_owned()));
+        assert_eq!(pick.wants(), None, "it is asked for once");
+        let hit = |value: &str| Choice {
+            label: String::new(),
+            detail: "… sal ammoniac …".to_owned(),
+            value: value.to_owned(),
         };
+        pick.found("s", vec![hit("v-other")]);
+        pick.found("sal", vec![hit("v-beta"), hit("v-salt"), hit("v-gone")]);
+        let shown: Vec<&str> = pick
+            .shown
+            .iter()
+            .map(|row| pick.choices[row.choice].label.as_str())
+            .collect();
+        assert_eq!(shown, ["salt", "beta", "set a lamp"]);
+        let lines: Vec<String> = pick.draw(40, 8).iter().map(Line::text).collect();
+        assert!(lines[3].contains("beta  … sal ammoniac"), "{lines:?}");
+    }
+
+    #[test]
+    fn typing_narrows_and_enter_chooses() {
         let mut pick = Pick::new("x", "Title", ["alpha", "beta", "gamma"].map(choice).into());
         assert_eq!(pick.key(key(KeyCode::Down)), Picked::Open);
         assert_eq!(

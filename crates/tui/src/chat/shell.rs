@@ -2,24 +2,27 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{Event, KeyEventKind};
-use serde_json::Value;
 use unspool_agent::driver::{Command, Notice};
 use unspool_agent::permission::Mode;
 use unspool_show::Paint;
 
 use super::draw;
+use super::editor::Editor;
 use super::paint::Painter;
-use super::pick::Pick;
-use super::state::{Act, Chat};
+use super::pick::{Choice, Pick};
+use super::state::{Act, Chat, Said};
 use crate::input::{self, Heard, Keys};
 use crate::term;
 
 /// While something turns.
 const FRAME: Duration = Duration::from_millis(125);
+/// After a key, before what is typed is looked for.
+const PAUSE: Duration = Duration::from_millis(120);
 /// While nothing happens.
 const REST: Duration = Duration::from_secs(30);
 
@@ -32,6 +35,21 @@ pub enum Next {
     New,
     /// Another session, by its id.
     Resume(String),
+}
+
+/// How a conversation was left.
+pub struct Left {
+    /// What comes next.
+    pub next: Next,
+    /// What was typed for it already.
+    pub ahead: Ahead,
+}
+
+/// What was typed before there was a conversation to take it.
+#[derive(Default)]
+pub struct Ahead {
+    editor: Option<Editor>,
+    events: Vec<Event>,
 }
 
 /// What is done with something that was typed or chosen.
@@ -49,15 +67,10 @@ pub enum Told {
     Fail(String),
     /// The session is told this.
     Do(Vec<Command>),
-    /// The session is asked, with texts for the model alone.
-    Submit {
-        /// What is shown.
-        text: String,
-        /// What is said.
-        content: Value,
-        /// What only the model hears.
-        context: Vec<String>,
-    },
+    /// Something was done: it is shown, and the session is told.
+    Done(String, Vec<Command>),
+    /// The session is asked.
+    Submit(Said),
     /// Something is to be chosen.
     Pick(Pick),
     /// It is over.
@@ -75,8 +88,16 @@ pub trait Desk: Send + Sync {
     /// What becomes of something that was typed.
     fn typed(&self, text: &str) -> Told;
 
+    /// Whether something that is typed may end this conversation: keys behind it are for the
+    /// next one.
+    fn leaves(&self, text: &str) -> bool;
+
     /// What becomes of a choice from a [`Pick`].
     fn chosen(&self, what: &str, value: &str) -> Told;
+
+    /// Sessions that hold a text, with the place where it stands; ends early when they are no
+    /// longer wanted.
+    fn search(&self, typed: &str, wanted: &dyn Fn() -> bool) -> Vec<Choice>;
 
     /// The prompts to go back to.
     fn prompts(&self) -> Told;
@@ -96,15 +117,19 @@ pub struct Setting {
     /// What was typed before.
     pub history: Vec<String>,
     /// What stands above everything.
-    pub greeting: String,
+    pub greeting: Vec<(Paint, String)>,
     /// The mode it begins in.
     pub mode: Mode,
     /// The model it begins with.
     pub model: String,
+    /// The variable that gives access.
+    pub variable: String,
     /// Use colours.
     pub color: bool,
     /// What is said first, without being typed.
     pub first: Option<String>,
+    /// What was typed ahead.
+    pub ahead: Ahead,
 }
 
 /// What the loop hears.
@@ -113,27 +138,46 @@ enum Happening {
     Notice(Notice),
     Over,
     Files(Vec<String>),
+    Found(String, Vec<Choice>),
     Told(Told),
     Kept(Result<String, String>),
 }
 
-/// Runs a conversation until somebody leaves it.
-pub fn run(setting: Setting) -> io::Result<Next> {
+/// Runs a conversation until somebody leaves it. The terminal stays ours if another one comes
+/// next, so that keys in between are neither echoed nor altered: see [`give_back`].
+pub fn run(setting: Setting) -> io::Result<Left> {
     term::give_back_on_panic();
     term::take()?;
     let done = begin(setting);
-    term::give_back();
+    if !matches!(&done, Ok(left) if left.next != Next::Leave) {
+        term::give_back();
+    }
     done
 }
 
-fn begin(setting: Setting) -> io::Result<Next> {
+/// Gives the terminal back, if it is ours.
+pub fn give_back() {
+    term::give_back();
+}
+
+fn begin(setting: Setting) -> io::Result<Left> {
     let (to, inbox) = channel();
     let size = size()?;
     let mut chat = Chat::new(setting.history, size, Instant::now());
     chat.mode = setting.mode;
     chat.model = setting.model;
+    chat.variable = setting.variable;
     chat.commands = setting.desk.commands();
-    chat.tell(&setting.greeting);
+    for (paint, text) in &setting.greeting {
+        chat.note(*paint, text);
+    }
+    chat.note(Paint::PLAIN, "\n");
+    let Ahead { editor, events } = setting.ahead;
+    chat.editor = editor.unwrap_or(chat.editor);
+    for event in events {
+        // The inbox is there: nothing is lost.
+        let _ = to.send(Happening::Heard(Heard::Event(event)));
+    }
     let teller = |to: &Sender<Happening>| {
         let to = to.clone();
         move |heard| to.send(Happening::Heard(heard)).is_ok()
@@ -145,18 +189,27 @@ fn begin(setting: Setting) -> io::Result<Next> {
         painter: Painter::new(io::stdout(), setting.color, size),
         desk: setting.desk,
         tell: setting.tell,
+        prompts: in_order(to.clone()),
+        held: None,
+        searches: Arc::default(),
         keys,
         to,
     };
     if let Some(first) = setting.first {
         hands.typed(&first);
     }
-    let mut next = Next::Leave;
     loop {
+        // A frame for another size than the terminal has would wrap, and rows would be counted
+        // wrong from then on; the event about it may come later.
+        let now = self::size()?;
+        if now != chat.size {
+            chat.size = now;
+            hands.painter.resize(now);
+        }
         let said = chat.take_said();
         let (live, cursor) = draw::live(&mut chat);
         hands.painter.draw(&said, &live, cursor)?;
-        let pause = if chat.busy.is_some() || chat.again.is_some() {
+        let pause = if chat.working().is_some() || chat.again.is_some() {
             FRAME
         } else {
             REST
@@ -174,18 +227,44 @@ fn begin(setting: Setting) -> io::Result<Next> {
             chat.again = None;
         }
         let rest: Vec<Happening> = inbox.try_iter().take(4_000).collect();
-        for happening in first.into_iter().chain(rest) {
-            if let Some(end) = hands.happen(&mut chat, happening)? {
-                next = end;
+        let mut all = first.into_iter().chain(rest);
+        while let Some(happening) = all.next() {
+            if let Some(next) = hands.happen(&mut chat, happening)? {
                 hands.painter.draw(&chat.take_said(), &[], None)?;
                 hands.painter.leave()?;
-                return Ok(next);
+                let late = hands.end(all, &inbox);
+                let editor = Some(chat.editor);
+                return Ok(Left {
+                    next,
+                    ahead: Ahead {
+                        editor,
+                        events: late,
+                    },
+                });
             }
         }
     }
     hands.painter.leave()?;
-    Ok(next)
+    Ok(Left {
+        next: Next::Leave,
+        ahead: Ahead::default(),
+    })
 }
+
+/// Does jobs one after the other: what was typed first is said first.
+fn in_order(to: Sender<Happening>) -> Sender<Job> {
+    let (jobs, waiting) = channel::<Job>();
+    std::thread::spawn(move || {
+        for job in waiting {
+            if to.send(job()).is_err() {
+                return;
+            }
+        }
+    });
+    jobs
+}
+
+type Job = Box<dyn FnOnce() -> Happening + Send>;
 
 fn size() -> io::Result<(usize, usize)> {
     let (columns, rows) = ratatui::crossterm::terminal::size()?;
@@ -207,21 +286,42 @@ struct Hands {
     painter: Painter<io::Stdout>,
     desk: Arc<dyn Desk>,
     tell: Box<dyn Fn(Command) -> bool + Send>,
+    prompts: Sender<Job>,
+    /// Keys that came while it was open whether they are for this conversation.
+    held: Option<Vec<Event>>,
     keys: Keys,
+    /// Counts searches: only the latest is wanted.
+    searches: Arc<AtomicU64>,
     to: Sender<Happening>,
 }
 
 impl Hands {
+    /// Nothing is taken from the terminal any more: keys that nobody has seen yet.
+    fn end(
+        self,
+        batch: impl Iterator<Item = Happening>,
+        inbox: &Receiver<Happening>,
+    ) -> Vec<Event> {
+        drop(self.keys);
+        let late = batch.chain(inbox.try_iter());
+        let late = late.filter_map(|happening| match happening {
+            Happening::Heard(Heard::Event(event)) => Some(event),
+            _ => None,
+        });
+        self.held.into_iter().flatten().chain(late).collect()
+    }
+
     fn happen(&mut self, chat: &mut Chat, happening: Happening) -> io::Result<Option<Next>> {
         let acts = match happening {
+            Happening::Heard(Heard::Event(event @ (Event::Key(_) | Event::Paste(_))))
+                if self.held.is_some() =>
+            {
+                self.held.get_or_insert_default().push(event);
+                Vec::new()
+            }
             Happening::Heard(Heard::Event(event)) => match event {
                 Event::Key(key) if key.kind != KeyEventKind::Release => chat.key(key),
                 Event::Paste(text) => chat.paste(&text),
-                Event::Resize(columns, rows) => {
-                    chat.size = (usize::from(columns), usize::from(rows));
-                    self.painter.resize(chat.size);
-                    Vec::new()
-                }
                 _ => Vec::new(),
             },
             Happening::Heard(Heard::Sleep) => vec![Act::Sleep],
@@ -229,10 +329,19 @@ impl Hands {
             Happening::Heard(Heard::End) | Happening::Over => return Ok(Some(Next::Leave)),
             Happening::Notice(notice) => {
                 chat.notice(notice);
+                for said in chat.released() {
+                    self.submit(chat, said);
+                }
                 Vec::new()
             }
             Happening::Files(files) => {
                 chat.files(files);
+                Vec::new()
+            }
+            Happening::Found(typed, found) => {
+                if let Some(pick) = &mut chat.pick {
+                    pick.found(&typed, found);
+                }
                 Vec::new()
             }
             Happening::Kept(kept) => {
@@ -242,7 +351,15 @@ impl Hands {
                 }
                 Vec::new()
             }
-            Happening::Told(told) => return Ok(self.told(chat, told)),
+            Happening::Told(told) => {
+                let next = self.told(chat, told);
+                if next.is_none() {
+                    for event in self.held.take().into_iter().flatten() {
+                        let _ = self.to.send(Happening::Heard(Heard::Event(event)));
+                    }
+                }
+                return Ok(next);
+            }
         };
         for act in acts {
             if let Some(next) = self.act(chat, act)? {
@@ -260,6 +377,7 @@ impl Hands {
                 self.aside(move |desk| Happening::Told(desk.chosen(&what, &value)));
             }
             Act::Prompts => self.aside(|desk| Happening::Told(desk.prompts())),
+            Act::Search(typed) => self.search(typed),
             Act::Files => self.aside(|desk| Happening::Files(desk.files())),
             Act::Keep(rules) => self.aside(move |desk| Happening::Kept(desk.keep(&rules))),
             Act::Redraw => self.painter.leave()?,
@@ -268,8 +386,6 @@ impl Hands {
                 term::give_back();
                 self.keys.aside(input::sleep);
                 term::take()?;
-                chat.size = size()?;
-                self.painter.resize(chat.size);
             }
             Act::Quit => return Ok(Some(Next::Leave)),
         }
@@ -282,9 +398,44 @@ impl Hands {
         }
     }
 
-    fn typed(&self, text: &str) {
+    fn typed(&mut self, text: &str) {
+        if self.desk.leaves(text) {
+            self.held = Some(Vec::new());
+        }
         let text = text.to_owned();
-        self.aside(move |desk| Happening::Told(desk.typed(&text)));
+        // Commands may take long; prompts do not, and keep their order.
+        if text.starts_with('/') {
+            return self.aside(move |desk| Happening::Told(desk.typed(&text)));
+        }
+        let desk = Arc::clone(&self.desk);
+        let job = Box::new(move || Happening::Told(desk.typed(&text)));
+        // The thread behind it lives as long as this.
+        let _ = self.prompts.send(job);
+    }
+
+    fn search(&self, typed: String) {
+        let number = self.searches.fetch_add(1, Ordering::SeqCst) + 1;
+        let current = Arc::clone(&self.searches);
+        self.aside(move |desk| {
+            // Whoever goes on typing wants something else.
+            std::thread::sleep(PAUSE);
+            let wanted = || current.load(Ordering::SeqCst) == number;
+            let found = match wanted() {
+                true => desk.search(&typed, &wanted),
+                false => Vec::new(),
+            };
+            Happening::Found(typed, found)
+        });
+    }
+
+    fn submit(&self, chat: &mut Chat, said: Said) {
+        let Some(said) = chat.submitted(said) else {
+            return;
+        };
+        let Said {
+            content, context, ..
+        } = said;
+        self.order(chat, Command::Submit { content, context });
     }
 
     fn aside(&self, job: impl FnOnce(&dyn Desk) -> Happening + Send + 'static) {
@@ -307,14 +458,13 @@ impl Hands {
                     self.order(chat, command);
                 }
             }
-            Told::Submit {
-                text,
-                content,
-                context,
-            } => {
-                chat.submitted(&text);
-                self.order(chat, Command::Submit { content, context });
+            Told::Done(text, commands) => {
+                for command in commands {
+                    self.order(chat, command);
+                }
+                chat.tell(&text);
             }
+            Told::Submit(said) => self.submit(chat, said),
             Told::Pick(pick) => chat.pick = Some(pick),
             Told::Go(next) => return Some(next),
         }

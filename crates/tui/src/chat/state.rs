@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
+use unspool_agent::api::retry::Trouble;
+use unspool_agent::api::told::told;
 use unspool_agent::driver::{Answer, Command, Notice, Spent};
 use unspool_agent::machine::{Ending, Why};
 use unspool_agent::permission::Mode;
@@ -36,6 +38,8 @@ pub enum Act {
     Keep(Vec<String>),
     /// Names of files are wanted.
     Files,
+    /// This is to be looked for in what the choices of a list stand for.
+    Search(String),
     /// The prompts of this session are to be listed, to go back to one.
     Prompts,
     /// The program is to sleep.
@@ -44,6 +48,17 @@ pub enum Act {
     Redraw,
     /// It is over.
     Quit,
+}
+
+/// Something to say to the model.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// What is shown.
+    pub text: String,
+    /// What is said.
+    pub content: Value,
+    /// What only the model hears.
+    pub context: Vec<String>,
 }
 
 /// A call that runs.
@@ -96,6 +111,8 @@ pub struct Chat {
     pub mode: Mode,
     /// The model.
     pub model: String,
+    /// The variable that gives access.
+    pub variable: String,
     /// Tokens in the context, and how many fit.
     pub filled: (u64, u64),
     /// What was spent.
@@ -109,6 +126,8 @@ pub struct Chat {
     /// Files of the project, once they are known.
     pub files: Option<Vec<String>>,
     said: Vec<Line>,
+    /// What is said when a command of the person's own is over.
+    later: Vec<Said>,
     /// The last thing that was shown is a call.
     called: bool,
 }
@@ -131,6 +150,7 @@ impl Chat {
             queue: Vec::new(),
             mode: Mode::Default,
             model: String::new(),
+            variable: String::new(),
             filled: (0, 0),
             spent: Spent::default(),
             compacting: false,
@@ -138,6 +158,7 @@ impl Chat {
             commands: Vec::new(),
             files: None,
             said: Vec::new(),
+            later: Vec::new(),
             called: false,
         }
     }
@@ -167,6 +188,12 @@ impl Chat {
         self.say(lines);
     }
 
+    /// Since when something goes on: a turn, or a command of the person's own.
+    pub fn working(&self) -> Option<Instant> {
+        let first = self.calls.first().map(|running| running.since);
+        self.busy.or(first)
+    }
+
     /// Columns for text.
     pub fn width(&self) -> usize {
         self.size.0.saturating_sub(1).clamp(10, 120)
@@ -174,11 +201,20 @@ impl Chat {
 
     /// Takes what was pasted.
     pub fn paste(&mut self, text: &str) -> Vec<Act> {
+        if let Some(pick) = &mut self.pick {
+            pick.paste(text);
+            return self.look_for();
+        }
         match &mut self.question {
             Some(question) => question.paste(text),
             None => self.editor.paste(text),
         }
         self.offer()
+    }
+
+    fn look_for(&mut self) -> Vec<Act> {
+        let wanted = self.pick.as_mut().and_then(Pick::wants);
+        wanted.map(Act::Search).into_iter().collect()
     }
 
     /// Takes a key.
@@ -194,7 +230,7 @@ impl Chat {
         if let Some(pick) = &mut self.pick {
             let what = pick.what.clone();
             return match pick.key(key) {
-                Picked::Open => Vec::new(),
+                Picked::Open => self.look_for(),
                 Picked::Left => {
                     self.pick = None;
                     Vec::new()
@@ -220,7 +256,11 @@ impl Chat {
             KeyCode::Esc => self.escape(again.map(|(code, _)| code)),
             KeyCode::Char('c') if control => self.break_off(again.map(|(code, _)| code)),
             KeyCode::Char('d') if control && self.editor.is_empty() => vec![Act::Quit],
-            KeyCode::BackTab => vec![Act::Tell(Command::Mode(next(self.mode)))],
+            KeyCode::BackTab => {
+                // A second press comes before the session has heard of the first.
+                self.mode = next(self.mode);
+                vec![Act::Tell(Command::Mode(self.mode))]
+            }
             _ => self.type_key(key),
         }
     }
@@ -289,9 +329,16 @@ impl Chat {
         self.offer();
     }
 
+    fn interrupt(&mut self) -> Vec<Act> {
+        if !std::mem::take(&mut self.later).is_empty() {
+            self.unsaid();
+        }
+        vec![Act::Tell(Command::Interrupt)]
+    }
+
     fn escape(&mut self, again: Option<KeyCode>) -> Vec<Act> {
-        if self.busy.is_some() {
-            return vec![Act::Tell(Command::Interrupt)];
+        if self.working().is_some() {
+            return self.interrupt();
         }
         let twice = again == Some(KeyCode::Esc);
         match (self.editor.is_empty(), twice) {
@@ -303,8 +350,8 @@ impl Chat {
     }
 
     fn break_off(&mut self, again: Option<KeyCode>) -> Vec<Act> {
-        if self.busy.is_some() {
-            return vec![Act::Tell(Command::Interrupt)];
+        if self.working().is_some() {
+            return self.interrupt();
         }
         if !self.editor.is_empty() {
             self.editor.set("");
@@ -329,15 +376,37 @@ impl Chat {
         acts
     }
 
-    /// A prompt goes out: it is shown at once, or waits.
-    pub fn submitted(&mut self, text: &str) {
-        if self.busy.is_some() {
-            self.queue.push(text.to_owned());
-            return;
+    /// A prompt goes out: it is shown at once, or waits for the turn. It stays here while a
+    /// command of the person's own runs.
+    pub fn submitted(&mut self, said: Said) -> Option<Said> {
+        if self.working().is_some() {
+            self.queue.push(said.text.clone());
+            if self.busy.is_none() {
+                self.later.push(said);
+                return None;
+            }
+            return Some(said);
         }
-        let lines = spoken::prompt(text, self.width());
+        let lines = spoken::prompt(&said.text, self.width());
         self.say(lines);
         self.busy = Some(self.now);
+        Some(said)
+    }
+
+    /// What waited for a command that is over now.
+    pub fn released(&mut self) -> Vec<Said> {
+        if self.later.is_empty() || self.working().is_some() {
+            return Vec::new();
+        }
+        self.queue.clear();
+        std::mem::take(&mut self.later)
+    }
+
+    /// What waits and is not said any more is not lost.
+    fn unsaid(&mut self) {
+        let mut unsaid: Vec<String> = self.queue.drain(..).collect();
+        unsaid.extend(Some(self.editor.text().to_owned()).filter(|text| !text.is_empty()));
+        self.editor.set(&unsaid.join("\n"));
     }
 
     /// Takes what the session tells.
@@ -415,14 +484,26 @@ impl Chat {
             }
             Notice::Mode(mode) => self.mode = mode,
             Notice::Model(model) => self.model = model,
-            Notice::Rewound { prompt } => {
-                self.note(Paint::WARN, "went back to before this prompt");
-                self.editor.set(&prompt);
+            Notice::Rewound {
+                prompt,
+                files,
+                conversation,
+            } => {
+                let what = match (files, conversation) {
+                    (true, true) => "the conversation and the files are as before this prompt",
+                    (true, false) => "the files are as before this prompt",
+                    (false, _) => "the conversation is as before this prompt",
+                };
+                self.note(Paint::WARN, what);
+                if conversation {
+                    self.editor.set(&prompt);
+                }
             }
             Notice::Cold(cold) => self.note(Paint::WARN, &cold.to_string()),
             Notice::Warn(text) => self.note(Paint::WARN, &text),
             Notice::Ended { ending, time } => self.ended(&ending, time),
             Notice::Unwritten { why, hint } => {
+                self.flush();
                 self.note(
                     Paint::ERROR,
                     &format!("the session could not be written: {why}"),
@@ -483,8 +564,9 @@ impl Chat {
             Why::Budget => self.note(Paint::WARN, "as much was spent as --max-budget-usd allows"),
             Why::Refused(_) => self.note(Paint::WARN, "the model refused; rephrase, or /rewind"),
             Why::Failed(trouble) => {
-                self.note(Paint::ERROR, &trouble.message);
-                self.note(Paint::DIM, "nothing is lost: say \"go on\" to try again");
+                let what = told(trouble, &self.model, &self.variable);
+                self.note(Paint::ERROR, &what);
+                self.note(Paint::DIM, &way_on(trouble, &self.variable));
             }
             Why::Hook(why) => self.note(Paint::WARN, &format!("a hook ended the turn: {why}")),
             Why::TooLong => {
@@ -498,13 +580,9 @@ impl Chat {
                 self.note(Paint::ERROR, &format!("no summary could be made: {why}"));
             }
         }
-        // What was typed meanwhile and is not said any more is not lost.
-        if ending.unsaid.is_empty() {
-            return;
+        if !ending.unsaid.is_empty() {
+            self.unsaid();
         }
-        let mut unsaid: Vec<String> = self.queue.drain(..).collect();
-        unsaid.extend(Some(self.editor.text().to_owned()).filter(|text| !text.is_empty()));
-        self.editor.set(&unsaid.join("\n"));
     }
 
     fn rest(&mut self) {
@@ -515,6 +593,22 @@ impl Chat {
         self.thought = 0;
         self.calls.clear();
     }
+}
+
+/// What can be done here about a failure of the API.
+fn way_on(trouble: &Trouble, variable: &str) -> String {
+    let way = match trouble.status() {
+        Some(401 | 403) => {
+            format!("leave, set {variable} to a key that is valid, and go on with --continue")
+        }
+        Some(404) => "choose another with /model, then say \"go on\"".to_owned(),
+        Some(402) => "see to the account, then say \"go on\"".to_owned(),
+        Some(400 | 413) => "/compact makes it shorter, /rewind goes back".to_owned(),
+        Some(_) => "wait a little, then say \"go on\"".to_owned(),
+        None => "see whether the network and ANTHROPIC_BASE_URL are right, then say \"go on\""
+            .to_owned(),
+    };
+    format!("nothing is lost: {way}")
 }
 
 /// The mode that Shift-Tab leads to.

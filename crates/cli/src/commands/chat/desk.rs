@@ -1,6 +1,7 @@
 //! What becomes of things that are typed in a conversation: prompts, `/commands`, `!commands`,
 //! `#memory`.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -11,15 +12,14 @@ use unspool_agent::definitions::Definitions;
 use unspool_agent::driver::{Command, Setup, Spent};
 use unspool_agent::memory::{self, Roots};
 use unspool_agent::more::{Health, More};
-use unspool_agent::permission::{Mode, always};
-use unspool_agent::settings::{Places, Settings};
-use unspool_agent::trust::Trust;
+use unspool_agent::permission::Mode;
 use unspool_model::view::{context, turns};
 use unspool_show::amount;
-use unspool_tui::chat::{Choice, Desk, Next, Pick, Told};
+use unspool_tui::chat::{Choice, Desk, Next, Pick, Said, Told};
 
-use super::talk;
-use crate::commands::{export, ls};
+use super::rules::Rules;
+use super::{ChatArgs, talk};
+use crate::commands::{export, ls, search};
 use crate::failure::Failure;
 use crate::world::{self, World};
 
@@ -39,7 +39,10 @@ const COMMANDS: &[(&str, &str)] = &[
     ("model", "show or change the model"),
     ("cost", "what this session has cost"),
     ("context", "what fills the context"),
-    ("permissions", "show the rules, or change the mode"),
+    (
+        "permissions",
+        "show the rules, add and take out some, or change the mode",
+    ),
     ("agents", "agents that are defined"),
     ("mcp", "servers that offer tools"),
     ("memory", "files the model is told at the start"),
@@ -63,6 +66,8 @@ const PICTURES: [(&str, &str); 5] = [
 const LARGEST: u64 = 5 << 20;
 /// A file that is named with `@` is told as far as this.
 const LONGEST: usize = 200_000;
+/// Sessions that hold what is looked for.
+const FOUND: usize = 100;
 /// Sessions and files in a list.
 const MOST: usize = 20_000;
 
@@ -86,29 +91,27 @@ pub struct Talk {
     project: PathBuf,
     config: PathBuf,
     prompts: Option<talk::Prompts>,
-    rules: Vec<String>,
+    rules: Rules,
     trusted: bool,
     more: Option<Arc<dyn More>>,
     seen: Arc<Mutex<Seen>>,
     templates: Commands,
     roots: Roots,
-    places: Places,
 }
 
 impl Talk {
     /// The desk of a session.
-    pub fn new(world: Arc<World>, setup: &Setup, places: Places, seen: Arc<Mutex<Seen>>) -> Talk {
+    pub fn new(world: Arc<World>, setup: &Setup, args: &ChatArgs, seen: Arc<Mutex<Seen>>) -> Talk {
         let place = &setup.place;
         Talk {
             templates: setup.lore.commands.clone(),
             roots: setup.lore.roots.clone(),
-            places,
+            rules: Rules::new(Arc::clone(&world), args.clone(), place.clone()),
             world,
             path: setup.record.path().to_owned(),
             project: place.project.clone(),
             config: place.config.clone(),
             prompts: None,
-            rules: setup.policy.listed(),
             trusted: setup.lore.trusted,
             more: setup.more.clone(),
             seen,
@@ -139,13 +142,12 @@ impl Talk {
             "rewind" => self.prompts(),
             "model" if rest.is_empty() => models(&self.seen(|seen| seen.model.clone())),
             "model" => Told::Do(vec![Command::Model(rest.to_owned())]),
-            "permissions" | "mode" if !rest.is_empty() => mode(rest),
             "cost" => self.answered(name, self.cost()),
             "context" => match self.context() {
                 Ok(text) => self.answered(name, text),
                 Err(failure) => Told::Fail(told(&failure)),
             },
-            "permissions" | "mode" => self.answered(name, self.permissions()),
+            "permissions" | "mode" => self.rules.told(rest, self.seen(|seen| seen.mode)),
             "agents" => self.answered(name, self.agents()),
             "mcp" => self.answered(name, self.servers()),
             "memory" => self.answered(name, self.memory()),
@@ -217,21 +219,6 @@ impl Talk {
             ));
         }
         Ok(text)
-    }
-
-    fn permissions(&self) -> String {
-        let mode = self.seen(|seen| seen.mode);
-        let mut text = format!("mode: {}\n", mode.name());
-        if self.rules.is_empty() {
-            text.push_str("\nno rules\n");
-        }
-        for rule in &self.rules {
-            text.push_str(&format!("- `{rule}`\n"));
-        }
-        text.push_str(
-            "\n`/permissions MODE` changes the mode: default, acceptEdits, plan, dontAsk",
-        );
-        text
     }
 
     fn agents(&self) -> String {
@@ -316,11 +303,8 @@ impl Talk {
                 value: row.id,
             }
         });
-        Told::Pick(Pick::new(
-            "resume",
-            "Go on with which session?",
-            choices.collect(),
-        ))
+        let pick = Pick::new("resume", "Go on with which session?", choices.collect());
+        Told::Pick(pick.searching())
     }
 
     /// A command or skill that somebody wrote: the session expands it.
@@ -329,23 +313,26 @@ impl Talk {
             return Told::Fail(format!("there is no command /{name}; /help lists them"));
         }
         let text = format!("/{name} {rest}").trim_end().to_owned();
-        Told::Submit {
+        Told::Submit(Said {
             content: Value::String(text.clone()),
             text,
             context: Vec::new(),
-        }
+        })
     }
 
     /// What is said, with the pictures and files it names.
     fn prompt(&self, text: &str) -> Told {
         let (mut blocks, mut context) = (Vec::new(), Vec::new());
-        for word in text.split_whitespace() {
-            let named = word.strip_prefix('@');
-            let path = self.project.join(unquoted(named.unwrap_or(word)));
-            match (picture(&path), named) {
-                (Some(block), _) => blocks.push(block),
-                (None, Some(name)) => context.extend(file(&path, name)),
-                (None, None) => {}
+        for Named { name, at } in named(text) {
+            let bare = name.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']);
+            let paths = [&name, bare].map(|name| self.project.join(name));
+            let picture = paths.iter().find_map(|path| picture(path));
+            match picture {
+                Some(block) => blocks.push(block),
+                None if at => {
+                    context.extend(paths.iter().find_map(|path| file(path, &name)));
+                }
+                None => {}
             }
         }
         let content = match blocks.is_empty() {
@@ -355,11 +342,11 @@ impl Talk {
                 Value::Array(blocks)
             }
         };
-        Told::Submit {
+        Told::Submit(Said {
             text: text.to_owned(),
             content,
             context,
-        }
+        })
     }
 }
 
@@ -408,10 +395,21 @@ impl Desk for Talk {
         }
     }
 
+    fn leaves(&self, text: &str) -> bool {
+        let name = text
+            .strip_prefix('/')
+            .and_then(|rest| rest.split_whitespace().next());
+        matches!(
+            name,
+            Some("clear" | "new" | "exit" | "quit" | "resume" | "continue")
+        )
+    }
+
     fn chosen(&self, what: &str, value: &str) -> Told {
         match what {
             "resume" => Told::Go(Next::Resume(value.to_owned())),
             "model" => Told::Do(vec![Command::Model(value.to_owned())]),
+            "remove-rule" => self.rules.chosen(value),
             "rewind" => {
                 let choice = |label: &str, how: &str| Choice {
                     label: label.to_owned(),
@@ -435,6 +433,25 @@ impl Desk for Talk {
             }
             _ => Told::Fail(format!("nobody asked for {what}")),
         }
+    }
+
+    fn search(&self, typed: &str, wanted: &dyn Fn() -> bool) -> Vec<Choice> {
+        let mut found: Vec<Choice> = Vec::new();
+        // What cannot be searched has no hits; the titles are still there.
+        let _ = search::stream(&self.world, typed, &mut |hit| {
+            if !found.iter().any(|choice| choice.value == hit.session) {
+                found.push(Choice {
+                    label: String::new(),
+                    detail: hit.snippet,
+                    value: hit.session,
+                });
+            }
+            match found.len() < FOUND && wanted() {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        found
     }
 
     fn prompts(&self) -> Told {
@@ -468,14 +485,7 @@ impl Desk for Talk {
     }
 
     fn keep(&self, rules: &[String]) -> Result<String, String> {
-        let path = always::store(rules, &self.project).map_err(|why| why.to_string())?;
-        // Who trusts the folder said this themselves: it is not asked for again.
-        if self.trusted {
-            let settings = Settings::load(&self.places).map_err(|why| why.to_string())?;
-            let stored = Trust::at(self.world.trusted()).store(&settings);
-            stored.map_err(|why| why.to_string())?;
-        }
-        Ok(format!("{} kept in {}", rules.join(", "), path.display()))
+        self.rules.keep(rules)
     }
 }
 
@@ -494,16 +504,8 @@ fn models(now: &str) -> Told {
     Told::Pick(Pick::new("model", &title, all.map(choice).into()))
 }
 
-fn mode(name: &str) -> Told {
-    match Mode::read(name) {
-        Some((mode, _)) => Told::Do(vec![Command::Mode(mode)]),
-        None => Told::Fail(format!(
-            "`{name}` is no mode: default, acceptEdits, plan, dontAsk or bypassPermissions"
-        )),
-    }
-}
-
-fn told(failure: &Failure) -> String {
+/// A failure as one line.
+pub fn told(failure: &Failure) -> String {
     match failure {
         Failure::Nothing(told) | Failure::Failed(told) => match &told.hint {
             Some(hint) => format!("{}; {hint}", told.message),
@@ -513,10 +515,53 @@ fn told(failure: &Failure) -> String {
     }
 }
 
-/// A path as terminals paste it: in quotes, or with blanks behind backslashes.
-fn unquoted(word: &str) -> String {
-    let word = word.trim_matches(['\'', '"']);
-    word.replace('\\', "")
+/// A word of a prompt that may name a file.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    name: String,
+    /// It stands behind an `@`.
+    at: bool,
+}
+
+/// The words of a prompt. Paths with blanks are one word as terminals paste them: in quotes, or
+/// with backslashes before the blanks.
+fn named(text: &str) -> Vec<Named> {
+    let mut all = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let (at, word) = match rest.strip_prefix('@') {
+            Some(word) => (true, word),
+            None => (false, rest),
+        };
+        let quote = word.chars().next().filter(|c| ['\'', '"'].contains(c));
+        let inside = quote.and_then(|quote| word[1..].split_once(quote));
+        // An apostrophe is no quote: what it would hold ends in the middle of a word.
+        let inside = inside.filter(|(_, after)| {
+            let next = after.chars().next();
+            next.is_none_or(|c| c.is_whitespace() || c.is_ascii_punctuation())
+        });
+        let (name, after) = match inside {
+            Some((name, after)) => (name.to_owned(), after),
+            None => plain(word),
+        };
+        all.push(Named { name, at });
+        rest = after.trim_start();
+    }
+    all
+}
+
+/// The first word, without its backslashes, and what follows it.
+fn plain(text: &str) -> (String, &str) {
+    let mut name = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            c if c.is_whitespace() => return (name, &text[at..]),
+            '\\' => name.extend(chars.next().map(|(_, c)| c)),
+            c => name.push(c),
+        }
+    }
+    (name, "")
 }
 
 fn picture(path: &Path) -> Option<Value> {
@@ -560,9 +605,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pasted_path_loses_its_quotes() {
-        assert_eq!(unquoted("'/a/b.png'"), "/a/b.png");
-        assert_eq!(unquoted("/a/b\\ c.png"), "/a/b c.png");
+    fn a_path_is_one_word_however_terminals_paste_it() {
+        let names =
+            |text: &str| -> Vec<String> { named(text).into_iter().map(|word| word.name).collect() };
+        assert_eq!(names("see '/a/b c.png' now"), ["see", "/a/b c.png", "now"]);
+        assert_eq!(names("/a/b\\ c.png"), ["/a/b c.png"]);
+        assert_eq!(names("it's 'a x"), ["it's", "'a", "x"]);
+        let at = named("@\"my file.txt\", @b");
+        assert_eq!((at[0].name.as_str(), at[0].at), ("my file.txt", true));
+        assert_eq!((at[2].name.as_str(), at[2].at), ("b", true));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Read};
 use std::sync::mpsc::channel;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use unspool_agent::driver::{Answer, Command, Remote};
 use unspool_agent::permission::Mode;
 
@@ -46,9 +46,7 @@ impl Input {
     pub fn feed(self, remote: Remote) {
         match self {
             Input::Prompt(text) => {
-                let content = said(&text);
-                let context = Vec::new();
-                remote.send(Command::Submit { content, context });
+                submit(said(&text), &remote);
                 remote.send(Command::Close);
             }
             Input::Stream => {
@@ -103,14 +101,33 @@ fn piped(optional: bool) -> Result<Option<String>, Failure> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
+/// Says something. The one command of the client that needs nobody is obeyed.
+fn submit(content: Value, remote: &Remote) {
+    let text = match &content {
+        Value::String(text) => Some(text.as_str()),
+        blocks => blocks[0]["text"].as_str(),
+    };
+    let words = text.and_then(|text| text.trim().strip_prefix("/compact"));
+    let words = words.filter(|words| words.is_empty() || words.starts_with(char::is_whitespace));
+    let words = words.map(|words| words.trim().to_owned());
+    remote.send(match words {
+        Some(words) => Command::Compact {
+            words: Some(words).filter(|words| !words.is_empty()),
+        },
+        None => Command::Submit {
+            content,
+            context: Vec::new(),
+        },
+    });
+}
+
 /// One object of the stream.
 fn take(value: &Value, remote: &Remote) {
     match value["type"].as_str() {
         Some("user") => {
             let content = value["message"]["content"].clone();
             if content.is_string() || content.is_array() {
-                let context = Vec::new();
-                remote.send(Command::Submit { content, context });
+                submit(content, remote);
             }
         }
         Some("control_request") => control(value, remote),
@@ -121,19 +138,34 @@ fn take(value: &Value, remote: &Remote) {
 
 fn control(value: &Value, remote: &Remote) {
     let request = &value["request"];
-    let field = |name: &str| request[name].as_str().unwrap_or_default();
-    let mut error = None;
-    match field("subtype") {
-        "interrupt" => drop(remote.send(Command::Interrupt)),
-        "set_permission_mode" => match Mode::read(field("mode")) {
-            Some((mode, _)) => drop(remote.send(Command::Mode(mode))),
-            None => error = Some(format!("`{}` is no permission mode", field("mode"))),
-        },
-        "set_model" => drop(remote.send(Command::Model(field("model").to_owned()))),
-        "initialize" => {}
-        other => error = Some(format!("`{other}` is not supported")),
-    }
-    output::respond(value["request_id"].as_str().unwrap_or_default(), error);
+    let field = |name: &str| request[name].as_str();
+    let tell = |command: Command| {
+        remote.send(command);
+        Ok(json!({}))
+    };
+    let answer = match field("subtype").unwrap_or_default() {
+        "interrupt" => tell(Command::Interrupt),
+        "set_permission_mode" => {
+            let name = field("mode").unwrap_or_default();
+            match Mode::read(name) {
+                Some((mode, _)) => {
+                    remote.send(Command::Mode(mode));
+                    Ok(json!({"mode": mode.name()}))
+                }
+                None => Err(format!("`{name}` is no permission mode")),
+            }
+        }
+        // No name is the one it would begin with.
+        "set_model" => tell(Command::Model(
+            field("model").unwrap_or("default").to_owned(),
+        )),
+        "initialize" => Ok(json!({
+            "commands": [], "output_style": "default", "available_output_styles": ["default"],
+            "models": [], "account": {}, "pid": std::process::id(),
+        })),
+        other => Err(format!("`{other}` is not supported")),
+    };
+    output::respond(value["request_id"].as_str().unwrap_or_default(), answer);
 }
 
 /// The answer to a question about a permission.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+use unspool_agent::commands::Template;
 use unspool_agent::driver::{Asked, Notice, Setup, Spent};
 use unspool_agent::machine::{Ending, Why, api_error};
 use unspool_agent::record::new_id;
@@ -44,16 +45,7 @@ pub struct Output {
 impl Output {
     /// For a session that is about to begin.
     pub fn new(args: &ChatArgs, setup: &Setup, session: &str, variable: &str) -> Output {
-        let tools: Vec<&Value> = setup.frame.tools.iter().map(|tool| &tool["name"]).collect();
-        let init = json!({
-            "type": "system", "subtype": "init",
-            "cwd": setup.place.project, "session_id": session, "tools": tools,
-            "mcp_servers": [], "model": setup.frame.model,
-            "permissionMode": setup.policy.mode().name(),
-            "slash_commands": [], "apiKeySource": variable, "output_style": "default",
-            "agents": ["general-purpose"], "skills": [], "plugins": [],
-            "unspool_version": env!("CARGO_PKG_VERSION"), "uuid": new_id(),
-        });
+        let init = init(setup, session, variable);
         Output {
             form: args.output_format,
             partial: args.include_partial_messages,
@@ -133,7 +125,9 @@ impl Output {
             }
             Notice::Ask { ask, call, what } => {
                 let suggestions = match what {
-                    Asked::Permission { always, .. } => json!(always),
+                    Asked::Permission { always, .. } if !always.is_empty() => {
+                        json!([suggestion(always)])
+                    }
                     _ => json!([]),
                 };
                 self.say(json!({
@@ -146,11 +140,8 @@ impl Output {
             }
             Notice::Ended { ending, .. } => self.end(ending)?,
             Notice::Unwritten { why, .. } => {
-                let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(0);
-                let result = json!({
-                    "type": "result", "subtype": "error_during_execution", "is_error": true,
-                    "duration_ms": ms, "errors": [why], "session_id": self.session,
-                });
+                let mut result = self.about("error_during_execution", true, 0);
+                result["errors"] = json!([why]);
                 if self.form != Form::Text {
                     line(&result)?;
                 }
@@ -201,12 +192,7 @@ impl Output {
             Why::Budget => ("error_max_budget_usd", true),
             Why::Interrupted | Why::Hook(_) => ("error_during_execution", true),
         };
-        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(0);
-        let mut result = json!({
-            "type": "result", "subtype": subtype, "is_error": is_error,
-            "duration_ms": ms(self.began.elapsed()), "duration_api_ms": ms(self.waited),
-            "num_turns": ending.turns,
-        });
+        let mut result = self.about(subtype, is_error, ending.turns);
         if subtype == "success" {
             result["result"] = match &ending.why {
                 Why::Failed(trouble) => api_error(trouble),
@@ -217,6 +203,17 @@ impl Output {
             }
             .into();
         }
+        result
+    }
+
+    /// What every result tells.
+    fn about(&self, subtype: &str, is_error: bool, turns: u32) -> Value {
+        let ms = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(0);
+        let mut result = json!({
+            "type": "result", "subtype": subtype, "is_error": is_error,
+            "duration_ms": ms(self.began.elapsed()), "duration_api_ms": ms(self.waited),
+            "num_turns": turns,
+        });
         result["session_id"] = self.session.as_str().into();
         result["total_cost_usd"] = self.spent.usd.into();
         result["usage"] = self.spent.json();
@@ -236,9 +233,55 @@ impl Output {
     }
 }
 
-/// A line of the transcript as the stream tells it.
+/// What a session begins with.
+fn init(setup: &Setup, session: &str, variable: &str) -> Value {
+    let tools = setup.frame.tools.iter().map(|tool| &tool["name"]);
+    let servers = setup.more.as_ref().map(|more| more.servers());
+    let servers = servers.iter().flatten();
+    let servers =
+        servers.map(|server| json!({"name": server.name, "status": server.health.name()}));
+    let agents = setup.lore.agents.list.iter().map(|agent| &agent.name);
+    let general = "general-purpose".to_owned();
+    let commands = &setup.lore.commands.list;
+    let names = |wanted: fn(&Template) -> bool| {
+        let wanted = commands.iter().filter(move |command| wanted(command));
+        wanted.map(|command| &command.name).collect::<Vec<_>>()
+    };
+    json!({
+        "type": "system", "subtype": "init",
+        "cwd": setup.place.project, "session_id": session, "tools": tools.collect::<Vec<_>>(),
+        "mcp_servers": servers.collect::<Vec<_>>(), "model": setup.frame.model,
+        "permissionMode": setup.policy.mode().name(),
+        "slash_commands": names(|command| command.for_person),
+        "apiKeySource": variable, "output_style": "default",
+        "agents": std::iter::once(&general).chain(agents).collect::<Vec<_>>(),
+        "skills": names(|command| command.for_model), "plugins": [],
+        "unspool_version": env!("CARGO_PKG_VERSION"), "uuid": new_id(),
+    })
+}
+
+/// Rules that would save a question, as scripts of the original expect them.
+fn suggestion(rules: &[String]) -> Value {
+    let rules = rules.iter().map(|rule| {
+        let inside = rule.strip_suffix(')').and_then(|rule| rule.split_once('('));
+        match inside {
+            Some((tool, content)) => json!({"toolName": tool, "ruleContent": content}),
+            None => json!({"toolName": rule}),
+        }
+    });
+    json!({
+        "type": "addRules", "behavior": "allow", "destination": "localSettings",
+        "rules": rules.collect::<Vec<_>>(),
+    })
+}
+
+/// A line of the transcript as the stream tells it. Blocks come one by one, before it is known
+/// why the message stops.
 fn retold(json: &str, uuid: &str, agent: Option<&str>) -> Option<Value> {
-    let entry: Value = serde_json::from_str(json).ok()?;
+    let mut entry: Value = serde_json::from_str(json).ok()?;
+    if entry["type"] == "assistant" {
+        entry["message"]["stop_reason"] = Value::Null;
+    }
     let told = |kind: &str| json!({"type": kind, "message": entry["message"], "parent_tool_use_id": agent, "uuid": uuid});
     match entry["type"].as_str()? {
         "assistant" => Some(told("assistant")),
@@ -262,10 +305,12 @@ fn retold(json: &str, uuid: &str, agent: Option<&str>) -> Option<Value> {
 }
 
 /// Answers whoever controls us.
-pub fn respond(request: &str, error: Option<String>) {
-    let response = match error {
-        None => json!({"subtype": "success", "request_id": request, "response": {}}),
-        Some(error) => json!({"subtype": "error", "request_id": request, "error": error}),
+pub fn respond(request: &str, answer: Result<Value, String>) {
+    let response = match answer {
+        Ok(response) => {
+            json!({"subtype": "success", "request_id": request, "response": response})
+        }
+        Err(error) => json!({"subtype": "error", "request_id": request, "error": error}),
     };
     // Whoever does not read does not want to know.
     let _ = line(&json!({"type": "control_response", "response": response}));

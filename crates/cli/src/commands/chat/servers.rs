@@ -52,7 +52,7 @@ pub fn start(
             notes,
         );
     }
-    if !args.strict_mcp_config {
+    if !args.strict_mcp_config && !args.bare {
         for servers in of_person(place) {
             take(
                 config::of(&servers, &place.project, variable),

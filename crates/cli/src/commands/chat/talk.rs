@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use unspool_agent::driver::{self, Command, Notice};
 use unspool_agent::settings::{Acting, Settings};
 use unspool_agent::trust::Trust;
-use unspool_show::clean;
-use unspool_tui::chat::{Next, Setting};
+use unspool_show::{Paint, clean};
+use unspool_tui::chat::{Ahead, Left, Next, Setting, give_back};
 
 use super::desk::{Seen, Talk};
-use super::{ChatArgs, Opened, open, places};
+use super::{ChatArgs, Opened, open};
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::world::World;
@@ -25,13 +25,18 @@ const REMEMBERED: usize = 500;
 /// Talks until somebody leaves.
 pub fn run(world: World, mut args: ChatArgs) -> Result<(), Failure> {
     let world = Arc::new(world);
+    let _back = Back;
+    let mut ahead = Ahead::default();
     loop {
         let opened = open(&world, &args)?;
         if args.resume.is_some() || args.go_on {
+            give_back();
             show_end(&world, &opened);
         }
         let session = opened.session.clone();
-        match converse(&world, &mut args, opened)? {
+        let left = converse(&world, &mut args, opened, ahead)?;
+        ahead = left.ahead;
+        match left.next {
             Next::Leave => {
                 let again = format!("go on with it: unspool chat --resume {session}");
                 world.ui.note(&again);
@@ -44,15 +49,32 @@ pub fn run(world: World, mut args: ChatArgs) -> Result<(), Failure> {
     }
 }
 
+/// The terminal is given back however this ends.
+struct Back;
+
+impl Drop for Back {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
 /// What was said last, so that a person knows where they are.
 fn show_end(world: &World, opened: &Opened) {
     // A session that cannot be shown can still be gone on with.
     let _ = show::end(world, opened.setup.record.path().as_os_str(), 2);
 }
 
-fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<Next, Failure> {
+fn converse(
+    world: &Arc<World>,
+    args: &mut ChatArgs,
+    opened: Opened,
+    ahead: Ahead,
+) -> Result<Left, Failure> {
     let Opened {
-        mut setup, notes, ..
+        mut setup,
+        notes,
+        variable,
+        ..
     } = opened;
     setup.asks = true;
     let prompts = world.own.data.join("prompts.jsonl");
@@ -63,14 +85,9 @@ fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<N
         mode: setup.policy.mode(),
         ..Seen::default()
     }));
-    let mut talk = Talk::new(
-        Arc::clone(world),
-        &setup,
-        places(args, &setup.place),
-        Arc::clone(&seen),
-    );
+    let mut talk = Talk::new(Arc::clone(world), &setup, args, Arc::clone(&seen));
     let (mode, model) = (setup.policy.mode(), setup.frame.model.clone());
-    let greeting = greeting(&model, &project, &notes);
+    let greeting = greeting(&model, &project, &setup.place.home, &notes);
     let (sender, notices) = channel();
     let handle = driver::start(setup, move |notice| {
         if let Ok(mut seen) = seen.lock() {
@@ -81,7 +98,7 @@ fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<N
     });
     talk.keeps(prompts);
     let remote = handle.remote();
-    let next = unspool_tui::chat::run(Setting {
+    let left = unspool_tui::chat::run(Setting {
         desk: Arc::new(talk),
         tell: Box::new(move |command| remote.send(command)),
         notices,
@@ -89,13 +106,15 @@ fn converse(world: &Arc<World>, args: &mut ChatArgs, opened: Opened) -> Result<N
         greeting,
         mode,
         model,
+        variable: variable.to_owned(),
         color: world.ui.style().color,
         first: args.prompt.take(),
+        ahead,
     });
     handle.send(Command::Interrupt);
     handle.send(Command::Close);
     handle.join();
-    Ok(next?)
+    Ok(left?)
 }
 
 /// Shows what a folder's settings would do, and asks whether they may.
@@ -105,6 +124,7 @@ pub fn ask_for_trust(
     acting: &[Acting],
     trust: &Trust,
 ) -> Result<(), Failure> {
+    give_back();
     let root = settings.root().display().to_string();
     world.ui.note(&format!(
         "This folder brings settings that act: {}",
@@ -127,16 +147,19 @@ pub fn ask_for_trust(
     Ok(())
 }
 
-fn greeting(model: &str, project: &Path, notes: &[String]) -> String {
-    let mut text = format!(
-        "**unspool chat** with {model} in `{}`\n\n`/help` for commands, `esc` stops, `shift-tab` changes what is allowed",
-        project.display()
-    );
-    for note in notes {
-        text.push_str("\n\n");
-        text.push_str(note);
-    }
-    text
+fn greeting(model: &str, project: &Path, home: &Path, notes: &[String]) -> Vec<(Paint, String)> {
+    let place = match project.strip_prefix(home) {
+        Ok(below) if below.as_os_str().is_empty() => "~".to_owned(),
+        Ok(below) => format!("~/{}", below.display()),
+        Err(_) => project.display().to_string(),
+    };
+    let keys = "/help for commands, esc stops, shift-tab changes what is allowed";
+    let mut lines = vec![
+        (Paint::BOLD, format!("unspool chat with {model} in {place}")),
+        (Paint::DIM, keys.to_owned()),
+    ];
+    lines.extend(notes.iter().map(|note| (Paint::WARN, note.clone())));
+    lines
 }
 
 /// What was typed in this folder before, oldest first.

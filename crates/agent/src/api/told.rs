@@ -1,0 +1,19 @@
+//! What went wrong with the API, in a person's words. What to do about it depends on where they
+//! sit, and is told by the front ends.
+
+use super::retry::{Kind, Trouble};
+
+/// What went wrong, for somebody who asked this model with the access of this variable.
+pub fn told(trouble: &Trouble, model: &str, variable: &str) -> String {
+    let why = &trouble.message;
+    match (&trouble.kind, trouble.status()) {
+        (_, Some(401 | 403)) => format!("the API does not accept {variable}: {why}"),
+        (_, Some(404)) => format!("the API does not know the model `{model}`: {why}"),
+        (_, Some(402)) => format!("nothing is left to pay with: {why}"),
+        (_, Some(429)) => format!("the API has no room for more now: {why}"),
+        (_, Some(400 | 413)) => format!("the API refused the request: {why}"),
+        (_, Some(status)) => format!("the API failed ({status}): {why}"),
+        (Kind::Certificate, None) => format!("the connection is not safe: {why}"),
+        (_, None) => format!("the API cannot be reached: {why}"),
+    }
+}

@@ -1,0 +1,147 @@
+//! Rules in settings files: added and taken out, and every other byte kept.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use unspool_model::jsonc::{self, Layout};
+
+use crate::settings::{self, Kind, Scope};
+
+/// Why rules could not be written down.
+pub type Failed = String;
+
+/// The file that holds the rules of a person, of a project, or of a person in a project.
+pub fn file(scope: Scope, user: &Path, project: &Path) -> Option<PathBuf> {
+    let folder = || settings::root(project).join(".claude");
+    match scope {
+        Scope::User => Some(user.join("settings.json")),
+        Scope::Project => Some(folder().join("settings.json")),
+        Scope::Local => Some(folder().join("settings.local.json")),
+        Scope::Managed | Scope::Given | Scope::Flag | Scope::Session => None,
+    }
+}
+
+/// Changes a settings file; whether there was something to change.
+pub fn change(
+    path: &Path,
+    scope: Scope,
+    how: impl FnOnce(&str) -> Result<String, String>,
+) -> Result<bool, Failed> {
+    let told = |error: io::Error| format!("{}: {error}", path.display());
+    // People keep their own settings elsewhere and link to them. Through a link of a folder,
+    // another file than this would be changed.
+    let real = match scope.is_of_folder() {
+        true => path.to_path_buf(),
+        false => fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()),
+    };
+    let folder = real.parent().unwrap_or(Path::new("/")).to_path_buf();
+    if scope.is_of_folder() {
+        for part in [&folder, &real] {
+            let about = part.symlink_metadata();
+            if about.is_ok_and(|about| about.is_symlink()) {
+                return Err(format!(
+                    "{}: this is a link, and is not written through",
+                    part.display()
+                ));
+            }
+        }
+    }
+    let old = match fs::read_to_string(&real) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(told(error)),
+    };
+    let new = how(&old).map_err(|why| format!("{}: {why}", path.display()))?;
+    if new == old {
+        return Ok(false);
+    }
+    fs::create_dir_all(&folder).map_err(told)?;
+    write(&folder, &real, &new).map_err(told)?;
+    Ok(true)
+}
+
+/// A whole new file in the place of the old, with the rights the old one had.
+fn write(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o777);
+    let temp = folder.join(format!(".settings.{}.tmp", std::process::id()));
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&temp)?;
+    let done = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temp, path));
+    if done.is_err() {
+        let _ = fs::remove_file(&temp);
+    }
+    done
+}
+
+fn wrong(wrong: jsonc::Wrong) -> String {
+    format!("line {}: {}", wrong.line, wrong.why)
+}
+
+/// The text of a settings file with more rules.
+pub fn added(old: &str, kind: Kind, rules: &[String]) -> Result<String, String> {
+    let mut text = match old.trim().is_empty() {
+        true => "{}\n".to_owned(),
+        false => old.to_owned(),
+    };
+    let start = text.clone();
+    let key = kind.key();
+    for rule in rules {
+        let root = jsonc::parse(&text).map_err(wrong)?;
+        let layout = Layout::of(&text, &root);
+        if root.members().is_none() {
+            return Err("settings should be an object".to_owned());
+        }
+        let value: Value = rule.as_str().into();
+        let Some(permissions) = root.get("permissions") else {
+            let all = json!({ key: [rule] });
+            text = jsonc::insert(&text, &root, &layout, Some("permissions"), &all);
+            continue;
+        };
+        if permissions.members().is_none() {
+            return Err("permissions should be an object".to_owned());
+        }
+        let Some(list) = permissions.get(key) else {
+            text = jsonc::insert(&text, permissions, &layout, Some(key), &json!([rule]));
+            continue;
+        };
+        let Some(items) = list.items() else {
+            return Err(format!("permissions.{key} should be a list"));
+        };
+        if !items.iter().any(|item| item.text() == Some(rule)) {
+            text = jsonc::insert(&text, list, &layout, None, &value);
+        }
+    }
+    // Nothing to add: nothing is written, not even an empty object.
+    if text == start {
+        return Ok(old.to_owned());
+    }
+    Ok(text)
+}
+
+/// The text of a settings file without a rule.
+pub fn removed(old: &str, kind: Kind, rule: &str) -> Result<String, String> {
+    let mut text = old.to_owned();
+    loop {
+        let root = jsonc::parse(&text).map_err(wrong)?;
+        let list = root
+            .get("permissions")
+            .and_then(|permissions| permissions.get(kind.key()));
+        let place = list.and_then(|list| {
+            let mut items = list.items()?.iter();
+            Some((list, items.position(|item| item.text() == Some(rule))?))
+        });
+        let Some((list, index)) = place else {
+            return Ok(text);
+        };
+        text = jsonc::remove(&text, list, index);
+    }
+}

@@ -1,0 +1,289 @@
+//! `/permissions`: rules shown with the place each stands in, added and taken out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use unspool_agent::driver::{Command, Place};
+use unspool_agent::permission::{Mode, Policy, always, written};
+use unspool_agent::settings::{Acting, Kind, Scope, Settings, Source};
+use unspool_agent::trust::{Standing, Trust};
+use unspool_tui::chat::{Choice, Pick, Told};
+
+use super::{ChatArgs, desk, places, policy};
+use crate::world::World;
+
+/// The rules of a session, and where they come from.
+pub struct Rules {
+    world: Arc<World>,
+    args: ChatArgs,
+    place: Place,
+}
+
+/// A rule, and where it stands.
+struct One {
+    kind: Kind,
+    text: String,
+    source: Source,
+}
+
+impl One {
+    /// Whether it stands in a file that belongs to the person or the folder.
+    fn is_ours(&self) -> bool {
+        let scope = self.source.scope;
+        self.source.path.is_some() && (scope.is_of_folder() || scope == Scope::User)
+    }
+}
+
+impl Rules {
+    /// The rules of a session in a place.
+    pub fn new(world: Arc<World>, args: ChatArgs, place: Place) -> Rules {
+        Rules { world, args, place }
+    }
+
+    /// What `/permissions` and its words do.
+    pub fn told(&self, words: &str, mode: Mode) -> Told {
+        let (first, rest) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+        let rest = rest.trim();
+        let done = match (first, rest) {
+            ("", _) => self.list(mode).map(|output| Told::Answered {
+                command: "/permissions".to_owned(),
+                output,
+            }),
+            ("allow" | "ask" | "deny", "") => Err(format!(
+                "which rule? such as `/permissions {first} Bash(npm test:*)`"
+            )),
+            ("allow", rule) => self.add(Kind::Allow, rule),
+            ("ask", rule) => self.add(Kind::Ask, rule),
+            ("deny", rule) => self.add(Kind::Deny, rule),
+            ("remove", rule) => self.remove(rule),
+            (name, _) => match Mode::read(name) {
+                Some((mode, _)) => Ok(Told::Do(vec![Command::Mode(mode)])),
+                None => Err(format!(
+                    "`{name}` is no mode: default, acceptEdits, plan, dontAsk or bypassPermissions"
+                )),
+            },
+        };
+        done.unwrap_or_else(Told::Fail)
+    }
+
+    /// Rules that are always allowed from now on, as somebody answered.
+    pub fn keep(&self, rules: &[String]) -> Result<String, String> {
+        let (path, acts) = self.changed(|| always::store(rules, &self.place.project))?;
+        let kept = format!("{} kept in {}", rules.join(", "), path.display());
+        Ok(match acts {
+            true => kept,
+            false => format!("{kept}; later sessions heed it when this folder is trusted"),
+        })
+    }
+
+    fn settings(&self) -> Result<Settings, String> {
+        let mut settings =
+            Settings::load(&places(&self.args, &self.place)).map_err(|why| why.to_string())?;
+        let standing = self.trust().check(&settings);
+        settings.trust(standing.is_ok_and(|standing| standing == Standing::Trusted));
+        Ok(settings)
+    }
+
+    fn trust(&self) -> Trust {
+        Trust::at(self.world.trusted())
+    }
+
+    fn policy(&self, settings: &Settings) -> Result<Policy, String> {
+        let mut notes = Vec::new();
+        policy(&self.world, &self.args, &self.place, settings, &mut notes)
+            .map_err(|failure| desk::told(&failure))
+    }
+
+    fn all(&self, settings: &Settings) -> Result<Vec<One>, String> {
+        let policy = self.policy(settings)?;
+        let rules = policy.listed().map(|(kind, text, source)| One {
+            kind,
+            text: text.to_owned(),
+            source: source.clone(),
+        });
+        Ok(rules.collect())
+    }
+
+    fn list(&self, mode: Mode) -> Result<String, String> {
+        let settings = self.settings()?;
+        let mut text = format!("mode: {}\n\n", mode.name());
+        let all = self.all(&settings)?;
+        match all.is_empty() {
+            true => text.push_str("no rules\n"),
+            false => text.push_str("| what | rule | where |\n|---|---|---|\n"),
+        }
+        for One {
+            kind,
+            text: rule,
+            source,
+        } in &all
+        {
+            let rule = rule.replace('|', "\\|");
+            let kind = kind.key();
+            text.push_str(&format!("| {kind} | `{rule}` | {} |\n", self.shown(source)));
+        }
+        if !settings.is_trusted() && !settings.acting().is_empty() {
+            text.push_str("\nThis folder is not trusted: what its settings allow is left out.\n");
+        }
+        text.push_str(
+            "\n`/permissions allow RULE` adds one, as do `ask` and `deny`, for you in this folder; \
+             `… in user` for you everywhere, `… in project` for all who work here. \
+             `/permissions remove` takes one out. \
+             `/permissions MODE` changes the mode: default, acceptEdits, plan, dontAsk.",
+        );
+        Ok(text)
+    }
+
+    /// Where a rule stands, as short as it can be told.
+    fn shown(&self, source: &Source) -> String {
+        let name = match source.scope {
+            Scope::User => "user",
+            Scope::Project => "project",
+            Scope::Local => "local",
+            _ => return source.to_string(),
+        };
+        let path = source.path.as_deref().unwrap_or(&self.place.project);
+        let short = path.strip_prefix(&self.place.project);
+        let short = short.unwrap_or(path).display();
+        format!("{name}, {short}:{}", source.line)
+    }
+
+    fn add(&self, kind: Kind, words: &str) -> Result<Told, String> {
+        let (rule, scope) = match words.rsplit_once(" in ") {
+            Some((rule, "user")) => (rule, Scope::User),
+            Some((rule, "project")) => (rule, Scope::Project),
+            Some((rule, "local")) => (rule, Scope::Local),
+            _ => (words, Scope::Local),
+        };
+        let rule = rule.trim().to_owned();
+        let settings = self.settings()?;
+        self.policy(&settings)?
+            .check(kind, &rule)
+            .map_err(|why| format!("`{rule}` is no rule: {why}"))?;
+        let path = written::file(scope, &self.place.config, &self.place.project)
+            .ok_or("rules stand in user, project or local settings")?;
+        let rules = [rule];
+        let (new, acts) = self
+            .changed(|| written::change(&path, scope, |old| written::added(old, kind, &rules)))?;
+        let [rule] = rules;
+        let told = match new {
+            true => format!("{} `{rule}` now stands in {}", kind.key(), path.display()),
+            false => format!("{} `{rule}` stood in {} before", kind.key(), path.display()),
+        };
+        self.renewed(match acts || kind != Kind::Allow || scope == Scope::User {
+            true => told,
+            false => format!("{told}; it counts when this folder is trusted (`--trust`)"),
+        })
+    }
+
+    fn remove(&self, rule: &str) -> Result<Told, String> {
+        let settings = self.settings()?;
+        let mut all = self.all(&settings)?;
+        all.retain(One::is_ours);
+        if !rule.is_empty() {
+            all.retain(|one| one.text == rule);
+        }
+        if all.is_empty() {
+            return Err(match rule {
+                "" => "there are no rules that could be taken out".to_owned(),
+                rule => format!("`{rule}` stands in no file of yours or of this folder"),
+            });
+        }
+        if let ([one], false) = (all.as_slice(), rule.is_empty()) {
+            return self.take_out(one);
+        }
+        let choices = all.iter().map(|one| Choice {
+            label: format!("{} {}", one.kind.key(), one.text),
+            detail: self.shown(&one.source),
+            value: value(one).to_string(),
+        });
+        Ok(Told::Pick(Pick::new(
+            "remove-rule",
+            "Take out which rule?",
+            choices.collect(),
+        )))
+    }
+
+    /// Takes out a rule that was chosen.
+    pub fn chosen(&self, value: &str) -> Told {
+        let one = serde_json::from_str(value).ok().and_then(|it| one(&it));
+        let done = match one {
+            Some(one) => self.take_out(&one),
+            None => Err("nothing was chosen".to_owned()),
+        };
+        done.unwrap_or_else(Told::Fail)
+    }
+
+    fn take_out(&self, one: &One) -> Result<Told, String> {
+        let path = one.source.path.as_deref().ok_or("it stands in no file")?;
+        self.changed(|| {
+            written::change(path, one.source.scope, |old| {
+                written::removed(old, one.kind, &one.text)
+            })
+        })?;
+        self.renewed(format!(
+            "{} `{}` no longer stands in {}",
+            one.kind.key(),
+            one.text,
+            path.display()
+        ))
+    }
+
+    /// The session goes on with the rules as they stand now.
+    fn renewed(&self, told: String) -> Result<Told, String> {
+        let policy = self.policy(&self.settings()?)?;
+        Ok(Told::Done(told, vec![Command::Rules(Box::new(policy))]))
+    }
+
+    /// Changes settings. If all that the folder's would do was fine before, it still is: the
+    /// person did this. Whether it is.
+    fn changed<T>(&self, change: impl FnOnce() -> Result<T, String>) -> Result<(T, bool), String> {
+        let trust = self.trust();
+        let before = self.settings()?;
+        let fine = before.is_trusted() || before.acting().is_empty();
+        let done = change()?;
+        let after = self.settings()?;
+        let fine = fine && others(&before) == others(&after);
+        if fine {
+            trust.store(&after).map_err(|why| why.to_string())?;
+        }
+        Ok((done, fine))
+    }
+}
+
+/// What a folder would do, beside allowing things.
+fn others(settings: &Settings) -> Vec<(String, Option<PathBuf>, Value)> {
+    let all = settings.acting().into_iter();
+    let all = all.filter(|one| one.key != "permissions.allow");
+    all.map(|Acting { key, source, value }| (key, source.path, value))
+        .collect()
+}
+
+fn value(one: &One) -> Value {
+    let scope = match one.source.scope {
+        Scope::User => "user",
+        Scope::Project => "project",
+        _ => "local",
+    };
+    json!({"kind": one.kind.key(), "rule": one.text, "scope": scope, "path": one.source.path})
+}
+
+fn one(value: &Value) -> Option<One> {
+    let kinds = [Kind::Deny, Kind::Ask, Kind::Allow];
+    let kind = kinds.into_iter().find(|kind| value["kind"] == kind.key())?;
+    let scope = match value["scope"].as_str()? {
+        "user" => Scope::User,
+        "project" => Scope::Project,
+        _ => Scope::Local,
+    };
+    Some(One {
+        kind,
+        text: value["rule"].as_str()?.to_owned(),
+        source: Source {
+            scope,
+            path: Some(PathBuf::from(value["path"].as_str()?)),
+            line: 0,
+        },
+    })
+}

@@ -1,0 +1,194 @@
+//! Questions: whether a call may run, what a person wants, whether a folder is trusted.
+
+use super::*;
+
+fn touch(id: &str, name: &str) -> Answer {
+    Answer::blocks(&[bash(id, &format!("touch {name}"))])
+}
+
+#[test]
+fn a_no_with_a_reason_is_told_to_the_model_and_a_yes_holds_once() {
+    let mut talk = Talk::with(vec![
+        touch("toolu_1", "made"),
+        Answer::text("fine then"),
+        touch("toolu_2", "made"),
+        Answer::text("made it"),
+        touch("toolu_3", "made"),
+        Answer::text("stopped asking"),
+    ]);
+    talk.say("make it");
+    let screen = talk.shows("Bash wants to run");
+    assert!(screen.contains("touch made"), "{screen}");
+    talk.press("n");
+    talk.shows("\n│ >");
+    talk.say("not now");
+    talk.answers("fine then");
+    assert!(!talk.file("made").exists());
+    assert!(talk.sent().to_string().contains("not now"));
+    talk.say("do");
+    talk.shows("Bash wants to run");
+    talk.press("y");
+    talk.answers("made it");
+    assert!(talk.file("made").exists());
+    talk.say("again");
+    talk.shows("Bash wants to run");
+    talk.press("\r");
+    talk.answers("stopped asking");
+    talk.leaves();
+}
+
+#[test]
+fn an_always_is_kept_beside_the_project_and_heeded_now_and_later() {
+    let mut talk = Talk::with(vec![
+        touch("toolu_1", "one"),
+        Answer::text("made one"),
+        touch("toolu_2", "two"),
+        Answer::text("made two"),
+        touch("toolu_3", "three"),
+        Answer::text("made three"),
+        touch("toolu_4", "four"),
+        Answer::text("made four"),
+    ]);
+    talk.say("make it");
+    let screen = talk.shows("Bash wants to run");
+    assert!(
+        screen.contains("do not ask again for Bash(touch:*)"),
+        "{screen}"
+    );
+    talk.press("2");
+    talk.shows("kept in");
+    talk.answers("made one");
+    let kept = talk.file(".claude/settings.local.json");
+    let kept: Value = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
+    assert_eq!(kept, json!({"permissions": {"allow": ["Bash(touch:*)"]}}));
+    talk.say("one more");
+    talk.answers("made two");
+    let (home, model) = talk.leaves();
+    // A new conversation, and one that nobody watches.
+    let mut talk = Talk::at(home, model, &[]);
+    talk.say("and again");
+    talk.answers("made three");
+    let (home, model) = talk.leaves();
+    let alone = program(&home, &model)
+        .args(["-p", "last"])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&alone.stdout), "made four\n");
+    for name in ["one", "two", "three", "four"] {
+        assert!(home.work_dir().join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn an_always_does_not_trust_what_else_a_folder_brings() {
+    let home = home();
+    let hook = json!({"hooks": [{"type": "command", "command": "touch hooked"}]});
+    let settings = json!({"hooks": {"UserPromptSubmit": [hook]}});
+    home.write("project/.claude/settings.json", settings.to_string());
+    let model = Model::playing(vec![touch("toolu_1", "one"), Answer::text("made one")]).unwrap();
+    let mut talk = Talk::starting(home, model, &[]);
+    talk.shows("Let them act, now and later?");
+    talk.say("n");
+    talk.shows("asks before changes");
+    talk.say("make it");
+    talk.shows("Bash wants to run");
+    talk.press("2");
+    talk.shows("when this folder is trusted");
+    talk.answers("made one");
+    let (home, model) = talk.leaves();
+    let mut talk = Talk::starting(home, model, &[]);
+    talk.shows("Let them act, now and later?");
+    talk.say("n");
+    talk.shows("asks before changes");
+    assert!(!talk.file("hooked").exists());
+    talk.leaves();
+}
+
+#[test]
+fn trust_is_asked_for_once_and_kept_outside_the_folder() {
+    let home = home();
+    let hook = json!({"hooks": [{"type": "command", "command": "touch hooked"}]});
+    let settings = json!({"hooks": {"UserPromptSubmit": [hook]}});
+    home.write("project/.claude/settings.json", settings.to_string());
+    let model = Model::playing(vec![Answer::text("one"), Answer::text("two")]).unwrap();
+    let mut talk = Talk::starting(home, model, &[]);
+    let screen = talk.shows("Let them act, now and later?");
+    assert!(screen.contains("touch hooked"), "{screen}");
+    talk.say("y");
+    talk.shows("asks before changes");
+    talk.say("hi");
+    talk.answers("one");
+    assert!(talk.file("hooked").exists());
+    std::fs::remove_file(talk.file("hooked")).unwrap();
+    let (home, model) = talk.leaves();
+    let mut talk = Talk::at(home, model, &[]);
+    talk.say("hi");
+    let screen = talk.answers("two");
+    assert!(!screen.contains("Let them act"), "{screen}");
+    assert!(talk.file("hooked").exists());
+    talk.leaves();
+}
+
+#[test]
+fn an_edit_is_shown_before_it_is_done() {
+    let home = home();
+    let file = home.write("project/a.txt", "first\nsecond\nthird\n");
+    let path = file.display().to_string();
+    let edit = json!({"file_path": path, "old_string": "second", "new_string": "other"});
+    let read = call("toolu_1", "Read", json!({"file_path": path}));
+    let model = Model::playing(vec![
+        Answer::blocks(&[read]),
+        Answer::blocks(&[call("toolu_2", "Edit", edit)]),
+        Answer::text("changed"),
+    ])
+    .unwrap();
+    let mut talk = Talk::at(home, model, &[]);
+    talk.say("change it");
+    let screen = talk.shows("Edit wants to run");
+    assert!(
+        screen.contains("second") && screen.contains("other"),
+        "{screen}"
+    );
+    talk.is("a.txt", "first\nsecond\nthird\n");
+    talk.press("y");
+    talk.answers("changed");
+    talk.is("a.txt", "first\nother\nthird\n");
+    talk.leaves();
+}
+
+#[test]
+fn a_form_is_answered_and_a_plan_approved() {
+    let form = json!({"questions": [
+        {"question": "Which one?", "header": "Which", "multiSelect": false,
+         "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]},
+        {"question": "Which else?", "header": "Else", "multiSelect": true,
+         "options": [{"label": "One", "description": "1"}, {"label": "Two", "description": "2"}]},
+    ]});
+    let plan = json!({"plan": "# Do it\n\n1. first\n2. second"});
+    let model = Model::playing(vec![
+        Answer::blocks(&[call("toolu_1", "AskUserQuestion", form)]),
+        Answer::text("good choice"),
+        Answer::blocks(&[call("toolu_2", "ExitPlanMode", plan)]),
+        Answer::text("off it goes"),
+    ])
+    .unwrap();
+    let mut talk = Talk::at(home(), model, &[]);
+    talk.say("ask me");
+    talk.shows("Which one?");
+    talk.press(DOWN);
+    talk.press("\r");
+    talk.shows("Which else?");
+    talk.press("12\r");
+    talk.answers("good choice");
+    let sent = talk.sent().to_string();
+    assert!(sent.contains("Blue") && sent.contains("One, Two"), "{sent}");
+    talk.press("\x1b[Z\x1b[Z");
+    talk.shows("plans only");
+    talk.say("plan it");
+    let screen = talk.shows("The plan");
+    assert!(screen.contains("second"), "{screen}");
+    talk.press("2");
+    talk.answers("off it goes");
+    talk.shows("asks before changes");
+    talk.leaves();
+}
