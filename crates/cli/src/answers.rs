@@ -1,9 +1,10 @@
 //! What the dashboard asks, answered by the functions behind the commands.
 
-use std::collections::HashMap;
+mod items;
+mod words;
+
 use std::io::Write;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
 use unspool_index::spending::Spendings;
@@ -11,21 +12,19 @@ use unspool_live::{Event, Live};
 use unspool_model::find::{Case, Query, Scope};
 use unspool_model::hook;
 use unspool_model::price::Prices;
-use unspool_model::session::Role;
-use unspool_model::view::transcript::outline::{Class, Outline};
-use unspool_model::view::transcript::{self, Body};
+use unspool_model::view::transcript;
+use unspool_model::view::transcript::outline::Class;
 use unspool_model::view::turns::{self, CallStatus, TurnRow as Turn};
 use unspool_model::view::{commits, context, files, row};
 use unspool_serve::{
     Answer, Answers, ContextAsk, ExportAsk, FindAsk, ItemsAsk, Kind, Refused, SearchAsk,
     SessionsAsk, Thread, TimelineAsk, TrimAsk, TurnsAsk, UsageAsk,
 };
-use unspool_show::wire::detail::{BranchRow, CommitRow, DetailRow, TurnAt};
+use unspool_show::wire::detail::{BranchRow, CommitRow, DetailRow};
 use unspool_show::wire::file::FileRow;
 use unspool_show::wire::graph::{AgentRow, TreeRow};
-use unspool_show::wire::item::{self, CUT, FoundRow, Frame, ItemRow, MomentRow};
+use unspool_show::wire::item::{self, CUT, FoundRow, MomentRow};
 use unspool_show::wire::session::SessionRow;
-use unspool_show::wire::turn::TurnRow;
 use unspool_store::events::Noted;
 use unspool_store::resolve::Target;
 use unspool_store::search::{self, Holds, Search, Span};
@@ -38,6 +37,8 @@ use crate::failure::Failure;
 use crate::opened::{Desk, Opened, View};
 use crate::secrets;
 use crate::world::World;
+use items::{Level, range};
+use words::Words;
 
 /// The most items of one answer.
 const ITEMS: usize = 200;
@@ -51,9 +52,6 @@ const FEW: usize = 50;
 const PIECES: usize = 100;
 /// The most parts of a strip.
 const BUCKETS: usize = 2_000;
-/// A session larger than this is first answered from its end, if that is enough.
-const LARGE: u64 = 16 << 20;
-
 /// The world, and what is kept of it between questions.
 pub struct Desktop {
     inner: Arc<Inner>,
@@ -67,40 +65,6 @@ struct Inner {
     spendings: Mutex<Spendings>,
     words: Words,
 }
-
-/// How far the index of words is.
-#[derive(Default)]
-struct Words {
-    state: Mutex<State>,
-    ready: Condvar,
-    /// When somebody was last sent to gather the rest.
-    sent: Mutex<Option<Instant>>,
-}
-
-impl Words {
-    /// Whether it is time to send somebody for the rest; asking is sending.
-    fn are_due(&self) -> bool {
-        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = sent.is_none_or(|at| at.elapsed() >= AGAIN);
-        if due {
-            *sent = Some(Instant::now());
-        }
-        due
-    }
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Untouched,
-    Building,
-    Ready,
-}
-
-/// How long a search waits for the index to be there the first time.
-const SOON: Duration = Duration::from_millis(800);
-/// How long whoever gathers the rest is left alone.
-const AGAIN: Duration = Duration::from_secs(30);
 
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Refused {
@@ -158,287 +122,6 @@ impl Desktop {
         job: impl FnOnce(&Opened) -> Result<T, Failure>,
     ) -> Result<T, Refused> {
         Ok(self.inner.desk.with(&self.inner.world, id, job)?)
-    }
-
-    /// The rows of turns, with their texts.
-    fn turn_rows(&self, opened: &Opened, view: &View, wanted: &[Turn]) -> Vec<TurnAt> {
-        let (session, source) = opened.lines(view);
-        let course = view.outline.base().course();
-        let first = first_items(&view.outline);
-        let row = |turn: &Turn| {
-            let mut turn = turn.clone();
-            turns::tell(session, source, &mut turn);
-            let cost = listing::price(session, &turn, &self.inner.prices);
-            TurnAt {
-                row: TurnRow::new(session, course, &turn, cost),
-                first_item: first.get(&turn.n).copied().unwrap_or(0),
-                items: None,
-            }
-        };
-        wanted.iter().map(row).collect()
-    }
-
-    /// Items of a list, given by their places in it.
-    fn rows(
-        &self,
-        opened: &Opened,
-        view: &View,
-        id: &str,
-        ask: &ItemsAsk,
-        places: std::ops::Range<usize>,
-        cut: Option<usize>,
-    ) -> Result<Vec<ItemRow>, Failure> {
-        let (session, _) = opened.lines(view);
-        let base = format!("/api/sessions/{id}");
-        let frame = Frame {
-            session,
-            base: &base,
-            agent: ask.agent.as_deref(),
-            cut,
-        };
-        let level = Level::named(ask.level.as_deref())?;
-        let entries: &[u32] = match level {
-            Level::Turns => return Ok(self.heads(opened, view, &frame, places)),
-            Level::Replies => &view.replies,
-            Level::All => &view.all,
-        };
-        let wanted = &entries[places.clone()];
-        let mut rows = Vec::with_capacity(wanted.len());
-        for (entry, item) in self.told(opened, view, wanted) {
-            let part = view.outline.part_at(entry);
-            let turn = view.outline.turn(part);
-            let i = places.start + rows.len();
-            let mut row = frame.row(&item, i as i64, turn as i64);
-            if let Body::Turn(_) = item.body {
-                self.head(opened, view, &frame, part, &mut row);
-            }
-            rows.push(row);
-        }
-        Ok(rows)
-    }
-
-    /// Items with their texts: those that stand close to each other are read together.
-    fn told(&self, opened: &Opened, view: &View, wanted: &[u32]) -> Vec<(usize, transcript::Item)> {
-        let (session, source) = opened.lines(view);
-        let agents = opened.agents();
-        let mut all = Vec::new();
-        let mut rest = wanted;
-        while let Some(&first) = rest.first() {
-            let first = first as usize;
-            let end = view.outline.range(view.outline.part_at(first)).end;
-            let near = |pair: &(usize, &u32)| *pair.1 as usize == first + pair.0;
-            let run = rest.iter().enumerate().take_while(near).count();
-            let run = run.min(end - first).max(1);
-            let items = view
-                .outline
-                .items(session, source, &agents, first..first + run);
-            all.extend((first..).zip(items));
-            rest = &rest[run..];
-        }
-        all
-    }
-
-    /// One row for each turn.
-    fn heads(
-        &self,
-        opened: &Opened,
-        view: &View,
-        frame: &Frame<'_>,
-        places: std::ops::Range<usize>,
-    ) -> Vec<ItemRow> {
-        let parts = view.turns().enumerate();
-        let wanted = parts.skip(places.start).take(places.len());
-        let row = |(i, part): (usize, usize)| {
-            let first = view.outline.range(part).start;
-            let entry = view.outline.entries().get(first);
-            let mut row = ItemRow {
-                i: i as i64,
-                kind: "turn",
-                turn: view.outline.turn(part) as i64,
-                line: entry.map_or(0, |entry| entry.line),
-                ..ItemRow::default()
-            };
-            self.head(opened, view, frame, part, &mut row);
-            row
-        };
-        wanted.map(row).collect()
-    }
-
-    /// What the head of a turn tells.
-    fn head(
-        &self,
-        opened: &Opened,
-        view: &View,
-        frame: &Frame<'_>,
-        part: usize,
-        row: &mut ItemRow,
-    ) {
-        let (session, source) = opened.lines(view);
-        let outline = &view.outline;
-        let range = outline.range(part);
-        row.first_item = view.all.binary_search(&(range.start as u32)).ok();
-        row.items = Some(range.len());
-        let own = outline.thread() == 0;
-        let turn = match outline.turn(part) {
-            0 => turns::prelude(session),
-            n => outline.base().turns().get(n - 1).cloned(),
-        };
-        let Some(mut turn) = turn.filter(|_| own) else {
-            return;
-        };
-        turns::tell(session, source, &mut turn);
-        if turn.n == 0 {
-            turn.prompt.clear();
-        }
-        let opener = &session.records[turn.record as usize];
-        row.uuid = opener.uuid.as_ref().map(ToString::to_string);
-        row.at = turn.at.map(|at| at.to_string());
-        row.line = opener.line;
-        let cost = listing::price(session, &turn, &self.inner.prices);
-        frame.head(row, &turn, outline.base().course(), cost);
-    }
-
-    /// The end of a large session at once. Nothing else is begun: reading all of it takes every
-    /// processor there is, and whoever asked wants to show something first.
-    fn quickly(&self, id: &str, ask: &ItemsAsk) -> Result<Option<Answer>, Refused> {
-        let (Some(_), Some(last)) = (ask.quick.filter(|quick| *quick != 0), ask.last) else {
-            return Ok(None);
-        };
-        let own = ask.agent.is_none() && ask.branch.is_none();
-        let target = self.inner.desk.file(self.world(), id)?;
-        let bytes = std::fs::metadata(target.path()).map_or(0, |metadata| metadata.len());
-        if !own || bytes <= LARGE || self.inner.desk.is_open(&target) {
-            return Ok(None);
-        }
-        let level = Level::named(ask.level.as_deref()).map_err(bad)?;
-        let count = last.clamp(1, ITEMS);
-        let turns = match level {
-            Level::Turns => count,
-            Level::Replies | Level::All => 1,
-        };
-        let world = self.world();
-        let reader = world.reader();
-        // More than this is not at once any more.
-        let main = reader
-            .read_end(target.path(), Role::Main, turns, 4 << 20)
-            .map_err(Failure::from)?;
-        let opened = Opened::end(target, main);
-        let view = opened.view(None, None)?;
-        let total = level.count(&view);
-        let from = total.saturating_sub(count);
-        let mut rows = self.rows(&opened, &view, id, ask, from..total, Some(CUT))?;
-        let known = view.outline.base().turns().len() as i64;
-        for row in &mut rows {
-            row.i -= total as i64;
-            row.turn -= known + 1;
-            row.first_item = None;
-            // Lines are counted from where reading began.
-            row.line = 0;
-            row.images.clear();
-        }
-        Ok(Some(Answer::json(&rows)?.with("unspool-partial", 1)))
-    }
-
-    /// Whether words can be asked for. The first time, they are gathered behind.
-    fn has_words(&self) -> bool {
-        let words = &self.inner.words;
-        let mut state = words.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if *state == State::Untouched {
-            *state = State::Building;
-            let inner = Arc::clone(&self.inner);
-            std::thread::spawn(move || {
-                let args = searching::SearchArgs {
-                    query: "a".to_owned(),
-                    ranked: true,
-                    limit: Some(1),
-                    no_background: true,
-                    ..searching::SearchArgs::default()
-                };
-                // Whatever goes wrong is told to whoever asks next.
-                let _ = searching::ranked::rows(&inner.world, &args);
-                let state = inner.words.state.lock();
-                *state.unwrap_or_else(PoisonError::into_inner) = State::Ready;
-                inner.words.ready.notify_all();
-            });
-        }
-        let building = |state: &mut State| *state == State::Building;
-        let waited = words.ready.wait_timeout_while(state, SOON, building);
-        *waited.unwrap_or_else(PoisonError::into_inner).0 == State::Ready
-    }
-}
-
-/// How much of a conversation is listed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Level {
-    Turns,
-    Replies,
-    All,
-}
-
-impl Level {
-    fn named(name: Option<&str>) -> Result<Level, Failure> {
-        match name {
-            None | Some("all") => Ok(Level::All),
-            Some("replies") => Ok(Level::Replies),
-            Some("turns") => Ok(Level::Turns),
-            Some(other) => Err(Failure::failed(format!("`{other}` is no level"))
-                .hint("write turns, replies or all")),
-        }
-    }
-
-    fn count(self, view: &View) -> usize {
-        match self {
-            Level::Turns => view.turns().count(),
-            Level::Replies => view.replies.len(),
-            Level::All => view.all.len(),
-        }
-    }
-
-    /// The place in this list of an item of the list of all, or of the last one before it.
-    fn place(self, view: &View, at: usize) -> usize {
-        let Some(&entry) = view.all.get(at) else {
-            return 0;
-        };
-        match self {
-            Level::All => at,
-            Level::Replies => view
-                .replies
-                .partition_point(|&reply| reply <= entry)
-                .saturating_sub(1),
-            Level::Turns => {
-                let part = view.outline.part_at(entry as usize);
-                view.turns()
-                    .take_while(|&one| one <= part)
-                    .count()
-                    .saturating_sub(1)
-            }
-        }
-    }
-}
-
-/// Where the items of each turn begin.
-fn first_items(outline: &Outline) -> HashMap<usize, usize> {
-    let parts = 0..outline.parts();
-    parts
-        .map(|part| (outline.turn(part), outline.range(part).start))
-        .collect()
-}
-
-/// The part of a list that is asked for.
-fn range(
-    total: usize,
-    from: Option<usize>,
-    limit: Option<usize>,
-    last: Option<usize>,
-    most: usize,
-) -> std::ops::Range<usize> {
-    let limit = limit.unwrap_or(most).min(most);
-    match (from, last) {
-        (None, Some(last)) => total.saturating_sub(last.min(most))..total,
-        (from, _) => {
-            let from = from.unwrap_or(0).min(total);
-            from..from.saturating_add(limit).min(total)
-        }
     }
 }
 

@@ -7,7 +7,8 @@ use unspool_agent::permission::{Reason, Verdict};
 use unspool_show::clean;
 use unspool_show::wire::permission::{PermissionPart, PermissionRow};
 
-use super::{ChatArgs, place, policy, settings};
+use super::ChatArgs;
+use super::ground::{place, policy, settings};
 use crate::failure::Failure;
 use crate::world::World;
 

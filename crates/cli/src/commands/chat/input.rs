@@ -2,17 +2,21 @@
 
 use std::io::{BufRead, IsTerminal, Read};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use unspool_agent::driver::{Answer, Command, Remote};
 use unspool_agent::permission::Mode;
 
-use super::{ChatArgs, InputForm, PIPED, said};
+use super::{ChatArgs, InputForm};
 use crate::commands::chat::output;
 use crate::failure::Failure;
 
 /// So much may be piped in.
 const MOST: u64 = 10 << 20;
+
+/// How long to wait for something that is piped in beside the prompt.
+const PIPED: Duration = Duration::from_secs(3);
 
 /// What goes in.
 pub enum Input {
@@ -46,7 +50,7 @@ impl Input {
     pub fn feed(self, remote: Remote) {
         match self {
             Input::Prompt(text) => {
-                submit(said(&text), &remote);
+                submit(Value::String(text), &remote);
                 remote.send(Command::Close);
             }
             Input::Stream => {

@@ -10,7 +10,8 @@ use unspool_agent::settings::{Acting, Kind, Scope, Settings, Source};
 use unspool_agent::trust::{Standing, Trust};
 use unspool_tui::chat::{Choice, Pick, Told};
 
-use super::{ChatArgs, desk, places, policy};
+use super::ground::{places, policy};
+use super::{ChatArgs, desk};
 use crate::world::World;
 
 /// The rules of a session, and where they come from.

@@ -13,8 +13,9 @@ use unspool_agent::trust::Trust;
 use unspool_show::{Paint, clean};
 use unspool_tui::chat::{Ahead, Left, Next, Setting, give_back};
 
+use super::ChatArgs;
 use super::desk::{Seen, Talk};
-use super::{ChatArgs, Opened, open};
+use super::open::{Opened, open};
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::world::World;

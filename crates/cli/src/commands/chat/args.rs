@@ -1,0 +1,187 @@
+//! The arguments of `chat`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::output::Form;
+use crate::commands::browse::is_screen;
+
+/// Arguments of `chat`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:
+  unspool chat                                     talk, here
+  unspool chat -p \"what does this project do?\"      one answer, then done
+  git diff | unspool chat -p \"review this\"          the prompt goes with what is piped in
+  unspool chat -p --continue \"and the tests?\"       goes on with the latest session of this directory
+  unspool chat -p --resume 2f72 \"go on\"             goes on with any session, also Claude Code's own
+  unspool chat -p --output-format json \"…\"          for scripts: the answer with its costs
+
+The session is an ordinary transcript: `unspool show`, `unspool ls` and `claude --resume` read it.
+Access: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN; ANTHROPIC_BASE_URL names a gateway.
+Exit codes: 0 done, 1 no answer, 2 it could not begin, 130 and 143 when it was stopped.")]
+pub struct ChatArgs {
+    /// What to say; more may be piped in
+    pub prompt: Option<String>,
+
+    /// Answer once and end
+    #[arg(short, long)]
+    pub print: bool,
+
+    /// How the answer is printed
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        default_value = "text",
+        help_heading = "Input and output"
+    )]
+    pub output_format: Form,
+
+    /// How prompts come in: text, or one JSON object per line
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORM",
+        default_value = "text",
+        help_heading = "Input and output"
+    )]
+    pub input_format: InputForm,
+
+    /// With stream-json: print what the model says while it says it
+    #[arg(long, help_heading = "Input and output")]
+    pub include_partial_messages: bool,
+
+    /// Who answers questions about permissions: `stdio` asks over the stream
+    #[arg(long, value_name = "WHO", help_heading = "Input and output")]
+    pub permission_prompt_tool: Option<String>,
+
+    /// Go on with this session
+    #[arg(long, short, value_name = "SESSION", help_heading = "Session")]
+    pub resume: Option<OsString>,
+
+    /// Go on with the latest session of this directory
+    #[arg(
+        long = "continue",
+        short = 'c',
+        conflicts_with = "resume",
+        help_heading = "Session"
+    )]
+    pub go_on: bool,
+
+    /// Go on in a copy, and leave the session as it is
+    #[arg(long, help_heading = "Session")]
+    pub fork_session: bool,
+
+    /// The id of the new session: a uuid
+    #[arg(long, value_name = "ID", help_heading = "Session")]
+    pub session_id: Option<String>,
+
+    /// With `-p`: leave no session behind
+    #[arg(long, requires = "print", help_heading = "Session")]
+    pub no_session_persistence: bool,
+
+    /// Wait for the disk after each line
+    #[arg(long, help_heading = "Session")]
+    pub durable: bool,
+
+    /// Keep what is typed in the client's history of prompts, too
+    #[arg(long, help_heading = "Session")]
+    pub history: bool,
+
+    /// The model, or a family such as `opus` [default: that of the session, $ANTHROPIC_MODEL, the newest Sonnet]
+    #[arg(long, value_name = "MODEL", help_heading = "Model")]
+    pub model: Option<String>,
+
+    /// How hard the model tries: low, medium, high, xhigh, max
+    #[arg(long, value_name = "LEVEL", help_heading = "Model")]
+    pub effort: Option<String>,
+
+    /// Tokens for thinking, where a model takes a number
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub max_thinking_tokens: Option<u64>,
+
+    /// More instructions to the model
+    #[arg(long, value_name = "TEXT", help_heading = "Model")]
+    pub append_system_prompt: Option<String>,
+
+    /// Without instructions, hooks, commands, agents and servers but those that are named here
+    #[arg(long, help_heading = "Session")]
+    pub bare: bool,
+
+    /// Ask the model no more than so often
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub max_turns: Option<u32>,
+
+    /// Spend no more than so many dollars
+    #[arg(long, value_name = "USD", help_heading = "Limits")]
+    pub max_budget_usd: Option<f64>,
+
+    /// Tools and calls that are allowed, such as `Read` or `Bash(git *)`
+    #[arg(
+        long = "allowedTools",
+        alias = "allowed-tools",
+        value_name = "RULES",
+        help_heading = "Permissions"
+    )]
+    pub allowed_tools: Vec<String>,
+
+    /// Tools and calls that are not
+    #[arg(
+        long = "disallowedTools",
+        alias = "disallowed-tools",
+        value_name = "RULES",
+        help_heading = "Permissions"
+    )]
+    pub disallowed_tools: Vec<String>,
+
+    /// default, acceptEdits, plan, dontAsk or bypassPermissions
+    #[arg(long, value_name = "MODE", help_heading = "Permissions")]
+    pub permission_mode: Option<String>,
+
+    /// Servers that offer tools: a file, or JSON itself (can be repeated)
+    #[arg(long, value_name = "FILE", help_heading = "Tools")]
+    pub mcp_config: Vec<String>,
+
+    /// Only the servers of `--mcp-config`
+    #[arg(long, help_heading = "Tools")]
+    pub strict_mcp_config: bool,
+
+    /// More settings: a file, or JSON itself
+    #[arg(long, value_name = "FILE", help_heading = "Permissions")]
+    pub settings: Option<String>,
+
+    /// Trust this folder: its settings may run hooks and allow things
+    #[arg(long, help_heading = "Permissions")]
+    pub trust: bool,
+
+    /// Commands can write in this folder only
+    #[arg(long, help_heading = "Permissions")]
+    pub sandbox: bool,
+
+    /// Say whether a command would be allowed, and by which rule
+    #[arg(long, value_name = "CMD", help_heading = "Permissions")]
+    pub explain_permission: Option<String>,
+
+    /// One more folder to work in (can be repeated)
+    #[arg(long, value_name = "DIR", help_heading = "Permissions")]
+    pub add_dir: Vec<PathBuf>,
+}
+
+impl ChatArgs {
+    /// Whether nobody sits there to talk.
+    pub(super) fn is_alone(&self) -> bool {
+        self.print || !is_screen() || self.input_format != InputForm::Text
+    }
+}
+
+/// How prompts come in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum InputForm {
+    /// As they are typed
+    #[default]
+    Text,
+    /// One JSON object per line
+    StreamJson,
+}

@@ -1,0 +1,169 @@
+//! Where a session works and what may happen there: folders, settings, trust, rules.
+
+use std::path::{Path, PathBuf};
+
+use unspool_agent::driver::Place;
+use unspool_agent::permission::{Ground, Mode, Policy};
+use unspool_agent::settings::{self, Broken, Places, Settings};
+use unspool_agent::trust::{Standing, Trust};
+
+use super::{ChatArgs, talk};
+use crate::failure::Failure;
+use crate::world::World;
+
+pub(super) fn broken(broken: Broken) -> Failure {
+    let hint = broken.hint();
+    Failure::failed(broken).hint(hint)
+}
+
+/// Where settings are.
+pub(super) fn places(args: &ChatArgs, place: &Place) -> Places {
+    Places {
+        user: place.config.clone(),
+        managed: settings::MANAGED.into(),
+        project: place.project.clone(),
+        given: args.settings.clone(),
+    }
+}
+
+/// What settings files say. One that cannot be read might forbid something: nothing begins.
+pub(super) fn settings(
+    world: &World,
+    args: &ChatArgs,
+    place: &Place,
+    notes: &mut Vec<String>,
+) -> Result<Settings, Failure> {
+    let mut settings = Settings::load(&places(args, place)).map_err(broken)?;
+    notes.extend(settings.notes.iter().cloned());
+    let trust = Trust::at(world.trusted());
+    if args.trust {
+        trust.store(&settings)?;
+    }
+    let standing = trust.check(&settings);
+    if let Err(why) = &standing {
+        notes.push(format!(
+            "no folder is trusted now: {why}; remove that file to begin anew"
+        ));
+    }
+    let trusted = matches!(standing, Ok(Standing::Trusted));
+    settings.trust(trusted);
+    let acting = settings.acting();
+    if !trusted && standing.is_ok() && !acting.is_empty() && !args.is_alone() {
+        talk::ask_for_trust(world, &settings, &acting, &trust)?;
+        settings.trust(trust.check(&settings)? == Standing::Trusted);
+    }
+    if !settings.is_trusted() && !acting.is_empty() {
+        let mut keys: Vec<&str> = acting.iter().map(|one| one.key.as_str()).collect();
+        keys.dedup();
+        notes.push(format!(
+            "this folder is not trusted: what its settings would do is left out ({}); `--trust` accepts it",
+            keys.join(", ")
+        ));
+    }
+    Ok(settings)
+}
+
+pub(super) fn policy(
+    world: &World,
+    args: &ChatArgs,
+    place: &Place,
+    settings: &Settings,
+    notes: &mut Vec<String>,
+) -> Result<Policy, Failure> {
+    let mode = match &args.permission_mode {
+        None => settings
+            .default_mode()
+            .map_or(Mode::Default, |(mode, _)| mode),
+        Some(name) => {
+            let (mode, note) = Mode::read(name).ok_or_else(|| {
+                Failure::failed(format!("`{name}` is no permission mode"))
+                    .hint("one of default, acceptEdits, plan, dontAsk, bypassPermissions")
+            })?;
+            notes.extend(note.map(str::to_owned));
+            mode
+        }
+    };
+    let ground = Ground {
+        project: place.project.clone(),
+        dirs: place.dirs.clone(),
+        home: place.home.clone(),
+        readable: Vec::new(),
+        steering: vec![
+            place.config.clone(),
+            world.own.config.clone(),
+            world.own.data.clone(),
+        ],
+    };
+    let (allowed, denied) = (rules(&args.allowed_tools), rules(&args.disallowed_tools));
+    let policy = Policy::load(settings, ground, mode, &allowed, &denied).map_err(broken)?;
+    notes.extend(policy.notes.iter().cloned());
+    Ok(policy)
+}
+
+/// Rules may be given one by one, or several with commas or spaces between them.
+fn rules(given: &[String]) -> Vec<String> {
+    let mut rules = Vec::new();
+    for text in given {
+        let (mut depth, mut rule) = (0_u32, String::new());
+        for letter in text.chars() {
+            match letter {
+                '(' => depth += 1,
+                ')' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth == 0 && (letter == ',' || letter.is_whitespace()) {
+                rules.push(std::mem::take(&mut rule));
+            } else {
+                rule.push(letter);
+            }
+        }
+        rules.push(rule);
+    }
+    rules.retain(|rule| !rule.is_empty());
+    rules
+}
+
+pub(super) fn place(world: &World, args: &ChatArgs) -> Result<Place, Failure> {
+    let here = world
+        .here
+        .as_deref()
+        .ok_or_else(|| Failure::failed("there is no current directory"))?;
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let project = real(here);
+    let mut dirs = Vec::new();
+    for dir in &args.add_dir {
+        if !dir.is_dir() {
+            return Err(Failure::failed(format!(
+                "there is no folder `{}`",
+                dir.display()
+            )));
+        }
+        dirs.push(real(dir));
+    }
+    let home = std::env::var_os("HOME").map_or_else(|| project.clone(), PathBuf::from);
+    let config = world
+        .dirs
+        .first()
+        .cloned()
+        .unwrap_or_else(|| home.join(".claude"));
+    Ok(Place {
+        project,
+        dirs,
+        home,
+        config,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_parted_outside_of_brackets() {
+        let given = ["Read,Bash(git log, -1) Edit".to_owned(), "Write".to_owned()];
+        assert_eq!(
+            rules(&given),
+            ["Read", "Bash(git log, -1)", "Edit", "Write"]
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! `chat -p`: asks, prints, ends, and says what went wrong.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+use jiff::Timestamp;
+use unspool_agent::api::retry::{Kind, Trouble};
+use unspool_agent::api::told::told;
+use unspool_agent::driver::{self, Command, Notice, Remote};
+use unspool_agent::machine::Why;
+use unspool_model::time::Time;
+
+use super::ChatArgs;
+use super::input::Input;
+use super::open::Opened;
+use super::output::Output;
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Asks, prints, ends.
+pub(super) fn print(
+    world: &World,
+    args: &ChatArgs,
+    opened: Opened,
+    input: Input,
+) -> Result<(), Failure> {
+    let Opened {
+        setup,
+        session,
+        variable,
+        notes,
+        passing,
+    } = opened;
+    notes.iter().for_each(|note| world.ui.note(note));
+    let now = Time(Timestamp::now().as_millisecond());
+    if let Some(cold) = setup.record.cold(now) {
+        world.ui.note(&cold.to_string());
+    }
+    let model = setup.frame.model.clone();
+    let mut output = Output::new(args, &setup, &session, variable);
+    output.begin()?;
+    let (sender, ends) = channel();
+    let handle = driver::start(setup, move |notice| {
+        // If nobody reads any more, what was begun is still finished and written down.
+        let _ = output.take(&notice);
+        if matches!(notice, Notice::Ended { .. } | Notice::Unwritten { .. }) {
+            let _ = sender.send(notice);
+        }
+    });
+    let caught = catch(handle.remote());
+    input.feed(handle.remote());
+    let mut last = Ok(());
+    while let Ok(notice) = ends.recv() {
+        last = outcome(&notice, &session, &model, variable);
+    }
+    handle.join();
+    drop(passing);
+    match caught.lock().ok().and_then(|caught| *caught) {
+        Some(code) => Err(Failure::Code(code)),
+        None => last,
+    }
+}
+
+/// Whoever stops us wants the session to be whole. The code to exit with, if somebody did.
+fn catch(remote: Remote) -> Arc<std::sync::Mutex<Option<u8>>> {
+    let caught = Arc::new(std::sync::Mutex::new(None));
+    #[cfg(unix)]
+    {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let noted = Arc::clone(&caught);
+        if let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
+            std::thread::spawn(move || {
+                for signal in signals.forever() {
+                    if let Ok(mut noted) = noted.lock() {
+                        *noted = u8::try_from(128 + signal).ok();
+                    }
+                    remote.send(Command::Interrupt);
+                    remote.send(Command::Close);
+                }
+            });
+        }
+    }
+    caught
+}
+
+/// How a turn that ended is told to whoever started us.
+fn outcome(notice: &Notice, session: &str, model: &str, variable: &str) -> Result<(), Failure> {
+    let again = format!("the conversation is kept: go on with `unspool chat --resume {session}`");
+    match notice {
+        Notice::Unwritten { why, hint } => Err(Failure::failed(why).hint(hint)),
+        Notice::Ended { ending, .. } => match &ending.why {
+            Why::Done | Why::Compacted => Ok(()),
+            Why::Failed(trouble) => Err(explained(trouble, session, model, variable)),
+            Why::Refused(_) => Err(Failure::nothing("the model declined to answer").hint(again)),
+            Why::MaxTurns => Err(Failure::nothing(format!(
+                "stopped after {} turns (`--max-turns`)",
+                ending.turns
+            ))
+            .hint(again)),
+            Why::Budget => Err(Failure::nothing(
+                "stopped: the budget is spent (`--max-budget-usd`)",
+            )
+            .hint(again)),
+            Why::Interrupted => Err(Failure::nothing("it was stopped").hint(again)),
+            Why::Hook(why) => Err(Failure::nothing(format!("a hook ended it: {why}")).hint(again)),
+            Why::TooLong => Err(Failure::nothing("the answer did not fit").hint(again)),
+            Why::NotCompacted(why) => {
+                Err(Failure::nothing(format!("no summary could be made: {why}")).hint(again))
+            }
+        },
+        _ => Ok(()),
+    }
+}
+
+/// What went wrong with the API, and what to do about it.
+fn explained(trouble: &Trouble, session: &str, model: &str, variable: &str) -> Failure {
+    let again = format!("`unspool chat --resume {session}`");
+    let hint = match (&trouble.kind, trouble.status()) {
+        (_, Some(401 | 403)) => {
+            format!("set {variable} to a key that is valid, then go on with {again}")
+        }
+        (_, Some(404)) => format!("name another with `--model`, and go on with {again}"),
+        (_, Some(402)) => format!("see to the account, then go on with {again}"),
+        (_, Some(429)) => format!("wait, then go on with {again}"),
+        (_, Some(400 | 413)) => format!(
+            "go on from a summary: {again} -p /compact; or from an earlier point: {again}, then `/rewind`; `unspool check {session}` looks at the session"
+        ),
+        (_, Some(_)) => format!("try later, with {again}"),
+        (Kind::Certificate, None) => {
+            "see whether ANTHROPIC_BASE_URL is right and this system has its certificates"
+                .to_owned()
+        }
+        (_, None) => format!(
+            "see whether the network and ANTHROPIC_BASE_URL are right, then go on with {again}"
+        ),
+    };
+    Failure::nothing(told(trouble, model, variable)).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_failure_says_how_to_go_on() {
+        for status in [401, 404, 429, 500, 529] {
+            let trouble = Trouble::new(Kind::Status(status), "why");
+            let Failure::Nothing(told) = explained(&trouble, "S", "m", "KEY") else {
+                panic!("{status}");
+            };
+            assert!(told.message.contains("why"));
+            assert!(
+                told.hint.is_some_and(|hint| hint.contains("--resume S")),
+                "{status}"
+            );
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The transcript of a session: a new one, one to go on with, a copy, or one that nobody keeps.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use unspool_agent::driver::Place;
+use unspool_agent::record::{Face, Record, new_id};
+use unspool_model::write::slug;
+use unspool_store::project;
+use unspool_store::resolve::{self, Target};
+
+use super::ChatArgs;
+use crate::failure::Failure;
+use crate::world::World;
+
+/// A session that nobody keeps: its files are removed when it is over.
+pub struct Passing {
+    folder: tempfile::TempDir,
+    /// Copies of files that it changed.
+    copies: PathBuf,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        // The folder goes by itself.
+        let _ = std::fs::remove_dir_all(&self.copies);
+    }
+}
+
+/// The id of a session that begins.
+pub(super) fn session_id(args: &ChatArgs) -> Result<String, Failure> {
+    let Some(id) = &args.session_id else {
+        return Ok(new_id());
+    };
+    let id = uuid::Uuid::parse_str(id).map_err(|_| {
+        Failure::failed(format!("`{id}` is no uuid"))
+            .hint("leave `--session-id` out to get a new one")
+    })?;
+    Ok(id.to_string())
+}
+
+/// Where a session is that nobody keeps.
+pub(super) fn passing(
+    args: &ChatArgs,
+    place: &Place,
+    id: &str,
+) -> Result<Option<Passing>, Failure> {
+    if !args.no_session_persistence {
+        return Ok(None);
+    }
+    Ok(Some(Passing {
+        folder: tempfile::TempDir::with_prefix("unspool-chat-")?,
+        copies: place.config.join("file-history").join(id),
+    }))
+}
+
+/// The transcript: a new one, one to go on with, or a copy of one. One that nobody keeps goes on
+/// in a copy.
+pub(super) fn record(
+    world: &World,
+    args: &ChatArgs,
+    place: &Place,
+    id: &str,
+    passing: Option<&Passing>,
+) -> Result<Record, Failure> {
+    let folder = match passing {
+        Some(passing) => passing.folder.path().to_owned(),
+        None => place
+            .config
+            .join("projects")
+            .join(project::slug(&place.project.display().to_string())),
+    };
+    let id = id.to_owned();
+    let copies = args.fork_session || passing.is_some();
+    let face = |session: String| Face {
+        slug: Some(slug(words_of(&session))),
+        session,
+        version: format!(
+            "unspool-{}.{}",
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            env!("CARGO_PKG_VERSION_MINOR")
+        ),
+        entrypoint: if args.print { "sdk-cli" } else { "cli" }.to_owned(),
+        agent: None,
+    };
+    let source = match (&args.resume, args.go_on) {
+        (Some(session), _) => Some(resumed(world, session)?),
+        (None, true) => Some(latest(world, &place.project)?),
+        (None, false) => None,
+    };
+    let new = folder.join(format!("{id}.jsonl"));
+    let occupied = || {
+        Failure::failed(format!("there is a session {id} already"))
+            .hint(format!("go on with it: `unspool chat --resume {id}`"))
+    };
+    match source {
+        None if new.exists() => Err(occupied()),
+        None => Ok(Record::new(&new, face(id), &place.project, args.durable)),
+        Some(_) if copies && new.exists() => Err(occupied()),
+        Some((path, _)) if copies => {
+            let mut copy = Record::new(&new, face(id.clone()), &place.project, args.durable);
+            copy.copy_from(&path)?;
+            Ok(Record::resume(
+                &new,
+                face(id),
+                &place.project,
+                args.durable,
+            )?)
+        }
+        Some((path, id)) => Ok(Record::resume(
+            &path,
+            face(id),
+            &place.project,
+            args.durable,
+        )?),
+    }
+}
+
+/// A number that an id stands for.
+fn words_of(id: &str) -> u64 {
+    let digits: String = id
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .take(15)
+        .collect();
+    u64::from_str_radix(&digits, 16).unwrap_or(0)
+}
+
+fn resumed(world: &World, session: &OsStr) -> Result<(PathBuf, String), Failure> {
+    match world.target(Some(session))? {
+        Target::Session(file) => Ok((file.path, file.id)),
+        Target::Agent(_) => {
+            Err(Failure::failed("a sub-agent cannot be gone on with").hint("name its session"))
+        }
+    }
+}
+
+fn latest(world: &World, here: &Path) -> Result<(PathBuf, String), Failure> {
+    let found = world.found()?;
+    let file = resolve::of_here(&found, here).ok_or_else(|| {
+        Failure::nothing("there is no session of this directory to go on with")
+            .hint("leave `--continue` out to begin one, or name one with `--resume`")
+    })?;
+    Ok((file.path.clone(), file.id.clone()))
+}
