@@ -1,8 +1,8 @@
 //! The client of the API against a model that plays a script.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use unspool_agent::api::client::{Ask, Client, Item, Patience};
@@ -12,11 +12,17 @@ use unspool_agent::stop::Stop;
 use unspool_ask::Access;
 use unspool_testkit::model::{Answer, Model, Step, call, text, thinking};
 
+const LONG: Duration = Duration::from_secs(60);
+
 fn client(model: &Model, retries: u32) -> Client {
+    patient(model, retries, LONG)
+}
+
+fn patient(model: &Model, retries: u32, idle: Duration) -> Client {
     let patience = Patience {
         retries,
-        idle: Duration::from_millis(300),
-        begin: Duration::from_secs(5),
+        idle,
+        begin: LONG,
     };
     Client::new(&model.url(), &Access::Key("k".into()), patience).unwrap()
 }
@@ -40,7 +46,7 @@ fn items(client: &Client, ask: Ask) -> Vec<Item> {
     let (sender, items) = channel();
     let running = client.start(ask, move |item| drop(sender.send(item)));
     let mut all = Vec::new();
-    while let Ok(item) = items.recv_timeout(Duration::from_secs(30)) {
+    while let Ok(item) = items.recv_timeout(LONG) {
         let over = matches!(item, Item::Ended(..) | Item::Cut(_) | Item::Failed(_));
         if !matches!(item, Item::Raw(_)) {
             all.push(item);
@@ -115,19 +121,19 @@ fn cut_at_any_byte_no_half_block_counts_and_nothing_ends_well() {
 fn silence_is_noticed_and_pings_are_none() {
     let wait = |ms| Step::Wait(Duration::from_millis(ms));
     let pinging = Answer::text("late")
-        .before(1, wait(200))
-        .before(3, wait(200))
-        .before(5, wait(200));
-    let model =
-        Model::playing(vec![Answer::text("never").before(1, wait(5_000)), pinging]).unwrap();
-    let began = Instant::now();
-    let all = items(&client(&model, 1), ask("hi"));
+        .before(1, wait(1_800))
+        .before(3, wait(1_800))
+        .before(5, wait(1_800));
+    let silent = Answer::text("never").before(1, Step::Gate("never"));
+    let model = Model::playing(vec![silent, pinging]).unwrap();
+    // Three pauses are longer than this, each alone is much shorter.
+    let idle = Duration::from_secs(5);
+    let all = items(&patient(&model, 1, idle), ask("hi"));
     assert!(
         matches!(&all[1], Item::Retry { trouble, .. } if trouble.kind == Kind::Silent),
         "{all:?}"
     );
     assert_eq!(blocks(&all), [text("late")]);
-    assert!(began.elapsed() < Duration::from_secs(4));
 }
 
 #[test]
@@ -172,15 +178,20 @@ fn too_little_room_is_asked_again_with_less() {
 }
 
 #[test]
-fn dropping_a_request_ends_it_at_once() {
+fn dropping_a_request_ends_it() {
     let model = Model::playing(vec![Answer::text("x").before(3, Step::Gate("never"))]).unwrap();
     let (sender, items) = channel();
     let running = client(&model, 0).start(ask("hi"), move |item| drop(sender.send(item)));
-    assert!(model.reached("never", Duration::from_secs(10)));
-    let began = Instant::now();
+    assert!(model.reached("never", LONG));
     drop(running);
-    while items.recv_timeout(Duration::from_secs(5)).is_ok() {}
-    assert!(began.elapsed() < Duration::from_millis(200));
+    // The gate was never opened, and still nobody is left who could say something.
+    let over = loop {
+        match items.recv_timeout(LONG) {
+            Ok(_) => {}
+            Err(over) => break over,
+        }
+    };
+    assert_eq!(over, RecvTimeoutError::Disconnected);
 }
 
 #[test]
@@ -190,7 +201,7 @@ fn whoever_waits_for_all_of_it_can_be_stopped() {
     let stop = Stop::new();
     let other = stop.clone();
     let waiting = std::thread::spawn(move || client.collect(ask("hi"), &other));
-    assert!(model.reached("never", Duration::from_secs(10)));
+    assert!(model.reached("never", LONG));
     stop.tell();
     assert!(waiting.join().unwrap().is_err());
 }

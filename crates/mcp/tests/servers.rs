@@ -29,7 +29,7 @@ fn program(name: &str, args: &[&str]) -> Entry {
 
 fn start(entries: Vec<Entry>) -> Servers {
     let servers = Servers::start(entries, Duration::from_secs(60), |_, _| ()).unwrap();
-    servers.settle(Duration::from_secs(20), &Stop::new());
+    servers.settle(Duration::from_secs(60), &Stop::new());
     servers
 }
 
@@ -85,10 +85,11 @@ fn a_call_that_hangs_ends_when_it_is_stopped() {
         std::thread::sleep(Duration::from_millis(100));
         later.tell();
     });
-    let begun = Instant::now();
     let outcome = call(&servers, "mcp__e__hangs", &stop);
-    assert_eq!(outcome.is_error, Some(true));
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert_eq!(
+        outcome.content,
+        Content::Text("mcp__e__hangs was stopped".to_owned())
+    );
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn nothing_runs_on_when_the_servers_are_let_go() {
     assert_eq!(health(&servers, "e"), Health::Connected);
     assert_eq!(running("nothing-runs-on-7541"), 1);
     drop(servers);
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(60);
     while running("nothing-runs-on-7541") > 0 {
         assert!(Instant::now() < end, "it runs on");
         std::thread::sleep(Duration::from_millis(20));
@@ -176,7 +177,7 @@ fn tools_behind_an_address_are_called_with_the_headers_given() {
 }
 
 fn port(file: &Path) -> u16 {
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + Duration::from_secs(60);
     loop {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if let Ok(port) = text.parse() {

@@ -20,14 +20,13 @@ pub fn alive(mark: &str) -> usize {
     has.count()
 }
 
-/// Waits until it is so; how long that took.
-pub fn until(limit: Duration, so: impl Fn() -> bool) -> Duration {
-    let began = Instant::now();
+/// Waits until it is so.
+pub fn until(so: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
     while !so() {
-        assert!(began.elapsed() < limit, "not within {limit:?}");
+        assert!(Instant::now() < end, "waited in vain");
         std::thread::sleep(Duration::from_millis(5));
     }
-    began.elapsed()
 }
 
 /// A number of seconds nobody else sleeps: a mark that stands among the arguments.
@@ -236,9 +235,7 @@ fn a_command_in_the_background_is_looked_at_and_ended() {
             task.file().display()
         )
     );
-    until(Duration::from_secs(5), || {
-        std::fs::read(task.file()).unwrap() == b"up\n"
-    });
+    until(|| std::fs::read(task.file()).unwrap() == b"up\n");
     let output = session.call("TaskOutput", json!({"task_id": id, "block": false}));
     assert!(text(&output).starts_with("<retrieval_status>not_ready</retrieval_status>"));
     let output = session.call("BashOutput", json!({"bash_id": id}));
@@ -251,7 +248,7 @@ fn a_command_in_the_background_is_looked_at_and_ended() {
         "{}",
         text(&ended)
     );
-    until(Duration::from_secs(3), || alive(&mark) == 0);
+    until(|| alive(&mark) == 0);
     assert!(text(&session.call("TaskStop", json!({"task_id": id}))).contains("status: killed"));
     assert!(session.kept().news().is_empty(), "who ended it knows");
     let unknown = session.call("KillBash", json!({"shell_id": "nope"}));
@@ -268,9 +265,7 @@ fn the_end_of_a_command_in_the_background_is_news_once() {
     let outcome = session.call("Bash", call);
     let id = outcome.result["backgroundTaskId"].as_str().unwrap();
     let kept = session.kept();
-    until(Duration::from_secs(5), || {
-        kept.find(id).unwrap().done().is_some()
-    });
+    until(|| kept.find(id).unwrap().done().is_some());
     let news = kept.news();
     assert_eq!(news.len(), 1);
     assert!(news[0].contains(&format!("<task-id>{id}</task-id>")));
@@ -280,15 +275,24 @@ fn the_end_of_a_command_in_the_background_is_news_once() {
 }
 
 #[test]
-fn progress_is_told_every_second_from_the_second_on() {
+fn progress_is_told_from_the_second_second_on() {
     let session = Session::new();
-    session.bash("for i in 1 2 3; do echo line $i; sleep 1.1; done");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            until(|| session.progress.lock().unwrap().len() >= 2);
+            std::fs::write(session.project.join("go"), "").unwrap();
+        });
+        session.bash("echo line 1; while [ ! -e go ]; do sleep 0.05; done");
+    });
     let told = session.progress.lock().unwrap();
     let seconds: Vec<u64> = told
         .iter()
         .filter_map(|data| data["elapsedTimeSeconds"].as_u64())
         .collect();
-    assert_eq!(seconds, [2, 3]);
+    assert!(
+        seconds[0] >= 2 && seconds.is_sorted_by(|a, b| a < b),
+        "{seconds:?}"
+    );
     let keys: Vec<&String> = told[0].as_object().unwrap().keys().collect();
     assert_eq!(
         keys,
@@ -303,37 +307,34 @@ fn progress_is_told_every_second_from_the_second_on() {
     assert_eq!(told[0]["type"], "bash_progress");
     assert_eq!(
         (&told[0]["output"], &told[0]["totalLines"]),
-        (&json!("line 1\nline 2"), &json!(2))
+        (&json!("line 1"), &json!(1))
     );
 }
 
-/// Stops a command once it is ready; how long the call took to come back, and what it said.
-fn stop(session: &Session, command: &str) -> (Duration, String) {
+/// Stops a command once it is ready; what the call said.
+fn stop(session: &Session, command: &str) -> String {
     let ready = session.project.join("ready");
     std::thread::scope(|scope| {
         let running = scope.spawn(|| text(&session.bash(command)).to_owned());
-        until(Duration::from_secs(20), || ready.exists());
-        let began = Instant::now();
+        until(|| ready.exists());
         session.stop.tell();
-        let said = running.join().unwrap();
-        (began.elapsed(), said)
+        running.join().unwrap()
     })
 }
 
 #[test]
-fn two_hundred_grandchildren_end_and_the_call_returns_at_once() {
+fn two_hundred_grandchildren_end_and_the_call_returns() {
     let session = Session::new();
     let mark = mark();
     let command = format!(
         "for i in $(seq 200); do (sleep {mark} & wait) & done; while [ $(pgrep -fc '^sleep {mark}') -lt 200 ]; do sleep 0.05; done; touch ready; wait"
     );
-    let (took, said) = stop(&session, &command);
-    assert!(took < Duration::from_millis(200), "{took:?}");
+    let said = stop(&session, &command);
     assert_eq!(
         said,
         "Exit code 137\n[Request interrupted by user for tool use]"
     );
-    until(Duration::from_secs(3), || alive(&mark) == 0);
+    until(|| alive(&mark) == 0);
 }
 
 #[test]
@@ -343,26 +344,19 @@ fn who_ignores_being_asked_and_who_left_the_group_end_too() {
     let command = format!(
         "trap '' TERM INT HUP; setsid sleep {mark} & (setsid nohup bash -c \"trap '' TERM; sleep {mark}; sleep {mark}\" & ); sleep 0.3; touch ready; sleep {mark}; sleep {mark}"
     );
-    let (took, _) = stop(&session, &command);
-    assert!(took < Duration::from_millis(200), "{took:?}");
-    assert!(alive(&mark) > 0, "they were asked first");
-    until(Duration::from_secs(4), || alive(&mark) == 0);
+    stop(&session, &command);
+    until(|| alive(&mark) == 0);
 }
 
 #[test]
 fn what_a_command_leaves_behind_lives_until_the_session_ends() {
     let session = Session::new();
     let mark = mark();
-    let began = Instant::now();
     let outcome = session.bash(&format!("sleep {mark} & echo started"));
     assert_eq!(text(&outcome), "started");
-    assert!(
-        began.elapsed() < Duration::from_secs(3),
-        "waited for what was left behind"
-    );
     assert!(alive(&mark) > 0);
     session.kept().end();
-    until(Duration::from_secs(4), || alive(&mark) == 0);
+    until(|| alive(&mark) == 0);
 }
 
 #[test]
@@ -398,7 +392,7 @@ fn the_note_of_a_folder_does_not_stay() {
     let outcome = session.bash("ls -l $__unspool_cwd; echo $__unspool_cwd");
     let (listed, path) = text(&outcome).rsplit_once('\n').unwrap();
     assert!(listed.starts_with("-rw-------"), "{listed}");
-    until(Duration::from_secs(5), || !Path::new(path).exists());
+    until(|| !Path::new(path).exists());
 }
 
 #[test]
@@ -423,7 +417,7 @@ fn a_guard_that_is_killed_takes_its_shell_with_it() {
     let outcome = session.bash(&format!("echo $__unspool_cwd; kill -9 $PPID; sleep {mark}"));
     let told = text(&outcome).strip_prefix("Exit code 137\n").unwrap();
     std::fs::remove_file(told).unwrap();
-    until(Duration::from_secs(3), || alive(&mark) == 0);
+    until(|| alive(&mark) == 0);
 }
 
 #[test]
@@ -472,7 +466,6 @@ fn a_guard_does_not_bear_the_name_of_the_program() {
 fn what_is_left_behind_may_write_for_ever() {
     let session = Session::new();
     let mark = mark();
-    let began = Instant::now();
     let outcome = session.bash(&format!("echo started; yes {mark} & sleep 0.2"));
     assert!(
         outcome.result["stdout"]
@@ -480,12 +473,7 @@ fn what_is_left_behind_may_write_for_ever() {
             .unwrap()
             .starts_with("started\n")
     );
-    assert!(
-        began.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        began.elapsed()
-    );
     assert!(alive(&mark) > 0);
     session.kept().end();
-    until(Duration::from_secs(4), || alive(&mark) == 0);
+    until(|| alive(&mark) == 0);
 }
