@@ -14,7 +14,7 @@ use unspool_testkit::model::{Answer, Model, Step, call, text, thinking};
 
 use crate::home;
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
 
 /// `chat` with access to a model that plays a script.
 pub fn program(home: &Home, model: &Model) -> Command {
