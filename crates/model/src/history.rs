@@ -34,6 +34,15 @@ pub fn prompt(line: &[u8]) -> Option<Prompt> {
     })
 }
 
+/// Writes one line, for a prompt into which nothing was pasted as a mark.
+pub fn line(text: &str, project: &str, session: &str, ms: i64) -> String {
+    let line = serde_json::json!({
+        "display": text, "pastedContents": {}, "timestamp": ms,
+        "project": project, "sessionId": session,
+    });
+    line.to_string()
+}
+
 /// The session that a line belongs to, without reading the rest of it.
 pub fn session(line: &[u8]) -> Option<String> {
     let span = json::find(line, &["sessionId"])?;
@@ -43,6 +52,16 @@ pub fn session(line: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let line = line("say \"it\"", "/p", "s", 1_794_770_306_193);
+        let prompt = prompt(line.as_bytes()).unwrap();
+        assert_eq!(prompt.text, "say \"it\"");
+        assert_eq!(prompt.at, Some(Time(1_794_770_306_193)));
+        assert_eq!(prompt.project.as_deref(), Some("/p"));
+        assert_eq!(session(line.as_bytes()).as_deref(), Some("s"));
+    }
 
     #[test]
     fn a_prompt_is_read_with_what_was_pasted() {

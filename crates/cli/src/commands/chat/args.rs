@@ -82,6 +82,10 @@ pub struct ChatArgs {
     #[arg(long, requires = "print", help_heading = "Session")]
     pub no_session_persistence: bool,
 
+    /// Also note what is typed in Claude Code's own list of prompts, `history.jsonl`
+    #[arg(long, help_heading = "Session")]
+    pub history: bool,
+
     /// Wait for the disk after each line
     #[arg(long, help_heading = "Session")]
     pub durable: bool,

@@ -91,6 +91,7 @@ pub struct Talk {
     project: PathBuf,
     config: PathBuf,
     prompts: Option<talk::Prompts>,
+    history: Option<talk::History>,
     rules: Rules,
     trusted: bool,
     more: Option<Arc<dyn More>>,
@@ -112,15 +113,16 @@ impl Talk {
             project: place.project.clone(),
             config: place.config.clone(),
             prompts: None,
+            history: None,
             trusted: setup.lore.trusted,
             more: setup.more.clone(),
             seen,
         }
     }
 
-    /// Keeps prompts in this file.
-    pub fn keeps(&mut self, prompts: talk::Prompts) {
-        self.prompts = Some(prompts);
+    /// Keeps prompts in this file, and in the other client's if that is wanted.
+    pub fn keeps(&mut self, prompts: talk::Prompts, history: Option<talk::History>) {
+        (self.prompts, self.history) = (Some(prompts), history);
     }
 
     fn seen<T>(&self, ask: impl FnOnce(&Seen) -> T) -> T {
@@ -368,6 +370,9 @@ impl Desk for Talk {
         if let Some(prompts) = &self.prompts {
             // A prompt that cannot be remembered can still be said.
             let _ = talk::remember(prompts, &self.project, text);
+        }
+        if let Some(history) = &self.history {
+            let _ = history.note(&self.project, text);
         }
         if let Some(command) = text.strip_prefix('!').filter(|it| !it.trim().is_empty()) {
             return Told::Do(vec![Command::Shell(command.trim().to_owned())]);

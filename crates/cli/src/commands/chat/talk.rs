@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 use unspool_agent::driver::{self, Command, Notice};
 use unspool_agent::settings::{Acting, Settings};
 use unspool_agent::trust::Trust;
+use unspool_model::history;
 use unspool_show::{Paint, clean};
+use unspool_store::append::Appender;
+use unspool_store::error::Error;
 use unspool_tui::chat::{Ahead, Left, Next, Setting, give_back};
 
 use super::ChatArgs;
@@ -87,6 +90,10 @@ fn converse(
         ..Seen::default()
     }));
     let mut talk = Talk::new(Arc::clone(world), &setup, args, Arc::clone(&seen));
+    let history_of = args.history.then(|| History {
+        file: setup.place.config.join("history.jsonl"),
+        session: setup.record.face().session.clone(),
+    });
     let (mode, model) = (setup.policy.mode(), setup.frame.model.clone());
     let greeting = greeting(&model, &project, &setup.place.home, &notes);
     let (sender, notices) = channel();
@@ -97,7 +104,7 @@ fn converse(
         // Nobody looks any more: the session ends by itself.
         let _ = sender.send(notice);
     });
-    talk.keeps(prompts);
+    talk.keeps(prompts, history_of);
     let remote = handle.remote();
     let left = unspool_tui::chat::run(Setting {
         desk: Arc::new(talk),
@@ -198,6 +205,21 @@ pub fn remember(file: &Path, project: &Path, text: &str) -> io::Result<()> {
 
 /// Where prompts are kept.
 pub type Prompts = PathBuf;
+
+/// The list of prompts that Claude Code keeps, and the session they are said in.
+pub struct History {
+    file: PathBuf,
+    session: String,
+}
+
+impl History {
+    /// Notes what was typed.
+    pub fn note(&self, project: &Path, text: &str) -> Result<(), Error> {
+        let now = jiff::Timestamp::now().as_millisecond();
+        let line = history::line(text, &project.display().to_string(), &self.session, now);
+        Appender::open(&self.file, false)?.add(&line)
+    }
+}
 
 impl Seen {
     /// Takes note of what the session tells.
