@@ -91,6 +91,20 @@ pub const NODE: Need = Need {
     ]),
 };
 
+/// Sees which programs are started and who is spoken to. Tests that want it do without where it
+/// cannot be had, and say so.
+pub const STRACE: Need = Need {
+    name: "strace",
+    find: || version_of("strace"),
+    install: Install::System(&[
+        ("apt-get", &["strace"]),
+        ("dnf", &["strace"]),
+        ("pacman", &["strace"]),
+        ("zypper", &["strace"]),
+        ("apk", &["strace"]),
+    ]),
+};
+
 /// Opens the dashboard.
 pub const CHROMIUM: Need = Need {
     name: "chromium",
@@ -126,6 +140,7 @@ pub const ALL: &[&Need] = &[
     &NODE,
     &CHROMIUM,
     &PLAYWRIGHT,
+    &STRACE,
 ];
 
 impl Need {

@@ -52,6 +52,9 @@ const STEPS: &[Step] = &[
     },
 ];
 
+/// What tests use if it is there. Without it they pass, and say what they did not look at.
+const WISHES: &[&Need] = &[&needs::STRACE];
+
 /// How a step ended.
 enum End {
     Passed,
@@ -75,9 +78,11 @@ fn prepare() -> Vec<&'static str> {
     let mut available = Vec::new();
     eprintln!("beyond Rust:");
     for need in needs::ALL {
-        let wanted = STEPS
-            .iter()
-            .any(|step| step.needs.iter().any(|n| n.name == need.name));
+        let wished = WISHES.iter().any(|wish| wish.name == need.name);
+        let wanted = wished
+            || STEPS
+                .iter()
+                .any(|step| step.needs.iter().any(|n| n.name == need.name));
         let found = if wanted {
             need.provide()
         } else {
@@ -86,6 +91,12 @@ fn prepare() -> Vec<&'static str> {
         match (&found, wanted) {
             (Ok(version), true) => eprintln!("  {} {version} ok", need.name),
             (Ok(version), false) => eprintln!("  {} {version} (no step needs it yet)", need.name),
+            (Err(reason), true) if wished => {
+                eprintln!(
+                    "  {} not there, some tests look at less: {reason}",
+                    need.name
+                );
+            }
             (Err(reason), true) => eprintln!("  {} MISSING: {reason}", need.name),
             (Err(_), false) => eprintln!("  {} not installed (no step needs it yet)", need.name),
         }

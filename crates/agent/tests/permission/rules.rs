@@ -1,8 +1,8 @@
 //! What each mode, tool and rule does, one sentence each.
 
 use super::*;
-use unspool_agent::permission::always;
-use unspool_agent::settings::Scope;
+use unspool_agent::permission::{always, written};
+use unspool_agent::settings::{Kind, Scope};
 
 fn edit(policy: &Policy, path: &str, cwd: &Path) -> Got {
     let input = json!({"file_path": path, "old_string": "a", "new_string": "b"});
@@ -575,6 +575,43 @@ fn always_is_written_at_the_top_of_the_tree_and_keeps_every_other_byte() {
     );
     always::store(&rules[..1], &world.path("repo")).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), new);
+}
+
+#[test]
+fn a_rule_is_taken_out_of_its_list_and_every_other_byte_stays() {
+    let old = "{\n\t// mine\n\t\"permissions\": {\n\t\t\"deny\": [\"Bash(x)\", \"Edit\"],\n\t\t\"allow\": [\n\t\t\t\"Edit\",\n\t\t\t\"Read\" // why\n\t\t]\n\t}\n}\n";
+    let new = written::removed(old, Kind::Deny, "Edit").unwrap();
+    assert_eq!(new, old.replace("\"Bash(x)\", \"Edit\"", "\"Bash(x)\""));
+    let new = written::removed(old, Kind::Allow, "Edit").unwrap();
+    assert!(
+        new.contains("\"Bash(x)\", \"Edit\"") && new.contains("\"Read\" // why"),
+        "{new}"
+    );
+    assert!(!new.contains("\t\t\t\"Edit\""), "{new}");
+    assert_eq!(written::removed(old, Kind::Ask, "Edit").unwrap(), old);
+    assert!(written::removed("{broken", Kind::Ask, "Edit").is_err());
+    let both = written::added("", Kind::Ask, &["Edit".to_owned()]).unwrap();
+    let both = written::added(&both, Kind::Deny, &["Bash".to_owned()]).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&both).unwrap(),
+        json!({"permissions": {"ask": ["Edit"], "deny": ["Bash"]}})
+    );
+}
+
+#[test]
+fn a_link_to_the_users_own_settings_is_followed_and_stays_a_link() {
+    let world = World::new();
+    world.write("dotfiles/settings.json", "{}\n");
+    let link = world.path("config/settings.json");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(world.path("dotfiles/settings.json"), &link).unwrap();
+    let rules = ["Bash(ls:*)".to_owned()];
+    let add = |old: &str| written::added(old, Kind::Allow, &rules);
+    assert!(written::change(&link, Scope::User, add).unwrap());
+    assert!(link.symlink_metadata().unwrap().is_symlink());
+    let text = fs::read_to_string(world.path("dotfiles/settings.json")).unwrap();
+    assert!(text.contains("Bash(ls:*)"), "{text}");
+    assert!(!written::change(&link, Scope::User, add).unwrap());
 }
 
 #[test]

@@ -164,7 +164,9 @@ fn what_is_typed_meanwhile_waits_and_is_said_next() {
 #[test]
 fn several_things_typed_meanwhile_are_said_in_order() {
     let slow = Answer::text("first answer").before(2, Step::Gate("slow"));
-    let mut talk = Talk::with(vec![slow, Answer::text("second answer")]);
+    let rest = ["second answer", "third answer", "fourth answer"];
+    let answers = std::iter::once(slow).chain(rest.map(Answer::text));
+    let mut talk = Talk::with(answers.collect());
     talk.say("one");
     assert!(talk.model.reached("slow", PATIENCE));
     for text in ["two", "three", "four"] {
@@ -172,7 +174,7 @@ fn several_things_typed_meanwhile_are_said_in_order() {
     }
     talk.shows("next: four");
     talk.model.open("slow");
-    talk.answers("second answer");
+    talk.answers("fourth answer");
     let sent = talk.sent().to_string();
     let at = |text: &str| sent.find(text).unwrap();
     assert!(

@@ -57,7 +57,7 @@ fn going(chat: &Chat, width: usize, room: usize) -> Vec<Line> {
     }
     let turning = turning(chat);
     for running in chat.calls.iter().take(CALLS) {
-        let mut line = spoken::head(&running.call, (Paint::WARN, turning), width);
+        let mut line = spoken::head(&running.call, (Paint::WARN, turning), &chat.place, width);
         let seconds = chat.now.saturating_duration_since(running.since).as_secs();
         if seconds > 1 {
             line.push(Paint::DIM, &format!("  {seconds}s"));

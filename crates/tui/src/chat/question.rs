@@ -17,6 +17,8 @@ pub struct Question {
     /// Its number.
     pub ask: u64,
     call: Call,
+    /// Where the session works.
+    place: String,
     body: Body,
     options: Vec<Choice>,
     at: usize,
@@ -50,7 +52,7 @@ enum Choice {
 
 impl Question {
     /// A question as it is asked.
-    pub fn new(ask: u64, call: Call, what: Asked) -> Question {
+    pub fn new(ask: u64, call: Call, what: Asked, place: &str) -> Question {
         let (body, options) = match what {
             Asked::Permission { why, always } => {
                 let mut options = vec![Choice::Yes("Yes".to_owned())];
@@ -85,6 +87,7 @@ impl Question {
         let mut question = Question {
             ask,
             call,
+            place: place.to_owned(),
             body,
             options,
             at: 0,
@@ -247,7 +250,6 @@ impl Question {
     pub fn draw(&mut self, width: usize, height: usize) -> (Vec<Line>, Option<(usize, usize)>) {
         let edge = Line::of(Paint::WARN, "│ ");
         let inside = width.saturating_sub(2).max(8);
-        let mut top = self.top(inside);
         let mut bottom = self.bottom(inside);
         let mut cursor = None;
         if let Some(editor) = &mut self.writes {
@@ -262,6 +264,7 @@ impl Question {
         }
         bottom.push(Line::of(Paint::DIM, "enter to choose, esc to stop"));
         let room = height.saturating_sub(bottom.len()).max(2);
+        let mut top = self.top(inside, room);
         if top.len() > room {
             let over = top.len() - room + 1;
             top.truncate(room - 1);
@@ -274,13 +277,15 @@ impl Question {
         (lines, cursor.map(|(row, column)| (above + row, column)))
     }
 
-    fn top(&self, width: usize) -> Vec<Line> {
+    fn top(&self, width: usize, room: usize) -> Vec<Line> {
         let bold = |text: &str| wrap_text(Paint::BOLD, &clean::line(text), width);
         match &self.body {
             Body::Permission { why } => {
                 let mut lines = bold(&format!("{} wants to run", self.call.name));
-                lines.extend(spoken::preview(&self.call, width));
-                lines.extend(wrap_text(Paint::DIM, &clean::line(why), width));
+                let why = wrap_text(Paint::DIM, &clean::line(why), width);
+                let room = room.saturating_sub(lines.len() + why.len());
+                lines.extend(spoken::preview(&self.call, &self.place, width, room));
+                lines.extend(why);
                 lines
             }
             Body::Plan => {
@@ -358,7 +363,7 @@ mod tests {
             why: "no rule allows it".to_owned(),
             always: always.iter().map(|rule| (*rule).to_owned()).collect(),
         };
-        Question::new(1, call, what)
+        Question::new(1, call, what, "")
     }
 
     #[test]
@@ -402,6 +407,27 @@ mod tests {
     }
 
     #[test]
+    fn a_long_change_leaves_room_for_the_reason_and_says_how_much_is_left_out() {
+        let content = "x\n".repeat(60);
+        let call = Call {
+            id: "t".to_owned(),
+            name: "Write".to_owned(),
+            input: json!({"file_path": "/p/a.txt", "content": content}),
+        };
+        let what = Asked::Permission {
+            why: "no rule allows it".to_owned(),
+            always: Vec::new(),
+        };
+        let (lines, _) = Question::new(1, call, what, "/p").draw(60, 20);
+        let text: Vec<String> = lines.iter().map(Line::text).collect();
+        assert!(text.len() <= 20, "{text:#?}");
+        assert!(text.iter().any(|line| line.contains("no rule allows it")));
+        let shown = text.iter().filter(|line| line.ends_with("+ x")).count();
+        let left = format!("{} more lines", 60 - shown);
+        assert!(text.iter().any(|line| line.contains(&left)), "{text:#?}");
+    }
+
+    #[test]
     fn every_question_of_a_form_gets_its_answer() {
         let call = Call {
             id: "t".to_owned(),
@@ -412,7 +438,7 @@ mod tests {
                 {"question": "Else?", "options": [{"label": "E"}]},
             ]}),
         };
-        let mut question = Question::new(1, call, Asked::Question);
+        let mut question = Question::new(1, call, Asked::Question, "");
         assert_eq!(press(&mut question, KeyCode::Char('2')), None);
         press(&mut question, KeyCode::Char('2'));
         press(&mut question, KeyCode::Char('1'));

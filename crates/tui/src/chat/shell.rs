@@ -124,6 +124,8 @@ pub struct Setting {
     pub model: String,
     /// The variable that gives access.
     pub variable: String,
+    /// Where it works.
+    pub place: String,
     /// Use colours.
     pub color: bool,
     /// What is said first, without being typed.
@@ -167,6 +169,7 @@ fn begin(setting: Setting) -> io::Result<Left> {
     chat.mode = setting.mode;
     chat.model = setting.model;
     chat.variable = setting.variable;
+    chat.place = setting.place;
     chat.commands = setting.desk.commands();
     for (paint, text) in &setting.greeting {
         chat.note(*paint, text);

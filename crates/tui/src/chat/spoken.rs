@@ -47,8 +47,8 @@ pub fn note(paint: Paint, text: &str, width: usize) -> Vec<Line> {
         .collect()
 }
 
-/// What a call is about.
-pub fn subject(call: &Call) -> String {
+/// What a call is about; files below `place` are named from there.
+pub fn subject(call: &Call, place: &str) -> String {
     let known = tool::known(&call.name);
     let fields = known.map_or(&[][..], |tool| tool.subject);
     let mut texts = fields
@@ -59,15 +59,17 @@ pub fn subject(call: &Call) -> String {
         input.values().find_map(Value::as_str)
     };
     let text = texts.next().or_else(first).unwrap_or_default();
-    clean::line(text).into_owned()
+    let below = text.strip_prefix(place).filter(|_| !place.is_empty());
+    let below = below.and_then(|below| below.strip_prefix('/'));
+    clean::line(below.unwrap_or(text)).into_owned()
 }
 
 /// The one line of a call.
-pub fn head(call: &Call, mark: (Paint, &str), width: usize) -> Line {
+pub fn head(call: &Call, mark: (Paint, &str), place: &str, width: usize) -> Line {
     let mut line = Line::of(mark.0, mark.1);
     line.push(Paint::PLAIN, " ");
     line.push(Paint::BOLD, &clean::line(&call.name));
-    let subject = subject(call);
+    let subject = subject(call, place);
     if !subject.is_empty() {
         line.push(Paint::PLAIN, " ");
         line.push(Paint::PLAIN, &subject);
@@ -76,13 +78,13 @@ pub fn head(call: &Call, mark: (Paint, &str), width: usize) -> Line {
 }
 
 /// A call that has ended.
-pub fn call(call: &Call, outcome: &Outcome, width: usize) -> Vec<Line> {
+pub fn call(call: &Call, outcome: &Outcome, place: &str, width: usize) -> Vec<Line> {
     let failed = outcome.is_error == Some(true);
     let mark = match failed {
         true => (Paint::ERROR, "✗"),
         false => (Paint::ADDED, "●"),
     };
-    let mut lines = vec![head(call, mark, width)];
+    let mut lines = vec![head(call, mark, place, width)];
     let indent = Line::of(Paint::DIM, "  ");
     let inside = width.saturating_sub(2).max(8);
     let below = match (failed, patch(&outcome.result)) {
@@ -152,8 +154,8 @@ fn signed(line: &str) -> Option<(Sign, String)> {
     Some((sign, line[1..].to_owned()))
 }
 
-/// What a call would do, for somebody who has to allow it.
-pub fn preview(call: &Call, width: usize) -> Vec<Line> {
+/// What a call would do, for somebody who has to allow it, in about `room` lines.
+pub fn preview(call: &Call, place: &str, width: usize, room: usize) -> Vec<Line> {
     let text = |field: &str| call.input.get(field).and_then(Value::as_str);
     let edit = |value: &Value| {
         let part = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
@@ -171,8 +173,9 @@ pub fn preview(call: &Call, width: usize) -> Vec<Line> {
         tool::Touch::None | tool::Touch::Read => None,
     };
     if let Some(change) = change {
-        let mut lines = wrap_text(Paint::PLAIN, &subject(call), width);
-        lines.extend(diff::lines(&change, width, CHANGE));
+        let mut lines = wrap_text(Paint::PLAIN, &subject(call, place), width);
+        let room = room.saturating_sub(lines.len() + 1).clamp(3, CHANGE);
+        lines.extend(diff::lines(&change, width, room));
         return lines;
     }
     if let Some(command) = text("command") {
@@ -208,20 +211,23 @@ mod tests {
     fn an_edit_is_shown_as_a_change_before_it_is_allowed() {
         let edit = called(
             "Edit",
-            json!({"file_path": "a.rs", "old_string": "old", "new_string": "new"}),
+            json!({"file_path": "/p/a.rs", "old_string": "old", "new_string": "new"}),
         );
-        let shown = words(&preview(&edit, 60));
-        assert!(
-            shown.contains("a.rs") && shown.contains("old") && shown.contains("new"),
-            "{shown}"
-        );
+        let shown = words(&preview(&edit, "/p", 60, 20));
+        assert!(shown.starts_with("a.rs\n"), "{shown}");
+        assert!(shown.contains("old") && shown.contains("new"), "{shown}");
     }
 
     #[test]
     fn a_result_shows_its_first_lines_and_how_many_follow() {
         let read = called("Read", json!({"file_path": "a.rs"}));
         let text: Vec<String> = (1..=20).map(|line| format!("{line}\tx")).collect();
-        let shown = words(&call(&read, &Outcome::done(text.join("\n"), json!({})), 60));
+        let shown = words(&call(
+            &read,
+            &Outcome::done(text.join("\n"), json!({})),
+            "",
+            60,
+        ));
         assert!(shown.starts_with("● Read a.rs"), "{shown}");
         assert!(shown.contains("15 more lines"), "{shown}");
     }
@@ -230,8 +236,8 @@ mod tests {
     fn what_a_call_says_cannot_write_control_codes() {
         let bash = called("Bash", json!({"command": "x\u{1b}[2J\ny"}));
         let outcome = Outcome::failed("bad\u{1b}]0;t\u{7}");
-        let mut lines = call(&bash, &outcome, 60);
-        lines.extend(preview(&bash, 60));
+        let mut lines = call(&bash, &outcome, "", 60);
+        lines.extend(preview(&bash, "", 60, 20));
         lines.extend(prompt("a\u{1b}[31m", 60));
         assert!(!words(&lines).contains('\u{1b}'));
     }

@@ -113,6 +113,8 @@ pub struct Chat {
     pub model: String,
     /// The variable that gives access.
     pub variable: String,
+    /// Where it works: files below are named from here.
+    pub place: String,
     /// Tokens in the context, and how many fit.
     pub filled: (u64, u64),
     /// What was spent.
@@ -151,6 +153,7 @@ impl Chat {
             mode: Mode::Default,
             model: String::new(),
             variable: String::new(),
+            place: String::new(),
             filled: (0, 0),
             spent: Spent::default(),
             compacting: false,
@@ -463,19 +466,19 @@ impl Chat {
             Notice::Progress { call, data } => self.progress(&call, &data),
             Notice::CallEnded { call, outcome } => {
                 self.calls.retain(|running| running.call.id != call.id);
-                let lines = spoken::call(&call, &outcome, self.width());
+                let lines = spoken::call(&call, &outcome, &self.place, self.width());
                 self.say(lines);
                 self.called = true;
             }
             Notice::Denied { call, why } => {
                 self.calls.retain(|running| running.call.id != call.id);
-                let head = spoken::head(&call, (Paint::ERROR, "✗"), self.width());
+                let head = spoken::head(&call, (Paint::ERROR, "✗"), &self.place, self.width());
                 self.say(vec![head]);
                 self.note(Paint::DIM, &format!("  not allowed: {why}"));
             }
             Notice::Ask { ask, call, what } => {
                 self.flush();
-                self.question = Some(Question::new(ask, call, what));
+                self.question = Some(Question::new(ask, call, what, &self.place));
             }
             Notice::Queued(count) => self.queued(count),
             Notice::Compacting { .. } => {
@@ -617,5 +620,87 @@ fn next(mode: Mode) -> Mode {
         Mode::Default => Mode::AcceptEdits,
         Mode::AcceptEdits => Mode::Plan,
         Mode::Plan | Mode::DontAsk | Mode::Bypass => Mode::Default,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chat() -> Chat {
+        Chat::new(Vec::new(), (80, 24), Instant::now())
+    }
+
+    fn press(chat: &mut Chat, code: KeyCode) -> Vec<Act> {
+        chat.key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    fn own(chat: &mut Chat) -> Call {
+        let call = Call {
+            id: "shell-1".to_owned(),
+            name: "Bash".to_owned(),
+            input: serde_json::json!({"command": "sleep 9"}),
+        };
+        chat.notice(Notice::CallBegan(call.clone()));
+        call
+    }
+
+    fn said(text: &str) -> Said {
+        Said {
+            text: text.to_owned(),
+            content: text.into(),
+            context: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn two_quick_presses_lead_two_modes_on() {
+        let mut chat = chat();
+        let acts = [KeyCode::BackTab; 2].map(|code| press(&mut chat, code));
+        let mode = |acts: &[Act]| match acts {
+            [Act::Tell(Command::Mode(mode))] => *mode,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(mode(&acts[0]), Mode::AcceptEdits);
+        assert_eq!(mode(&acts[1]), Mode::Plan);
+    }
+
+    #[test]
+    fn esc_stops_a_command_of_the_person_and_gives_back_what_waited_for_it() {
+        let mut chat = chat();
+        own(&mut chat);
+        assert!(chat.submitted(said("later")).is_none());
+        let acts = press(&mut chat, KeyCode::Esc);
+        assert!(
+            matches!(acts[..], [Act::Tell(Command::Interrupt)]),
+            "{acts:?}"
+        );
+        assert_eq!(chat.editor.text(), "later");
+        assert!(chat.queue.is_empty() && chat.released().is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_a_command_of_the_person_is_said_when_it_is_over() {
+        let mut chat = chat();
+        let call = own(&mut chat);
+        chat.submitted(said("later"));
+        assert!(chat.released().is_empty());
+        let outcome = unspool_agent::tool::Outcome::done("over", serde_json::json!({}));
+        chat.notice(Notice::CallEnded { call, outcome });
+        let released: Vec<String> = chat.released().into_iter().map(|it| it.text).collect();
+        assert_eq!(released, ["later"]);
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_told_below_what_was_said() {
+        let mut chat = chat();
+        chat.notice(Notice::Text("half an answer".to_owned()));
+        chat.notice(Notice::Unwritten {
+            why: "no room".to_owned(),
+            hint: "make some".to_owned(),
+        });
+        let lines: Vec<String> = chat.take_said().iter().map(Line::text).collect();
+        let at = |text: &str| lines.iter().position(|line| line.contains(text));
+        assert!(at("half an answer") < at("no room"), "{lines:?}");
     }
 }

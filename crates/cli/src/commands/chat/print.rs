@@ -17,6 +17,9 @@ use super::output::Output;
 use crate::failure::Failure;
 use crate::world::World;
 
+/// What to say instead of how to go on, where nothing is kept.
+const PASSED: &str = "nothing of it is kept (`--no-session-persistence`): ask again";
+
 /// Asks, prints, ends.
 pub(super) fn print(
     world: &World,
@@ -52,6 +55,9 @@ pub(super) fn print(
     let mut last = Ok(());
     while let Ok(notice) = ends.recv() {
         last = outcome(&notice, &session, &model, variable);
+        if passing.is_some() {
+            last = last.map_err(|failure| failure.hint(PASSED));
+        }
     }
     handle.join();
     drop(passing);

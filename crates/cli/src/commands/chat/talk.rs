@@ -108,6 +108,7 @@ fn converse(
         mode,
         model,
         variable: variable.to_owned(),
+        place: project.display().to_string(),
         color: world.ui.style().color,
         first: args.prompt.take(),
         ahead,

@@ -57,8 +57,8 @@ impl Phase {
     }
 }
 
-/// A script that tells its id and then waits for ever.
-const SCRIPT: &str = "echo $$ > pid; exec sleep 1000";
+/// A script that tells its id and then waits for ever, the first time.
+const SCRIPT: &str = "test -e pid && exit; echo $$ > pid; exec sleep 1000";
 const WAITS: &str = "sh waits.sh";
 
 fn runs(talk: &Talk) {
@@ -161,6 +161,20 @@ fn while_a_hook_before_a_tool_runs() {
         after: gone,
         ..Phase::of(vec![Answer::blocks(&[bash("toolu_1", "true")])], |talk| {
             talk.say("hi");
+            runs(talk);
+        })
+    }
+    .stops();
+}
+
+#[test]
+fn while_a_hook_at_the_end_of_a_turn_runs() {
+    Phase {
+        settings: Some(hook("Stop")),
+        after: gone,
+        ..Phase::of(vec![Answer::text("hello there")], |talk| {
+            talk.say("hi");
+            talk.shows("hello there");
             runs(talk);
         })
     }

@@ -230,3 +230,23 @@ fn what_was_typed_before_comes_back_after_a_restart() {
     talk.press("\x15");
     talk.leaves();
 }
+
+#[test]
+fn what_is_typed_stands_in_the_other_clients_list_only_if_that_is_asked_for() {
+    let mut talk = Talk::with(vec![Answer::text("one"), Answer::text("two")]);
+    talk.say("not noted");
+    talk.answers("one");
+    let (home, model) = talk.leaves();
+    let file = home.claude_dir().join("history.jsonl");
+    assert!(!file.exists());
+    let mut talk = Talk::at(home, model, &["--history"]);
+    talk.say("noted");
+    talk.answers("two");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let line: Value = serde_json::from_str(text.trim_end()).unwrap();
+    assert_eq!(line["display"], "noted");
+    assert_eq!(line["pastedContents"], json!({}));
+    assert_eq!(line["project"], talk.home.work_dir().display().to_string());
+    assert!(line["timestamp"].is_u64() && line["sessionId"].is_string());
+    talk.leaves();
+}
