@@ -231,10 +231,14 @@ impl Duty {
     }
 }
 
-/// Lets all other threads of the machine go first; elsewhere that would be the whole program.
+/// How far: a third of what others get where all of them work.
+#[cfg(target_os = "linux")]
+const BACK: i32 = 5;
+
+/// Lets other threads of the machine go first; elsewhere that would be the whole program.
 fn step_back() {
     #[cfg(target_os = "linux")]
-    let _ = rustix::process::nice(10);
+    let _ = rustix::process::nice(BACK);
 }
 
 fn work(queue: &Queue, duty: Duty, setting: &Setting, signs: &Signs, tell: &Sender<Told>) {

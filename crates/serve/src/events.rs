@@ -154,7 +154,8 @@ mod tests {
             let pause = Duration::from_millis(20);
             let began = Instant::now();
             let told = tokio::spawn(async move { tell(begun, None, &sender, stop, pause).await });
-            for _ in 0..before {
+            // How long to wait before coming back, and what there is.
+            for _ in 0..=before {
                 heard.recv().await.unwrap();
             }
             for _ in 0..4 {
