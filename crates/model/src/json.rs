@@ -561,10 +561,29 @@ pub fn string_head(raw: &[u8], limit: usize) -> String {
 
 /// The quick check first: nearly all text is UTF-8.
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+    let text = simdutf8::basic::from_utf8(bytes);
+    text.map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 fn unescape(inner: &[u8]) -> String {
+    // Checked once: output of tools is many short runs between escapes.
+    let Ok(whole) = simdutf8::basic::from_utf8(inner) else {
+        return unescape_bytes(inner);
+    };
+    let mut text = String::with_capacity(inner.len());
+    let mut rest = whole;
+    while let Some(found) = memchr::memchr(b'\\', rest.as_bytes()) {
+        text.push_str(&rest[..found]);
+        let (character, used) = escape(&rest.as_bytes()[found..]);
+        text.push(character);
+        rest = &rest[rest.len().min(found + used)..];
+    }
+    text.push_str(rest);
+    text
+}
+
+/// The same for what is not UTF-8.
+fn unescape_bytes(inner: &[u8]) -> String {
     let mut text = Vec::with_capacity(inner.len());
     let mut rest = inner;
     while let Some(found) = memchr::memchr(b'\\', rest) {
@@ -575,9 +594,7 @@ fn unescape(inner: &[u8]) -> String {
         rest = &rest[used.min(rest.len())..];
     }
     text.extend_from_slice(rest);
-    // Checked once: output of tools is many short runs between escapes.
-    String::from_utf8(text)
-        .unwrap_or_else(|broken| String::from_utf8_lossy(broken.as_bytes()).into_owned())
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// The character that `rest`, which begins with a backslash, stands for, and its length.

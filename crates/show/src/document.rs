@@ -4,6 +4,7 @@
 //! memory. What a document holds is decided here and by [`Detail`]; how it looks, by one file
 //! per format. Nothing here opens files or knows a terminal.
 
+mod desk;
 pub mod html;
 pub mod index;
 mod json;
@@ -12,17 +13,16 @@ mod text;
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::mpsc;
-use std::thread;
 
 use jiff::tz::TimeZone;
 use unspool_model::log::Source;
 use unspool_model::session::Session;
 use unspool_model::time::Time;
 use unspool_model::view::commits::{self, Commit};
-use unspool_model::view::transcript::{self, Agents, Body, Item, Note};
+use unspool_model::view::transcript::{self, Agents, Body, Item, Note, Prompt};
 use unspool_model::view::turns;
 
+use crate::amount;
 use crate::wire::session::SessionRow;
 
 /// What a session can become.
@@ -144,9 +144,6 @@ pub struct Entry {
     pub commits: Vec<Commit>,
 }
 
-/// How many turns may wait to be written.
-const AHEAD: usize = 2;
-
 /// Most characters of a prompt in the list.
 const ENTRY: usize = 160;
 
@@ -206,10 +203,7 @@ pub(crate) fn cut(text: &str, limit: Option<usize>) -> (&str, usize) {
 
 /// What says that something was cut.
 pub(crate) fn cut_note(left: usize) -> String {
-    format!(
-        "… {} left out",
-        crate::amount::count(left as u64, "character")
-    )
+    format!("… {} left out", amount::count(left as u64, "character"))
 }
 
 /// Whether a document of this detail shows an item at all.
@@ -250,51 +244,190 @@ pub fn write(
     }
 }
 
-/// Writes a session as a page, Markdown or text.
-pub(crate) trait Pages {
+/// What was said in a document already, and is said again only where it changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    day: Option<String>,
+    mode: Option<String>,
+    model: Option<String>,
+}
+
+impl Known {
+    /// Whether a day is another than the last one.
+    pub(crate) fn is_new_day(&mut self, day: &str) -> bool {
+        let is_new = self.day.as_deref() != Some(day);
+        if is_new {
+            self.day = Some(day.to_owned());
+        }
+        is_new
+    }
+
+    /// The permission mode of a prompt, in words, if it is another than the last one.
+    pub(crate) fn new_mode(&mut self, prompt: &Prompt, nested: bool) -> Option<String> {
+        crate::text::new_mode(prompt, &mut self.mode, nested)
+    }
+
+    /// The model of a reply, if it is another than the last one. The first is known from the
+    /// head of the document.
+    pub(crate) fn new_model<'m>(&mut self, model: Option<&'m str>) -> Option<&'m str> {
+        let model = model.filter(|model| self.model.as_deref() != Some(*model))?;
+        let last = self.model.replace(model.to_owned());
+        last.and(Some(model))
+    }
+
+    /// What holds for the conversation of a sub-agent, which has a model of its own; what was
+    /// known of the model before.
+    pub(crate) fn inside(&mut self) -> Option<String> {
+        self.model.take()
+    }
+
+    /// Behind it.
+    pub(crate) fn outside(&mut self, model: Option<String>) {
+        self.model = model;
+    }
+
+    /// Takes in what the items of a turn say.
+    fn pass(&mut self, items: &[Item], options: &Options) {
+        for item in items.iter().filter(|item| shows(options.detail, item)) {
+            match &item.body {
+                Body::Turn(_) => {
+                    let day = item.at.map(|at| amount::day(at, &options.zone));
+                    day.map(|day| self.is_new_day(&day));
+                }
+                Body::Prompt(prompt) => drop(self.new_mode(prompt, false)),
+                Body::Reply { model, .. } => drop(self.new_model(model.as_deref())),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A session as a page or as Markdown: what stands before and behind its turns is written at
+/// once, turns are made apart from each other.
+pub(crate) trait Pages: Sync {
     /// What stands before the conversation.
-    fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()>;
-    /// The next turn, or what stands before the first one.
-    fn part(&mut self, items: &[Item]) -> io::Result<()>;
+    fn begin(&self, out: &mut dyn io::Write, whole: &Whole<'_>) -> io::Result<()>;
+    /// A turn, or what stands before the first one.
+    fn part(&self, out: &mut dyn io::Write, items: &[Item], known: Known) -> io::Result<()>;
     /// A sub-agent that stands under no call.
-    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()>;
+    fn loose(
+        &self,
+        out: &mut dyn io::Write,
+        name: &str,
+        items: &[Item],
+        known: &mut Known,
+    ) -> io::Result<()>;
     /// What stands behind the conversation.
-    fn end(&mut self) -> io::Result<()>;
+    fn end(&self, out: &mut dyn io::Write) -> io::Result<()>;
 }
 
 /// Writes all parts of a session, one after the other.
 pub(crate) fn write_pages(
+    out: &mut dyn io::Write,
     whole: &Whole<'_>,
-    pages: &mut dyn Pages,
-    detail: Detail,
+    pages: &dyn Pages,
+    options: &Options,
 ) -> io::Result<()> {
-    let Whole {
-        session,
-        source,
-        agents,
-        ..
-    } = *whole;
-    pages.begin(whole)?;
+    pages.begin(out, whole)?;
+    let making = Making {
+        turns: Turns::of(whole),
+        pages,
+        options,
+    };
     let mut shown = HashSet::new();
-    thread::scope(|scope| {
-        // While one turn is written, the next ones are put together.
-        let (done, parts) = mpsc::sync_channel(AHEAD);
-        scope.spawn(move || {
-            let mut parts = transcript::whole(session, source, agents);
-            // Nobody waits for more once writing has failed.
-            parts.all(|items| done.send(items).is_ok())
-        });
-        parts.into_iter().try_for_each(|items| {
-            note_agents(&items, &mut shown);
-            pages.part(&items)
-        })
+    let count = making.turns.0.len();
+    let mut known = desk::in_order(&making, count, Known::default(), |(written, agents)| {
+        shown.extend(agents);
+        out.write_all(&written?)
     })?;
-    if detail >= Detail::Low {
-        for (name, items) in transcript::loose(session, source, agents, &shown) {
-            pages.loose(&name, &items)?;
+    whole.loose(options.detail, &shown, |name, items| {
+        pages.loose(out, name, items, &mut known)
+    })?;
+    pages.end(out)
+}
+
+impl Whole<'_> {
+    /// The sub-agents that stand under no call, if documents of this detail have them.
+    fn loose(
+        &self,
+        detail: Detail,
+        shown: &HashSet<String>,
+        mut write: impl FnMut(&str, &[Item]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if detail < Detail::Low {
+            return Ok(());
         }
+        let mut loose = transcript::loose(self.session, self.source, self.agents, shown);
+        loose.try_for_each(|(name, items)| write(&name, &items))
     }
-    pages.end()
+}
+
+/// The turns of a session, each with the keys of the sub-agents that stand in it.
+struct Turns<'a>(transcript::Turns<'a>);
+
+type Turn = (Vec<Item>, HashSet<String>);
+
+impl<'a> Turns<'a> {
+    fn of(whole: &Whole<'a>) -> Turns<'a> {
+        let Whole {
+            session,
+            source,
+            agents,
+            ..
+        } = *whole;
+        Turns(transcript::whole(session, source, agents))
+    }
+
+    fn turn(&self, at: usize) -> Turn {
+        let items = self.0.turn(at);
+        let mut shown = HashSet::new();
+        note_agents(&items, &mut shown);
+        (items, shown)
+    }
+}
+
+/// Turns for those who write them as they are read.
+impl desk::Work for Turns<'_> {
+    type Read = Turn;
+    type Known = ();
+    type Made = Turn;
+
+    fn read(&self, at: usize) -> Turn {
+        self.turn(at)
+    }
+
+    fn pass(&self, (): &mut (), _: &Turn) {}
+
+    fn make(&self, turn: Turn, (): ()) -> Turn {
+        turn
+    }
+}
+
+/// Turns on their way into a document.
+struct Making<'a> {
+    turns: Turns<'a>,
+    pages: &'a dyn Pages,
+    options: &'a Options,
+}
+
+impl desk::Work for Making<'_> {
+    type Read = Turn;
+    type Known = Known;
+    type Made = (io::Result<Vec<u8>>, HashSet<String>);
+
+    fn read(&self, at: usize) -> Turn {
+        self.turns.turn(at)
+    }
+
+    fn pass(&self, known: &mut Known, (items, _): &Turn) {
+        known.pass(items, self.options);
+    }
+
+    fn make(&self, (items, shown): Turn, known: Known) -> Self::Made {
+        let mut out = Vec::new();
+        let written = self.pages.part(&mut out, &items, known);
+        (written.map(|()| out), shown)
+    }
 }
 
 /// Notes which sub-agents stand under a call.

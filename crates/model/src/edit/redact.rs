@@ -88,6 +88,12 @@ const SHORTEST: usize = 8;
 /// Values up to this length are also looked at with the name of their field in front.
 const NAMED: usize = 4096;
 
+/// Strings of this length are worth being told again where they stand twice in a line.
+const LONG: usize = 128;
+
+/// So many of a line are remembered.
+const REMEMBERED: usize = 8;
+
 impl Redactor {
     /// A redactor for these secrets; equal keys give equal hashes.
     pub fn new(secrets: Secrets, key: [u8; 32]) -> Redactor {
@@ -242,6 +248,7 @@ impl Redactor {
             text: simdutf8::basic::from_utf8(line).ok(),
             frames: Vec::new(),
             places: Vec::new(),
+            clean: Vec::new(),
             decoded: DECODED.take(),
         };
         let mut at = 0;
@@ -344,6 +351,8 @@ struct Walk<'a> {
     text: Option<&'a str>,
     frames: Vec<Frame>,
     places: Vec<Place>,
+    /// Long strings of the line that hold nothing: results stand there twice.
+    clean: Vec<Span>,
     /// The string that was passed last, if escapes had to be taken out of it.
     decoded: String,
 }
@@ -404,7 +413,11 @@ impl Walk<'_> {
 
     /// Takes a string, and says where it ends.
     fn string(&mut self, at: usize) -> Option<usize> {
-        let inner = Span::new(at + 1, self.pass(at + 1)?);
+        let again = self.again(at + 1);
+        let inner = match again {
+            Some(inner) => inner,
+            None => Span::new(at + 1, self.pass(at + 1)?),
+        };
         let end = inner.end() + 1;
         let mut after = Cursor::from(self.line, end);
         let is_key =
@@ -414,7 +427,7 @@ impl Walk<'_> {
                 frame.key = inner;
             }
             // Names of fields are short; what is not may be data.
-            if inner.len > 2 * SHORTEST {
+            if inner.len > 2 * SHORTEST && again.is_none() {
                 self.look(inner, None);
             }
             return Some(after.position() + 1);
@@ -423,10 +436,40 @@ impl Walk<'_> {
             return Some(end);
         }
         if inner.len >= SHORTEST && !self.is_mark() {
-            let key = self.name();
-            self.look(inner, key);
+            match (self.name(), again) {
+                (None, Some(_)) => {}
+                (None, None) => {
+                    let found = self.look(inner, None);
+                    self.remember(inner, found);
+                }
+                (name, again) => {
+                    // It was not decoded.
+                    if again.is_some() {
+                        self.pass(inner.start)?;
+                    }
+                    self.look(inner, name);
+                }
+            }
         }
         Some(end)
+    }
+
+    /// The string that begins here, if it was looked at before and holds nothing.
+    fn again(&self, start: usize) -> Option<Span> {
+        let rest = &self.line[start..];
+        let same = |one: &&Span| {
+            let text = one.of(self.line);
+            rest.get(text.len()) == Some(&b'"') && rest.starts_with(text)
+        };
+        let one = self.clean.iter().find(same)?;
+        Some(Span::new(start, start + one.len))
+    }
+
+    /// Remembers a string that holds nothing, if looking at it again would take longer.
+    fn remember(&mut self, inner: Span, found: bool) {
+        if !found && inner.len >= LONG && self.clean.len() < REMEMBERED {
+            self.clean.push(inner);
+        }
     }
 
     /// Passes over what stands between two quotes, says where it ends, and decodes it on the
@@ -441,8 +484,15 @@ impl Walk<'_> {
                 b'"' => break,
                 b'\\' => {
                     let rest = &self.line[at..];
-                    json::escape_len(rest)?;
-                    let (character, used) = json::escape(rest);
+                    // Nearly all escapes are these.
+                    let (character, used) = match rest.get(1)? {
+                        b'n' => ('\n', 2),
+                        b'"' => ('"', 2),
+                        _ => {
+                            json::escape_len(rest)?;
+                            json::escape(rest)
+                        }
+                    };
                     if let Some(text) = self.text {
                         self.decoded.push_str(&text[done..at]);
                         self.decoded.push(character);
@@ -532,28 +582,29 @@ impl Walk<'_> {
         is_secretive.then_some(frame.key)
     }
 
-    /// Finds the secrets between two quotes.
-    fn look(&mut self, inner: Span, name: Option<Span>) {
+    /// Finds the secrets between two quotes; whether there are any.
+    fn look(&mut self, inner: Span, name: Option<Span>) -> bool {
         let Some(text) = self.text else {
-            let mut at = inner.start;
+            let (mut at, mut found) = (inner.start, false);
             for chunk in inner.of(self.line).utf8_chunks() {
                 let text = json::inner(chunk.valid().as_bytes());
-                self.chunk(at, chunk.valid(), &text, name);
+                found |= self.chunk(at, chunk.valid(), &text, name);
                 at += chunk.valid().len() + chunk.invalid().len();
             }
-            return;
+            return found;
         };
         let raw = text.get(inner.start..inner.end()).unwrap_or_default();
         if self.decoded.is_empty() {
             return self.chunk(inner.start, raw, raw, name);
         }
         let text = std::mem::take(&mut self.decoded);
-        self.chunk(inner.start, raw, &text, name);
+        let found = self.chunk(inner.start, raw, &text, name);
         self.decoded = text;
+        found
     }
 
-    /// Finds the secrets of a text, which is written like this.
-    fn chunk(&mut self, start: usize, raw: &str, text: &str, name: Option<Span>) {
+    /// Finds the secrets of a text, which is written like this; whether there are any.
+    fn chunk(&mut self, start: usize, raw: &str, text: &str, name: Option<Span>) -> bool {
         let secrets = &self.redactor.secrets;
         let name = name.filter(|_| raw.len() <= NAMED).map(|name| {
             let name = json::inner(name.of(self.line));
@@ -561,10 +612,11 @@ impl Walk<'_> {
         });
         let found = find(secrets, text, name.as_deref());
         if found.is_empty() {
-            return;
+            return false;
         }
         let view = View::unescaped(raw);
         self.add(start, text, found, |range| view.source(range));
+        true
     }
 
     fn add(

@@ -364,16 +364,40 @@ pub enum Started {
     Thread(Index),
 }
 
-/// Everything, one turn at a time: sub-agents are open, images have their data, and notes
-/// their texts.
+/// A whole conversation, each turn made when it is asked for, in any order and on any thread:
+/// sub-agents are open, images have their data, and notes their texts.
+pub struct Turns<'a> {
+    walk: walk::Walk<'a>,
+    parts: Vec<walk::Part>,
+}
+
+impl Turns<'_> {
+    /// How many there are, with what stands before the first.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// What was said and done in one of them.
+    pub fn turn(&self, at: usize) -> Vec<Item> {
+        let part = self.parts.get(at);
+        part.map_or_else(Vec::new, |part| self.walk.turn(*part))
+    }
+}
+
+/// Everything.
 pub fn whole<'a>(
     session: &'a Session,
     source: &'a dyn Source,
     agents: &'a Agents<'a>,
-) -> impl Iterator<Item = Vec<Item>> + 'a {
+) -> Turns<'a> {
     let walk = walk::Walk::new(session, source, agents, true).whole();
-    let picked = walk.picked(&Pick::default());
-    picked.into_iter().map(move |turn| walk.turn(turn))
+    let parts = walk.picked(&Pick::default());
+    Turns { walk, parts }
 }
 
 /// The conversations of sub-agents that stand under no call, with their names. `shown` are the

@@ -19,15 +19,14 @@ use unspool_model::view::transcript::{Body, Hook, Item, Note, Prompt, TurnHead};
 use unspool_model::view::turns::CallStatus;
 
 use self::escape::Html;
-use super::{Options, Pages, Whole, cut_note, is_told, shows};
+use super::{Known, Options, Pages, Whole, cut_note, is_told, shows};
 use crate::amount;
 use crate::text;
 use crate::wire::session::SessionRow;
 
 /// Writes a session as a page.
 pub fn write(out: &mut dyn io::Write, whole: &Whole<'_>, options: &Options) -> io::Result<()> {
-    let mut page = Page::new(out, options);
-    super::write_pages(whole, &mut page, options.detail)
+    super::write_pages(out, whole, &Style(options), options)
 }
 
 /// Markdown as safe HTML, to stand in a page of ours.
@@ -59,56 +58,70 @@ pub(super) fn index(
     rows: &[(String, SessionRow)],
     options: &Options,
 ) -> io::Result<()> {
-    let mut page = Page::new(out, options);
-    page.index(rows)?;
-    page.html.flush()
+    Style(options).page(out, |page| page.index(rows))
 }
 
-/// A page while it is written.
+/// A page while it is written, or a part of one.
 struct Page<'a> {
     html: Html<'a>,
     options: &'a Options,
-    day: Option<String>,
-    mode: Option<String>,
-    model: Option<String>,
+    known: Known,
     nested: bool,
 }
 
-impl Pages for Page<'_> {
-    fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()> {
-        self.head(whole)
+/// How pages look.
+struct Style<'a>(&'a Options);
+
+impl Style<'_> {
+    /// Writes a page or a part of one.
+    fn page(
+        &self,
+        out: &mut dyn io::Write,
+        write: impl FnOnce(&mut Page<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.knowing(out, &mut Known::default(), write)
     }
 
-    fn part(&mut self, items: &[Item]) -> io::Result<()> {
-        let head = items.first().and_then(|item| match &item.body {
-            Body::Turn(head) => Some((head, item)),
-            _ => None,
-        });
-        match head {
-            Some((head, item)) => self.open_turn(head, item)?,
-            None => {
-                if !items.iter().any(|item| shows(self.options.detail, item)) {
-                    return Ok(());
-                }
-                self.html.raw("<section class=\"turn\" id=\"t0\">\n")?;
-            }
-        }
-        self.turn(items, head.and_then(|(head, _)| head.duration_ms))?;
-        self.html.raw("</section>\n")
+    /// The same, given what the parts before it said.
+    fn knowing(
+        &self,
+        out: &mut dyn io::Write,
+        known: &mut Known,
+        write: impl FnOnce(&mut Page<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut page = Page {
+            html: Html::new(out),
+            options: self.0,
+            known: std::mem::take(known),
+            nested: false,
+        };
+        write(&mut page)?;
+        *known = std::mem::take(&mut page.known);
+        page.html.flush()
+    }
+}
+
+impl Pages for Style<'_> {
+    fn begin(&self, out: &mut dyn io::Write, whole: &Whole<'_>) -> io::Result<()> {
+        self.page(out, |page| page.head(whole))
     }
 
-    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()> {
-        self.html
-            .raw("<section class=\"turn loose\"><h2 class=\"head\">Sub-agent ")?;
-        self.html.text(name)?;
-        self.html.raw("</h2>\n")?;
-        self.fold(&items.iter().collect::<Vec<_>>(), None)?;
-        self.html.raw("</section>\n")
+    fn part(&self, out: &mut dyn io::Write, items: &[Item], mut known: Known) -> io::Result<()> {
+        self.knowing(out, &mut known, |page| page.part(items))
     }
 
-    fn end(&mut self) -> io::Result<()> {
-        self.foot()?;
-        self.html.flush()
+    fn loose(
+        &self,
+        out: &mut dyn io::Write,
+        name: &str,
+        items: &[Item],
+        known: &mut Known,
+    ) -> io::Result<()> {
+        self.knowing(out, known, |page| page.loose(name, items))
+    }
+
+    fn end(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        self.page(out, |page| page.foot())
     }
 }
 
@@ -148,16 +161,34 @@ fn place(item: &Item) -> Place {
     }
 }
 
-impl<'a> Page<'a> {
-    fn new(out: &'a mut dyn io::Write, options: &'a Options) -> Page<'a> {
-        Page {
-            html: Html::new(out),
-            options,
-            day: None,
-            mode: None,
-            model: None,
-            nested: false,
+impl Page<'_> {
+    /// A turn, or what stands before the first one.
+    fn part(&mut self, items: &[Item]) -> io::Result<()> {
+        let head = items.first().and_then(|item| match &item.body {
+            Body::Turn(head) => Some((head, item)),
+            _ => None,
+        });
+        match head {
+            Some((head, item)) => self.open_turn(head, item)?,
+            None => {
+                if !items.iter().any(|item| shows(self.options.detail, item)) {
+                    return Ok(());
+                }
+                self.html.raw("<section class=\"turn\" id=\"t0\">\n")?;
+            }
         }
+        self.turn(items, head.and_then(|(head, _)| head.duration_ms))?;
+        self.html.raw("</section>\n")
+    }
+
+    /// A sub-agent that stands under no call.
+    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()> {
+        self.html
+            .raw("<section class=\"turn loose\"><h2 class=\"head\">Sub-agent ")?;
+        self.html.text(name)?;
+        self.html.raw("</h2>\n")?;
+        self.fold(&items.iter().collect::<Vec<_>>(), None)?;
+        self.html.raw("</section>\n")
     }
 
     fn open_turn(&mut self, head: &TurnHead, item: &Item) -> io::Result<()> {
@@ -177,10 +208,9 @@ impl<'a> Page<'a> {
             self.html.raw(" <time datetime=\"")?;
             self.html.text(&at.to_string())?;
             self.html.raw("\">")?;
-            if self.day.as_ref() != Some(&day) {
+            if self.known.is_new_day(&day) {
                 self.html.text(&day)?;
                 self.html.raw(" ")?;
-                self.day = Some(day);
             }
             self.html.text(&amount::clock(at, &self.options.zone))?;
             self.html.raw("</time>")?;
@@ -298,13 +328,13 @@ impl<'a> Page<'a> {
     /// Items one after the other, as they stand in a sub-agent.
     fn steps(&mut self, items: &[Item]) -> io::Result<()> {
         let outer = std::mem::replace(&mut self.nested, true);
-        let model = self.model.take();
+        let known = self.known.inside();
         let detail = self.options.detail;
         for item in items.iter().filter(|item| shows(detail, item)) {
             self.step(item)?;
         }
         self.nested = outer;
-        self.model = model;
+        self.known.outside(known);
         Ok(())
     }
 
@@ -371,7 +401,7 @@ impl<'a> Page<'a> {
         }
         self.media(&prompt.media)?;
         let mut beside = text::came_with(prompt);
-        beside.extend(text::new_mode(prompt, &mut self.mode, self.nested));
+        beside.extend(self.known.new_mode(prompt, self.nested));
         if !beside.is_empty() {
             self.html.raw("<p class=\"beside\">")?;
             self.html.text(&beside.join(" · "))?;
@@ -406,14 +436,10 @@ impl<'a> Page<'a> {
     }
 
     fn reply(&mut self, text: &str, model: Option<&str>) -> io::Result<()> {
-        // The model is named where it changes.
-        if let Some(model) = model.filter(|model| self.model.as_deref() != Some(*model)) {
-            let known = self.model.replace(model.to_owned());
-            if known.is_some() {
-                self.html.raw("<p class=\"model\">")?;
-                self.html.text(model)?;
-                self.html.raw("</p>\n")?;
-            }
+        if let Some(model) = self.known.new_model(model) {
+            self.html.raw("<p class=\"model\">")?;
+            self.html.text(model)?;
+            self.html.raw("</p>\n")?;
         }
         self.prose_block("reply md", text)
     }

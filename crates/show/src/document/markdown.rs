@@ -16,7 +16,7 @@ use unspool_model::view::transcript::{Body, Call, Hook, Item, Media, Note, Promp
 use unspool_model::view::turns::CallStatus as Status;
 
 use self::tame::tame;
-use super::{Detail, Options, Pages, Whole, cut, cut_note, entries, index, is_told, shows};
+use super::{Detail, Known, Options, Pages, Whole, cut, cut_note, entries, index, is_told, shows};
 use crate::diff::{self, Row};
 use crate::wire::session::SessionRow;
 use crate::{amount, call, clean};
@@ -27,13 +27,7 @@ pub(super) fn write(
     whole: &Whole<'_>,
     options: &Options,
 ) -> io::Result<()> {
-    let mut sheet = Sheet {
-        out,
-        options,
-        prefix: String::new(),
-        model: None,
-    };
-    super::write_pages(whole, &mut sheet, options.detail)
+    super::write_pages(out, whole, &Style(options), options)
 }
 
 /// Writes the index of a folder: a table.
@@ -107,10 +101,53 @@ struct Sheet<'a> {
     options: &'a Options,
     /// Quotation marks of the sub-agents that are open.
     prefix: String,
-    model: Option<String>,
+    known: Known,
 }
 
-impl Pages for Sheet<'_> {
+/// How Markdown looks.
+struct Style<'a>(&'a Options);
+
+impl Style<'_> {
+    fn sheet<'s>(&'s self, out: &'s mut dyn io::Write, known: Known) -> Sheet<'s> {
+        Sheet {
+            out,
+            options: self.0,
+            prefix: String::new(),
+            known,
+        }
+    }
+}
+
+impl Pages for Style<'_> {
+    fn begin(&self, out: &mut dyn io::Write, whole: &Whole<'_>) -> io::Result<()> {
+        self.sheet(out, Known::default()).begin(whole)
+    }
+
+    fn part(&self, out: &mut dyn io::Write, items: &[Item], known: Known) -> io::Result<()> {
+        self.sheet(out, known).items(items)
+    }
+
+    fn loose(
+        &self,
+        out: &mut dyn io::Write,
+        name: &str,
+        items: &[Item],
+        known: &mut Known,
+    ) -> io::Result<()> {
+        let mut sheet = self.sheet(out, std::mem::take(known));
+        sheet.line(&format!("\n## Sub-agent {}", inline(name)))?;
+        sheet.items(items)?;
+        *known = sheet.known;
+        Ok(())
+    }
+
+    fn end(&self, _: &mut dyn io::Write) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Sheet<'_> {
+    /// What stands before the conversation.
     fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()> {
         self.front(whole)?;
         writeln!(self.out, "\n# {}", inline(&title(whole.row)))?;
@@ -128,21 +165,6 @@ impl Pages for Sheet<'_> {
         Ok(())
     }
 
-    fn part(&mut self, items: &[Item]) -> io::Result<()> {
-        self.items(items)
-    }
-
-    fn loose(&mut self, name: &str, items: &[Item]) -> io::Result<()> {
-        self.line(&format!("\n## Sub-agent {}", inline(name)))?;
-        self.items(items)
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Sheet<'_> {
     /// What programs ask about a document: YAML, every text a quoted one.
     fn front(&mut self, whole: &Whole<'_>) -> io::Result<()> {
         let row = whole.row;
@@ -343,12 +365,8 @@ impl Sheet<'_> {
     }
 
     fn reply(&mut self, text: &str, model: Option<&str>) -> io::Result<()> {
-        // The model is named where it changes.
-        if let Some(model) = model.filter(|model| self.model.as_deref() != Some(*model)) {
-            let known = self.model.replace(model.to_owned());
-            if known.is_some() {
-                self.paragraph(&format!("*{}*", inline(model)))?;
-            }
+        if let Some(model) = self.known.new_model(model) {
+            self.paragraph(&format!("*{}*", inline(model)))?;
         }
         self.prose(text)
     }
@@ -380,9 +398,9 @@ impl Sheet<'_> {
         if let Some(agent) = call.agent.as_ref().filter(|agent| !agent.items.is_empty()) {
             self.line("")?;
             self.prefix.push_str("> ");
-            let model = self.model.take();
+            let known = self.known.inside();
             let written = self.items(&agent.items);
-            self.model = model;
+            self.known.outside(known);
             self.prefix.truncate(self.prefix.len() - 2);
             written?;
         }

@@ -1,10 +1,11 @@
 //! A session as plain text: what `show` prints, for a file.
 
+use std::collections::HashSet;
 use std::io;
 
 use unspool_model::view::transcript::{Body, Call, Item};
 
-use super::{Detail, Options, Pages, Whole, cut, cut_note, index, shows};
+use super::{Detail, Options, Turns, Whole, cut, cut_note, desk, index, shows};
 use crate::layout::cut as cut_line;
 use crate::style::{Line, Paint, Style, Tools};
 use crate::text::Conversation;
@@ -35,7 +36,18 @@ pub(super) fn write(
         style: &style,
         conversation: Conversation::new(&style),
     };
-    super::write_pages(whole, &mut sheet, options.detail)
+    sheet.begin(whole)?;
+    let turns = Turns::of(whole);
+    let mut shown = HashSet::new();
+    // How far its lines stand apart depends on those before, so it is laid out in one piece.
+    desk::in_order(&turns, turns.0.len(), (), |(items, agents)| {
+        shown.extend(agents);
+        sheet.part(&items)
+    })?;
+    whole.loose(options.detail, &shown, |name, items| {
+        sheet.loose(name, items)
+    })?;
+    sheet.end()
 }
 
 struct Sheet<'a> {
@@ -45,7 +57,7 @@ struct Sheet<'a> {
     conversation: Conversation<'a>,
 }
 
-impl Pages for Sheet<'_> {
+impl Sheet<'_> {
     fn begin(&mut self, whole: &Whole<'_>) -> io::Result<()> {
         let title = whole.row.title.as_deref().unwrap_or(&whole.row.id);
         let facts = index::facts(whole.row, self.options);

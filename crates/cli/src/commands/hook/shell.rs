@@ -1,5 +1,6 @@
 //! The command of our hook: how it is written, and how it is known again.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The command that runs this program as a hook.
@@ -35,11 +36,18 @@ pub fn is_ours(command: &str) -> bool {
     };
     let name = program.rsplit(['/', '\\']).next().unwrap_or_default();
     let name = name.strip_suffix(".exe").unwrap_or(name);
-    name == "unspool"
+    (name == "unspool" || is_this_program(Path::new(program)))
         && words
             .find(|word| !word.starts_with('-'))
             .map(String::as_str)
             == Some("hook")
+}
+
+/// Whether a path leads to the program that runs, whatever it is called there.
+fn is_this_program(path: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    let this = || real(&std::env::current_exe().ok()?);
+    path.is_absolute() && real(path).is_some_and(|path| Some(path) == this())
 }
 
 /// The program that a command of ours runs.
@@ -98,6 +106,14 @@ mod tests {
             assert!(is_ours(&command), "{command}");
             assert_eq!(program(&command), Some(PathBuf::from(path)));
         }
+    }
+
+    #[test]
+    fn this_program_is_ours_under_any_name() {
+        let this = std::env::current_exe().unwrap();
+        assert_ne!(this.file_stem().unwrap(), "unspool");
+        assert!(is_ours(&command(&this)));
+        assert!(!is_ours(&quoted(&this.display().to_string())));
     }
 
     #[test]

@@ -432,3 +432,25 @@ fn snippets_show_the_surroundings_and_never_a_secret() {
     let hits = redactor().hits(line.as_bytes(), true);
     assert!(hits[0].snippet.contains(&one));
 }
+
+#[test]
+fn a_long_text_that_stands_twice_is_looked_at_again_where_its_name_makes_a_secret_of_it() {
+    let value = draw(140, DIGITS, &mut Random::new(5));
+    keeps(&format!(r#"{{"type":"user","a":"{value}","b":"{value}"}}"#));
+    let (before, after) = (
+        format!(r#"{{"type":"user","a":"{value}","api_key":""#),
+        "\"}",
+    );
+    replaces(&before, &value, after, "generic-api-key", &value);
+}
+
+#[test]
+fn texts_that_begin_or_go_on_alike_are_all_looked_at() {
+    let plain = "lines of a file\\nand more of it ".repeat(8);
+    let token = token(6);
+    let (before, after) = (format!(r#"{{"a":"{plain}","b":"{plain}"#), r#""}"#);
+    replaces(&before, &token, after, "github-pat", &token);
+    let before = format!(r#"{{"a":"{plain}","b":"{plain}","c":["{plain}","#);
+    let before = format!("{before}\"{} ", &plain[..plain.len() - 1]);
+    replaces(&before, &token, r#""]}"#, "github-pat", &token);
+}
