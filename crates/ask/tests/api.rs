@@ -20,7 +20,7 @@ fn question(text: &str) -> Question {
 fn quick() -> Patience {
     Patience {
         pause: Duration::from_millis(1),
-        timeouts: [Duration::from_millis(200); 3],
+        timeouts: [Duration::from_secs(3); 3],
         ..Patience::default()
     }
 }
@@ -85,7 +85,7 @@ fn what_passes_is_tried_again() {
         fails("500 Internal Server Error"),
         fails("529 Overloaded"),
         Reply::HangsUp,
-        Reply::Late(Duration::from_millis(400), "late".into()),
+        Reply::Late(Duration::from_secs(60), "late".into()),
     ] {
         let what = format!("{reply:?}");
         let server = first(reply);
