@@ -33,7 +33,7 @@ fn facts(session: &Session) -> String {
         .map(|message| {
             (
                 session.message_id(message),
-                message.usage,
+                session.usage_of(message),
                 message.records.clone(),
             )
         })
