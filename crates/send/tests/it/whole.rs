@@ -23,7 +23,7 @@ fn take(all: &mut Messages, session: &Session, messages: &[Message]) {
         let id = session.message_id(message).map(str::to_owned);
         let id = id.or_else(|| line?.as_ref().map(ToString::to_string));
         all.entry(id.unwrap_or_default())
-            .or_insert(message.usage.output);
+            .or_insert(session.usage_of(message).output);
     }
 }
 
