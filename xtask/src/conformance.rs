@@ -45,6 +45,9 @@ fn perform(mut options: Options) -> Result<bool, Problem> {
         options.program = Some(compare::program(&options)?);
     }
     let options = &options;
+    if options.edited && options.only_make {
+        return edited::only_make(options);
+    }
     if let Some(version) = &options.inside {
         if options.edited {
             edited::version(options, version)?;

@@ -7,6 +7,7 @@
 //! source where the operation must not change it.
 
 mod desk;
+mod effect;
 mod judge;
 mod operations;
 mod section;
@@ -22,6 +23,7 @@ use operations::{ALL, Keeps, Operation, SOURCE};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use unspool_testkit::conformance::bases::{self, PROFILES};
 use unspool_testkit::conformance::reduce::{self, Texts};
 
@@ -76,6 +78,29 @@ pub fn version(options: &Options, version: &str) -> Result<(), Problem> {
         }
     });
     Ok(())
+}
+
+/// Makes every result without a client; true if each does what was asked.
+pub fn only_make(options: &Options) -> Result<bool, Problem> {
+    let program = compare::program(options)?;
+    let wrong = AtomicUsize::new(0);
+    for version in &options.versions {
+        let trials = trials(options, version)?;
+        let count = trials.len();
+        run::each(options.jobs, &trials, |trial, worker| {
+            let made = Place::empty(worker).and_then(|place| {
+                let made = make(options, version, &program, trial, &place);
+                std::fs::remove_dir_all(&place.root)?;
+                made
+            });
+            if let Err(problem) = made {
+                wrong.fetch_add(1, Ordering::Relaxed);
+                println!("{version} {}: {problem}", trial.name);
+            }
+        });
+        println!("{version}: {count} tried");
+    }
+    Ok(wrong.into_inner() == 0)
 }
 
 /// Makes the result and resumes it, unless the same result was resumed before.

@@ -26,6 +26,8 @@ pub struct Options {
     pub timeout: u64,
     /// Whether to run clients, or only to compare what is recorded.
     pub run: bool,
+    /// Whether results are only made, and resumed by nobody.
+    pub only_make: bool,
     /// Whether to write `docs/conformance.md`.
     pub write_docs: bool,
     /// Whether to write `tests/conformance/<version>.json`.
@@ -51,7 +53,7 @@ pub struct Options {
 }
 
 const USAGE: &str = "usage: cargo xtask conformance [edited | chat] [VERSION…] [--corpus DIR] [--cache DIR] \
-[--record DIR] [--reader CMD] [--program FILE] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] \
+[--record DIR] [--reader CMD] [--program FILE] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] [--only-make] \
 [--sessions N] [--seed N] [--real N] [--verbose] [--with-reminders] [--write-docs] [--write-fixtures]";
 
 impl Options {
@@ -78,6 +80,7 @@ impl Options {
                 "--seed" => options.seed = value()?.parse()?,
                 "--real" => options.real = value()?.parse()?,
                 "--no-run" => options.run = false,
+                "--only-make" => options.only_make = true,
                 "--write-docs" => options.write_docs = true,
                 "--write-fixtures" => options.write_fixtures = true,
                 "--with-reminders" => options.with_reminders = true,
@@ -113,6 +116,7 @@ impl Options {
             jobs: 2,
             timeout: 60,
             run: true,
+            only_make: false,
             write_docs: false,
             write_fixtures: false,
             with_reminders: false,

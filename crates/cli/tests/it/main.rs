@@ -6,6 +6,7 @@ mod browse;
 mod chat;
 mod clone;
 mod cloner;
+mod compress;
 mod counting;
 mod daemon;
 mod demo;

@@ -6,7 +6,7 @@ use unspool_model::edit::check::{Problem, Wanted};
 use unspool_model::edit::identity::Identity;
 use unspool_model::edit::{Pen, Plan, Settings, Written, slim};
 use unspool_model::log::Log;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Keeps, Role, Session};
 use unspool_testkit::conformance::cases;
 use unspool_testkit::corpus;
 
@@ -17,7 +17,7 @@ pub fn edited(
     settings: Settings,
     wish: impl FnOnce(&Session, &mut Plan),
 ) -> (Log, Written, Vec<Problem>) {
-    let session = Session::from_log(log, Role::Main);
+    let session = to_edit(log);
     let mut plan = Plan::new(&session);
     wish(&session, &mut plan);
     plan.settle(&session, settings);
@@ -29,8 +29,20 @@ pub fn edited(
     }
     let written = pen.end(&mut out);
     let after = Log::new(out);
-    let problems = wanted.compare(&Session::from_log(&after, Role::Main));
+    let problems = wanted.compare(&to_edit(&after));
     (after, written, problems)
+}
+
+/// A session as it is read to be edited.
+fn to_edit(log: &Log) -> Session {
+    let mut session = Session::keeping(Role::Main, Keeps::Structure);
+    for line in log.lines() {
+        match line.ended {
+            true => session.push(&line),
+            false => session.push_tail(&line),
+        };
+    }
+    session
 }
 
 const TREE: Settings = Settings { keep_tree: true };

@@ -66,3 +66,18 @@ fn recordings_of_the_newest_client_lose_most_of_their_bytes() {
         assert!(version != "2.1.325" || percent >= 65, "{percent}");
     }
 }
+
+#[test]
+fn an_empty_title_does_not_undo_the_one_before_it() {
+    let lines = [
+        r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-03T10:00:00.000Z","message":{"role":"user","content":"hello"}}"#,
+        r#"{"type":"custom-title","customTitle":"first","sessionId":"s"}"#,
+        r#"{"type":"custom-title","customTitle":"second","sessionId":"s"}"#,
+        r#"{"type":"custom-title","customTitle":" ","sessionId":"s"}"#,
+    ];
+    let log = Log::new(lines.join("\n") + "\n");
+    let (after, ..) = edited(&log, None, TREE, slim::slim);
+    let session = Session::from_log(&after, Role::Main);
+    assert_eq!(session.given_title(), Some("second"));
+    assert!(!String::from_utf8_lossy(after.as_bytes()).contains("first"));
+}

@@ -2,6 +2,7 @@
 
 use super::super::Problem;
 use super::super::run::Place;
+use super::effect;
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ pub struct Desk<'a> {
     others: Others<'a>,
     transcript: Transcript,
     source: String,
+    /// The text of the source.
+    laid: String,
     made: String,
 }
 
@@ -39,18 +42,37 @@ impl<'a> Desk<'a> {
         let mut transcript = bases::load(recording)?;
         prepared::apply(change, &mut transcript)?;
         let source = copy(place, recording, &transcript)?;
-        Ok(Desk {
+        let mut desk = Desk {
             place,
             program,
             others: Box::new(others),
             transcript,
             made: source.clone(),
             source,
-        })
+            laid: String::new(),
+        };
+        desk.laid = desk.text().ok_or("the source is not there")?;
+        Ok(desk)
     }
 
-    /// Runs the program once; what it made becomes the session in work.
+    /// Runs the program once; what it made becomes the session in work. Fails if the program
+    /// does, or did not do what the words promise.
     pub fn step(&mut self, words: &[&str]) -> Result<(), Problem> {
+        let before = self.text();
+        self.run(words)?;
+        let after = self.text();
+        let step = effect::Step {
+            source: &self.laid,
+            before: before.as_deref(),
+            after: after.as_deref(),
+        };
+        match effect::missing(words, &step) {
+            None => Ok(()),
+            Some(missing) => Err(format!("`unspool {}`: {missing}", words.join(" ")).into()),
+        }
+    }
+
+    fn run(&mut self, words: &[&str]) -> Result<(), Problem> {
         let words = self.words(words)?;
         let output = Command::new(self.program)
             .args(&words)
@@ -83,10 +105,14 @@ impl<'a> Desk<'a> {
 
     /// The session that came of it: its id and its text.
     pub fn result(&self) -> Result<(String, String), Problem> {
-        let file = self.file(&self.made).ok_or("no session is left")?;
-        let bytes = std::fs::read(file)?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = self.text().ok_or("no session is left")?;
         Ok((self.made.clone(), text))
+    }
+
+    /// The text of the session in work, if it is there.
+    fn text(&self) -> Option<String> {
+        let bytes = std::fs::read(self.file(&self.made)?).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Fills in names: `{session}` the source, `{made}` the result so far, `{cwd}` and `{moved}`
