@@ -218,8 +218,8 @@ fn a_broken_settings_file_is_named_with_its_line_and_nothing_begins() {
         assert!(told.contains(&line), "{told}");
         assert_eq!(model.requests().len(), 0);
         let mut terminal = Terminal::of(&program(&home, &model), 24, 200);
-        let screen = terminal.shows(&line);
-        assert!(screen.contains("correct or remove"), "{screen}");
+        terminal.shows(&line);
+        terminal.shows("correct or remove");
         assert_eq!(terminal.ends(), 2);
         terminal.is_as_before();
         // Mended, it begins.

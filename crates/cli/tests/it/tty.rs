@@ -84,12 +84,20 @@ impl Terminal {
         self.said.lock().unwrap().1.clone()
     }
 
+    /// The screen, and whether no frame is only half there.
+    fn look(&self) -> (String, bool) {
+        let said = self.said.lock().unwrap();
+        let last = |mark: &[u8]| said.1.windows(mark.len()).rposition(|part| part == mark);
+        let drawn = last(b"\x1b[?2026h") <= last(b"\x1b[?2026l");
+        (said.0.screen().contents(), drawn)
+    }
+
     /// Waits until the screen is as wanted.
     pub fn until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
-            let screen = self.screen();
-            if wanted(&screen) {
+            let (screen, drawn) = self.look();
+            if drawn && wanted(&screen) {
                 return screen;
             }
             assert!(start.elapsed() < PATIENCE, "no {what} on\n{screen}");

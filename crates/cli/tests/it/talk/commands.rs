@@ -18,8 +18,14 @@ fn commands_are_completed_and_answered_without_the_model() {
 
 #[test]
 fn help_names_every_command() {
-    let mut talk = Talk::with(vec![]);
-    talk.terminal.resize(60, 100);
+    let (home, model) = (home(), Model::playing(vec![]).unwrap());
+    let terminal = Terminal::of(&program(&home, &model), 60, 100);
+    let mut talk = Talk {
+        home,
+        model,
+        terminal,
+    };
+    talk.shows("asks before changes");
     talk.say("/help");
     let screen = talk.shows("/exit");
     for name in [

@@ -115,7 +115,9 @@ fn resizing_while_it_works_loses_and_doubles_nothing() {
         });
         assert_eq!(screen.matches("the first half").count(), 1, "{screen}");
     };
+    // Keys that come in the same moment as another size are heard with the next key only.
     talk.terminal.resize(30, 100);
+    talk.shows("asks before changes  ·  ");
     types(&mut talk);
     // The screen gets narrower when the program has drawn for that: a frame that is on its way
     // would be wrapped, as nothing here can help.
@@ -128,6 +130,9 @@ fn resizing_while_it_works_loses_and_doubles_nothing() {
     talk.terminal.resize_screen(30, 40);
     types(&mut talk);
     talk.terminal.resize(40, 80);
+    talk.terminal.until("a whole last row", |screen| {
+        screen.contains("asks before changes · ") && screen.contains("cache 0 %")
+    });
     types(&mut talk);
     talk.model.open("slow");
     let screen = talk.answers("second half");
