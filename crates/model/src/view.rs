@@ -19,6 +19,7 @@ pub mod profile;
 pub mod queue;
 pub mod ready;
 pub mod row;
+pub mod seam;
 pub mod status;
 mod strict;
 pub mod timing;
