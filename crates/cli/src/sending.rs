@@ -1,11 +1,12 @@
 //! Sends sessions: what the receiver does not have yet, in order, each turn once.
 //!
 //! [`place`] reads from the environment where to; [`near`] knows which files repeat turns of
-//! others; [`choice`] decides what is to be sent; [`setting`] opens sessions for both [`sample`],
+//! others; [`mark`] knows how far a long session was sent; [`choice`] decides what is to be sent; [`setting`] opens sessions for both [`sample`],
 //! which only tells, and [`run`], which packs, sends and notes, several at once. What was taken is noted in the ledger, which is all that is remembered: a
 //! receiver that was down for a day gets what it missed from the transcripts.
 
 mod choice;
+mod mark;
 mod near;
 mod place;
 mod run;
@@ -13,7 +14,8 @@ mod sample;
 mod setting;
 
 use std::fs;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use unspool_model::time::Time;
 use unspool_model::view::ready;
@@ -29,6 +31,7 @@ use unspool_store::resolve;
 use crate::failure::Failure;
 use crate::world::World;
 use choice::Choice;
+use mark::Marks;
 
 pub use near::oldest_first;
 pub use place::{To, environment, target};
@@ -87,6 +90,11 @@ impl Summary {
         self.elsewhere += choice.elsewhere;
         self.waiting += choice.waiting;
     }
+}
+
+/// Forgets what was kept to make sending faster and was not needed for long.
+pub fn prune(data: &Path) {
+    Marks::prune(&data.join("sent"), SystemTime::now());
 }
 
 /// Sends what the receiver does not have yet of these sessions, which come in this order.

@@ -20,6 +20,7 @@ pub mod queue;
 pub mod ready;
 pub mod room;
 pub mod row;
+pub mod seam;
 pub mod status;
 mod strict;
 pub mod timing;

@@ -234,6 +234,8 @@ pub struct Span {
 /// The traces of a session.
 pub struct Traces<'a> {
     files: Vec<File<'a>>,
+    /// How many turns stand before those of the session as it was read.
+    before: usize,
     prices: &'a Prices,
     facts: &'a Facts,
     options: Options<'a>,
@@ -270,6 +272,7 @@ impl<'a> Traces<'a> {
         let mut traces = Traces {
             last_lines: last_lines(session, &files[0]),
             files,
+            before: 0,
             prices,
             facts,
             options,
@@ -281,6 +284,14 @@ impl<'a> Traces<'a> {
         };
         traces.place_agents();
         traces
+    }
+
+    /// The same of a session that was read from behind so many turns on.
+    pub fn behind(self, turns: usize) -> Traces<'a> {
+        Traces {
+            before: turns,
+            ..self
+        }
     }
 
     /// How many turns there are, and what stands before the first if a model spoke there.
@@ -305,8 +316,13 @@ impl<'a> Traces<'a> {
     }
 
     fn row(&self, n: usize) -> Option<&TurnRow> {
-        let first = self.rows.first()?.n;
+        let first = self.number(self.rows.first()?);
         self.rows.get(n.checked_sub(first)?)
+    }
+
+    /// The number of a turn in its file.
+    fn number(&self, row: &TurnRow) -> usize {
+        self.before + row.n
     }
 
     /// All traces in order, each made when it is asked for.
@@ -338,6 +354,31 @@ impl<'a> Traces<'a> {
     /// What the caller knows.
     pub fn facts(&self) -> &'a Facts {
         self.facts
+    }
+
+    /// Whether the sub-agents belong to the session as it was read, and not to what stands
+    /// before: each was started by one of its calls, and says nothing older than the first turn.
+    pub fn has_own_agents(&self) -> bool {
+        let start = self.rows.first().and_then(|row| row.at);
+        let mut files = self.files[1..].iter();
+        let is_new = |file: &File<'_>| match (start, file.session.first) {
+            (Some(start), Some(first)) => start <= first,
+            _ => false,
+        };
+        self.stray.is_empty() && files.all(is_new)
+    }
+
+    /// The sub-agents that stand in a turn, as places in the list of files.
+    pub fn agents_in(&self, n: usize) -> Vec<usize> {
+        let trace = self.turn(n);
+        let spans = trace.iter().flat_map(|trace| &trace.spans);
+        let places = spans.flat_map(|span| [&span.input, &span.output]);
+        let mut files: Vec<usize> = places
+            .filter_map(|place| place.file()?.checked_sub(1))
+            .collect();
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     /// Notes which sub-agents stand under which call, and which under none.

@@ -81,7 +81,17 @@ pub fn family(found: &Found, session: &SessionFile) -> Result<Family, Error> {
 
 /// The same with a reader of one's own.
 pub fn family_by(reader: &Reader, found: &Found, session: &SessionFile) -> Result<Family, Error> {
-    let main = reader.read(&session.path, Role::Main)?;
+    rest_by(reader, found, session, 0)
+}
+
+/// The same of a session that is read only from the line on that begins at `from`.
+pub fn rest_by(
+    reader: &Reader,
+    found: &Found,
+    session: &SessionFile,
+    from: u64,
+) -> Result<Family, Error> {
+    let main = reader.read_from(&session.path, Role::Main, from)?;
     let around;
     let walked = found.sessions.iter().any(|file| file.path == session.path);
     let found = if walked {

@@ -159,6 +159,15 @@ impl Reader {
         Ok(Loaded::new(folded, 0, source))
     }
 
+    /// Reads a file from the line on that begins at `start`.
+    pub fn read_from(&self, path: &Path, role: Role, start: u64) -> Result<Loaded, Error> {
+        let (file, metadata) = open::open(path)?;
+        let folded = self.fold(&file, start, metadata.len(), role);
+        let folded = folded.map_err(|why| Error::io(path, why))?;
+        let source = FileSource::new(path, file, &metadata);
+        Ok(Loaded::new(folded, start, source))
+    }
+
     /// Reads the end of a file, see [`read_end`].
     pub fn read_end(
         &self,

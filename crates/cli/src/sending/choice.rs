@@ -65,6 +65,12 @@ pub fn heads(traces: &Traces<'_>) -> Vec<Head> {
     traces.iter().map(|trace| Head::of(&trace)).collect()
 }
 
+/// The number of the last turn that is ready, with all before it.
+pub fn settled(heads: &[Head], left: bool) -> usize {
+    let ready = heads.iter().take_while(|head| head.progress.is_ready(left));
+    ready.last().map_or(0, |head| head.n)
+}
+
 /// Whether all of them were sent before, in some form.
 pub fn are_known(heads: &[Head], ledger: &Ledger) -> bool {
     let known = |head: &Head| head.ids().any(|id| ledger.sent(id).is_some());

@@ -49,7 +49,7 @@ fn age(file: &SessionFile) -> Age {
 }
 
 /// The first line of a conversation, which copies share.
-fn root(session: &Session) -> Option<Id> {
+pub fn root(session: &Session) -> Option<Id> {
     let mut lines = session.records.iter();
     lines
         .find(|record| record.is_conversation() && record.uuid.is_some())
@@ -100,27 +100,44 @@ impl Folder {
         }
     }
 
+    /// The files of the sub-agents of a session.
+    pub fn agents(&self, file: &SessionFile) -> impl Iterator<Item = &AgentFile> {
+        let places = self.agents.get(&file.id);
+        let places = places.into_iter().flatten();
+        places.map(|&at| &self.found.agents[at])
+    }
+
     /// A session with its sub-agents.
     pub fn family(&self, reader: &Reader, file: &SessionFile) -> Result<Family, Error> {
-        let places = self.agents.get(&file.id);
-        let agents = places.into_iter().flatten();
+        self.rest(reader, file, 0, |_| true)
+    }
+
+    /// What stands in a session from a place on, with some of its sub-agents.
+    pub fn rest(
+        &self,
+        reader: &Reader,
+        file: &SessionFile,
+        from: u64,
+        with: impl Fn(&AgentFile) -> bool,
+    ) -> Result<Family, Error> {
         let mine = |agent: &AgentFile| AgentFile {
             // As the caller has them, whichever way it came to the file.
             folder: Arc::clone(&file.folder),
             config: Arc::clone(&file.config),
             ..agent.clone()
         };
+        let agents = self.agents(file).filter(|agent| with(agent));
         let found = Found {
             sessions: vec![file.clone()],
-            agents: agents.map(|&at| mine(&self.found.agents[at])).collect(),
+            agents: agents.map(mine).collect(),
             ..Found::default()
         };
-        family::family_by(reader, &found, file)
+        family::rest_by(reader, &found, file, from)
     }
 
-    /// Older files with the same conversation, the oldest first.
-    pub fn older(&self, file: &SessionFile, session: &Session) -> Vec<&SessionFile> {
-        let Some(root) = root(session) else {
+    /// Older files with the conversation that begins with this line, the oldest first.
+    pub fn older(&self, file: &SessionFile, root: Option<Id>) -> Vec<&SessionFile> {
+        let Some(root) = root else {
             return Vec::new();
         };
         let roots = self.roots.get_or_init(|| self.roots());

@@ -19,12 +19,13 @@ use unspool_send::ledger::{Claim, Key, Ledger, Note};
 use unspool_send::otlp::{Batch, Limits, Packer, Resource, Texts};
 use unspool_send::post::{Http, Stopped};
 use unspool_send::target::Target;
-use unspool_store::SessionFile;
 use unspool_store::each;
+use unspool_store::{Error, SessionFile};
 
 use super::choice::{self, Choice, Head, Owners};
+use super::mark::{self, Mark, Marks};
 use super::place::{self, environment};
-use super::setting::{Opened, Setting};
+use super::setting::{Opened, Read, Setting};
 use super::{Summary, Wishes, patience, stopped, unusable};
 use crate::failure::Failure;
 use crate::progress::Bar;
@@ -56,6 +57,7 @@ pub(super) fn run(
         wishes,
         files,
         key: target.key(),
+        marks: marks_from(wishes).map(|from| Marks::new(&world.data("sent"), target.key(), from)),
         locks: world.data("sent"),
         limits: limits(target),
         resource: place::resource(&environment, setting.facts.host.clone()),
@@ -80,6 +82,15 @@ pub(super) fn run(
         turned: Condvar::new(),
     };
     run.all()
+}
+
+/// From how many bytes on a session is read from its mark; `None`: all of it, always. Who ends
+/// a session, and who is asked by a person, looks at everything; a variable changes that for
+/// trials.
+fn marks_from(wishes: &Wishes) -> Option<u64> {
+    let trial = environment("UNSPOOL_MARKS").and_then(|bytes| bytes.parse().ok());
+    let hurried = wishes.patient && !wishes.ended && !wishes.full;
+    trial.or(hurried.then_some(mark::LARGE))
 }
 
 fn damage(ledger: &Ledger) -> Vec<String> {
@@ -110,6 +121,8 @@ struct Run<'a> {
     wishes: &'a Wishes,
     files: &'a [SessionFile],
     key: Key,
+    /// How far sessions were sent, if that is to be believed.
+    marks: Option<Marks>,
     locks: PathBuf,
     limits: Limits,
     resource: Resource,
@@ -146,8 +159,18 @@ struct Hold {
     packer: Packer,
     /// What to note when a trace is taken.
     pending: HashMap<TraceId, Note>,
-    /// Sessions whose last span is packed, their locks, and whether something waits in them.
-    sessions: Vec<(usize, u8, bool)>,
+    sessions: Vec<Packed>,
+}
+
+/// A session whose last span is packed.
+struct Packed {
+    at: usize,
+    /// Its lock.
+    slot: u8,
+    /// Something waits in it.
+    owed: bool,
+    /// How far it was sent, once all of it is taken.
+    mark: Option<Mark>,
 }
 
 impl Run<'_> {
@@ -251,7 +274,7 @@ impl Run<'_> {
         hold: &mut Hold,
     ) -> Result<(), Over> {
         let file = &self.files[at];
-        let read = match self.setting.read(file) {
+        let read = match self.read(file) {
             Ok(read) => read,
             Err(error) => {
                 let mut shared = self.lock();
@@ -289,11 +312,28 @@ impl Run<'_> {
             self.pass(order);
         }
         self.pack(&opened, &choice, file.bytes, hold)?;
-        hold.sessions.push((at, slot, choice.owed));
+        let marks = self.marks.as_ref();
+        let mark = marks.and_then(|marks| marks.next(&opened, self.setting.settled(&opened)));
+        hold.sessions.push(Packed {
+            at,
+            slot,
+            owed: choice.owed,
+            mark,
+        });
         if hold.sessions.len() >= HELD || order.is_none() {
             self.flush(hold)?;
         }
         Ok(())
+    }
+
+    /// Reads a session: what stands behind its mark, or all of it.
+    fn read(&self, file: &SessionFile) -> Result<Read, Error> {
+        let mark = self.marks.as_ref();
+        let mark = mark.and_then(|marks| marks.find(file, &self.lock().ledger));
+        match mark.and_then(|mark| self.setting.read_rest(file, mark)) {
+            Some(read) => Ok(read),
+            None => self.setting.read(file),
+        }
     }
 
     fn pack(
@@ -351,6 +391,12 @@ impl Run<'_> {
         if let Some(batch) = hold.packer.finish() {
             self.post(batch, &mut hold.pending)?;
         }
+        // All of it is in the ledger now, and nobody else is at these sessions.
+        for Packed { at, mark, .. } in &hold.sessions {
+            if let (Some(marks), Some(mark)) = (&self.marks, mark) {
+                marks.keep(&self.files[*at], mark);
+            }
+        }
         let mut notes = Vec::new();
         let mut shared = self.lock();
         let due: HashMap<PathBuf, bool> = match hold.sessions.is_empty() {
@@ -361,7 +407,7 @@ impl Run<'_> {
                 .map(|(path, open)| (path.to_owned(), open))
                 .collect(),
         };
-        for (at, slot, owed) in hold.sessions.drain(..) {
+        for Packed { at, slot, owed, .. } in hold.sessions.drain(..) {
             let path = &self.files[at].path;
             let known = due.get(path);
             if owed && self.wishes.patient && known != Some(&true) {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use unspool_model::price::Prices;
@@ -18,11 +18,12 @@ use unspool_send::spans::{Facts, Material, Options, SubAgent, Trace, Traces};
 use unspool_store::family::Family;
 use unspool_store::live::Live;
 use unspool_store::read::{self, Reader};
-use unspool_store::{Error, SessionFile};
+use unspool_store::{AgentFile, Error, SessionFile};
 
 use super::Wishes;
 use super::choice::{self, Choice, Head, Owners, View};
-use super::near::{Folder, Folders};
+use super::mark::{self, Look, Mark};
+use super::near::{self, Folder, Folders};
 use super::place::{self, environment};
 use crate::secrets;
 use crate::world::World;
@@ -45,6 +46,10 @@ pub struct Setting<'a> {
 /// A session that was read.
 pub struct Read {
     folder: Arc<Folder>,
+    /// Only what stands behind this was read.
+    pub mark: Option<Mark>,
+    /// The files of its sub-agents as they were before they were read.
+    pub looks: Vec<(PathBuf, Look)>,
     /// Its lines and those of its sub-agents.
     pub family: Family,
     /// What is told of it beside them.
@@ -53,8 +58,10 @@ pub struct Read {
 
 /// A session with everything that decides about its turns.
 pub struct Opened<'a> {
-    file: &'a SessionFile,
-    read: &'a Read,
+    /// Where it is.
+    pub file: &'a SessionFile,
+    /// What was read.
+    pub read: &'a Read,
     id: Arc<str>,
     /// Its turns.
     pub traces: Traces<'a>,
@@ -88,17 +95,39 @@ impl<'a> Setting<'a> {
     /// Reads a session with its sub-agents.
     pub fn read(&self, file: &SessionFile) -> Result<Read, Error> {
         let folder = self.folders.of(file);
+        let looks = folder.agents(file).map(look).collect();
         let family = folder.family(&self.reader, file)?;
-        let facts = self.facts_of(file, &family);
+        let facts = self.facts_of(file, &family, None);
         Ok(Read {
             folder,
+            mark: None,
+            looks,
             family,
             facts,
         })
     }
 
-    fn facts_of(&self, file: &SessionFile, family: &Family) -> Facts {
+    /// Reads what stands behind a mark, if that can be understood alone.
+    pub fn read_rest(&self, file: &SessionFile, mark: Mark) -> Option<Read> {
+        let folder = self.folders.of(file);
+        let looks = folder.agents(file).map(look).collect();
+        let new = |agent: &AgentFile| !mark.has(&agent.path);
+        let family = folder.rest(&self.reader, file, mark.offset(), new).ok()?;
+        let joins = mark.seam().joins(&family.main.session);
+        let facts = self.facts_of(file, &family, Some(&mark));
+        let read = Read {
+            folder,
+            mark: Some(mark),
+            looks,
+            family,
+            facts,
+        };
+        (joins && self.traces(&read).has_own_agents()).then_some(read)
+    }
+
+    fn facts_of(&self, file: &SessionFile, family: &Family, mark: Option<&Mark>) -> Facts {
         let title = family.main.session.given_title();
+        let title = title.or_else(|| mark?.title.as_deref());
         let title = title.map(|title| match self.options.redact {
             Some(_) => secrets::known().mask(title).into_owned(),
             None => title.to_owned(),
@@ -110,8 +139,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// Looks over its turns.
-    pub fn open<'r>(&'r self, file: &'r SessionFile, read: &'r Read) -> Opened<'r> {
+    fn traces<'r>(&'r self, read: &'r Read) -> Traces<'r> {
         let agents = read.family.agents.iter().map(|agent| SubAgent {
             file: agent.listed(),
             source: &agent.loaded.source,
@@ -122,7 +150,13 @@ impl<'a> Setting<'a> {
             agents: agents.collect(),
             prices: &self.prices,
         };
-        let traces = Traces::new(material, &read.facts, self.options);
+        let before = read.mark.as_ref().map_or(0, |mark| mark.turns);
+        Traces::new(material, &read.facts, self.options).behind(before)
+    }
+
+    /// Looks over its turns.
+    pub fn open<'r>(&'r self, file: &'r SessionFile, read: &'r Read) -> Opened<'r> {
+        let traces = self.traces(read);
         Opened {
             file,
             read,
@@ -139,8 +173,11 @@ impl<'a> Setting<'a> {
         if known(&opened.heads) {
             return all;
         }
-        let session = &opened.read.family.main.session;
-        for other in opened.read.folder.older(opened.file, session) {
+        let root = match &opened.read.mark {
+            Some(mark) => mark.root(),
+            None => near::root(&opened.read.family.main.session),
+        };
+        for other in opened.read.folder.older(opened.file, root) {
             // It says itself what is its own.
             if self.paths.contains(&*other.path) {
                 continue;
@@ -182,7 +219,15 @@ impl<'a> Setting<'a> {
             full: self.wishes.full,
             skip,
         };
-        choice::choose(&view, &opened.heads, ledger, owners)
+        let mut choice = choice::choose(&view, &opened.heads, ledger, owners);
+        let before = opened.read.mark.as_ref().map_or(0, |mark| mark.turns);
+        choice.already += before as u64;
+        choice
+    }
+
+    /// How many turns of a session will not wait, counted from its start.
+    pub fn settled(&self, opened: &Opened<'_>) -> usize {
+        choice::settled(&opened.heads, self.is_left(opened.file))
     }
 
     /// Whether an open last turn of this session will not go on.
@@ -204,6 +249,10 @@ impl Opened<'_> {
             Some((head, trace))
         })
     }
+}
+
+fn look(agent: &AgentFile) -> (PathBuf, Look) {
+    (agent.path.clone(), mark::look(&agent.path))
 }
 
 /// Which of the sessions are in use, looked at once and only if somebody asks.

@@ -1,5 +1,7 @@
 //! `hook` from outside: what the client feels of it, and what it leaves behind.
 
+mod marks;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

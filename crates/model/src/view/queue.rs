@@ -15,6 +15,16 @@ const WAITING: usize = 1_000;
 
 /// The texts, each with the line at which it was taken up.
 pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
+    read(session, session.records.len()).0
+}
+
+/// Whether something that was queued before a line had not been taken up by then.
+pub fn is_waiting(session: &Session, line: Index) -> bool {
+    !read(session, line as usize).1.is_empty()
+}
+
+/// What was taken up before a line, and what waits there.
+fn read(session: &Session, until: usize) -> (Vec<(Index, String)>, VecDeque<Option<&str>>) {
     let mut out: Vec<(Index, String)> = Vec::new();
     let mut attached: HashSet<&str> = HashSet::new();
     for record in &session.records {
@@ -27,6 +37,7 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
         .records
         .iter()
         .enumerate()
+        .take(until)
         .filter(|(_, record)| record.thread == 0)
     {
         match session.detail_of(record) {
@@ -59,7 +70,7 @@ pub fn typed_meanwhile(session: &Session) -> Vec<(Index, String)> {
             _ => {}
         }
     }
-    out
+    (out, waiting)
 }
 
 /// Notifications and messages of agents are queued too; a person did not type them.

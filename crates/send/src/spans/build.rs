@@ -35,11 +35,12 @@ const OF_THE_API: &str = "toolu_";
 /// The trace of a turn.
 pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow, name: Name) -> Trace {
     let file = &traces.files[0];
+    let n = traces.number(row);
     let reply = reply_seed(file, row).filter(|_| name == Name::Reply);
     let unanswered = reply
         .is_some()
-        .then(|| TraceId::of(&prompt_seed(file, row)));
-    let seed = reply.unwrap_or_else(|| prompt_seed(file, row));
+        .then(|| TraceId::of(&prompt_seed(file, row, n)));
+    let seed = reply.unwrap_or_else(|| prompt_seed(file, row, n));
     let mut build = Build {
         traces,
         seed: &seed,
@@ -57,7 +58,7 @@ pub(super) fn trace(traces: &Traces<'_>, row: &TurnRow, name: Name) -> Trace {
     Trace {
         id: TraceId::of(&seed),
         unanswered,
-        n: row.n,
+        n,
         state: if row.over {
             State::Complete
         } else {
@@ -82,7 +83,7 @@ fn reply_seed(file: &File<'_>, row: &TurnRow) -> Option<String> {
 }
 
 /// What they are made of while nobody answered: the uuid of its prompt.
-fn prompt_seed(file: &File<'_>, row: &TurnRow) -> String {
+fn prompt_seed(file: &File<'_>, row: &TurnRow, n: usize) -> String {
     let session = file.session;
     let prompt = &session.records[row.record as usize];
     let uuid = prompt.uuid.as_ref().map(ToString::to_string);
@@ -91,7 +92,7 @@ fn prompt_seed(file: &File<'_>, row: &TurnRow) -> String {
         let blocks = session.blocks_of(prompt).iter();
         let prints: Vec<String> = blocks.map(|block| block.print.to_string()).collect();
         let at = prompt.at().map_or(0, |at| at.0);
-        format!("turn {} {at} {}", row.n, prints.join(" "))
+        format!("turn {n} {at} {}", prints.join(" "))
     })
 }
 
@@ -101,7 +102,7 @@ fn metadata(traces: &Traces<'_>, row: &TurnRow) -> Vec<(&'static str, Value)> {
     let shape = traces.shape();
     let mut all = vec![
         ("source", json!("claude-code")),
-        ("turn_number", json!(row.n)),
+        ("turn_number", json!(traces.number(row))),
     ];
     all.extend(about(&traces.files[0], row.record, &shape));
     all.push(("kind", json!(row.kind.name())));
@@ -179,7 +180,12 @@ impl<'t, 'a> Build<'t, 'a> {
                 record: row.record,
             },
             output: last.map_or(Place::None, |message| Place::Reply { file: 0, message }),
-            ..Span::new(root, None, Kind::Agent, format!("Turn {}", row.n))
+            ..Span::new(
+                root,
+                None,
+                Kind::Agent,
+                format!("Turn {}", self.traces.number(row)),
+            )
         });
         self.talk(
             root,

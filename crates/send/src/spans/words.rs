@@ -58,6 +58,20 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// The file that it is in.
+    pub(super) fn file(&self) -> Option<usize> {
+        match self {
+            Place::None | Place::Null => None,
+            Place::Prompt { file, .. }
+            | Place::Reply { file, .. }
+            | Place::Input { file, .. }
+            | Place::Result { file, .. }
+            | Place::Event { file, .. } => Some(*file),
+        }
+    }
+}
+
 /// A text that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Words {

@@ -5,6 +5,7 @@
 mod tell;
 
 mod ids;
+mod seam;
 mod seed;
 mod tree;
 mod whole;

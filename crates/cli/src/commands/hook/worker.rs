@@ -230,6 +230,7 @@ fn attend(
     earlier(desk, last, sender)?;
     if last.is_begin() {
         desk.prune();
+        sending::prune(&desk.own.data);
         let left = left_without_a_word(desk, last);
         let name = format!("{} left without a word", sessions(&left));
         send(desk, &name, &left, false, sender)?;
