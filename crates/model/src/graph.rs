@@ -91,6 +91,7 @@ pub fn link(
         missing: Vec::new(),
         cycles: Vec::new(),
     };
+    links.parent.make_room(|_| records.len());
     let mut taken = Marks::default();
     let mut through: HashMap<&Id, Option<&Id>> = HashMap::new();
     for (at, record) in records.iter().enumerate() {

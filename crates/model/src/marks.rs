@@ -75,6 +75,11 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
+    /// Makes room for so many more numbers.
+    pub(crate) fn make_room(&mut self, more: impl Fn(usize) -> usize) {
+        let _ = self.behind.try_reserve_exact(more(self.behind.len()));
+    }
+
     /// Puts a number under this one.
     pub(crate) fn set(&mut self, at: Index, value: Index) {
         let at = at as usize;

@@ -48,6 +48,9 @@ pub enum Role {
     Agent,
 }
 
+/// The start of a file says little about one that is more than so many times as long.
+const MOST_ROOM: f64 = 1000.0;
+
 /// What is kept of the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keeps {
@@ -331,6 +334,28 @@ impl Session {
             threads: vec![Thread::default()],
             ..Session::default()
         }
+    }
+
+    /// Makes room for so many times as many lines as there are, if more of the same kind are to
+    /// come. What grows step by step is moved at each step, and leaves holes behind. Room that
+    /// cannot be had is done without.
+    pub fn make_room(&mut self, times: f64) {
+        fn grow<T>(list: &mut Vec<T>, times: f64) {
+            let _ = list.try_reserve_exact(more(list.len(), times));
+        }
+        fn more(len: usize, times: f64) -> usize {
+            (len as f64 * (times - 1.0).clamp(0.0, MOST_ROOM)) as usize
+        }
+        grow(&mut self.records, times);
+        grow(&mut self.blocks, times);
+        grow(&mut self.messages, times);
+        grow(&mut self.calls, times);
+        grow(&mut self.spent, times);
+        grow(&mut self.details, times);
+        self.pool.make_room(|len| more(len, times));
+        self.subjects.make_room(|len| more(len, times));
+        self.message_ids.make_room(|len| more(len, times));
+        self.call_ids.make_room(|len| more(len, times));
     }
 
     /// The session of a whole file.

@@ -1,6 +1,6 @@
 //! A file on disk to a session, at the speed of the machine.
 //!
-//! The file is cut at newlines into pieces of about a megabyte, which go through reused
+//! The file is cut at newlines into pieces of a quarter of a megabyte, which go through reused
 //! buffers. A small file is folded as it is read; of a large one, several threads decode
 //! pieces while this one folds them in order, with few pieces in flight, so a file of any
 //! size takes little memory. A line may be longer than a piece.
@@ -125,7 +125,7 @@ pub enum Ending {
 impl Default for Reader {
     fn default() -> Reader {
         Reader {
-            piece: 1 << 20,
+            piece: 1 << 18,
             alone: 8 << 20,
             threads: each::threads(),
             window: 1 << 20,
@@ -217,7 +217,7 @@ impl Reader {
         if size.saturating_sub(start) <= self.alone || self.threads < 2 {
             return fold_alone(pieces, role, self);
         }
-        fold_together(pieces, role, self)
+        fold_together(pieces, (start, size - start), role, self)
     }
 }
 
@@ -307,6 +307,11 @@ fn fold_alone(mut pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result
     Ok(folded)
 }
 
+/// How many bytes tell how many lines the rest of a file has, and how much more room than that
+/// is made: room that nobody enters takes no memory.
+const SAMPLE: u64 = 4 << 20;
+const ROOM: f64 = 1.25;
+
 /// A piece on its way to be decoded and back. Its memory is used again.
 #[derive(Default)]
 struct Job {
@@ -318,7 +323,12 @@ struct Job {
 }
 
 /// Reads and decodes on several threads and folds on this one, in order.
-fn fold_together(pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result<Folded> {
+fn fold_together(
+    pieces: Pieces<'_>,
+    (start, all): (u64, u64),
+    role: Role,
+    reader: &Reader,
+) -> io::Result<Folded> {
     let threads = reader.threads;
     let (done, results) = sync_channel(threads * 2);
     let feed = Mutex::new(Feed {
@@ -333,7 +343,7 @@ fn fold_together(pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result<
         }
         drop(done);
         // Moved in, so that the workers see that nobody waits for them when this returns.
-        fold_in_order(role, reader, &feed, results)
+        fold_in_order(role, (start, all), reader, &feed, results)
     })
 }
 
@@ -400,6 +410,7 @@ fn decode(mut job: Job, reader: &Reader) -> Job {
 
 fn fold_in_order(
     role: Role,
+    (start, all): (u64, u64),
     reader: &Reader,
     feed: &Mutex<Feed<'_>>,
     results: Receiver<Outcome>,
@@ -407,6 +418,7 @@ fn fold_in_order(
     let mut folded = Folded::new(role, reader);
     let mut early: BTreeMap<usize, Job> = BTreeMap::new();
     let mut taken = 0;
+    let mut roomy = false;
     for outcome in results {
         match outcome {
             Outcome::Decoded(job) => drop(early.insert(job.number, job)),
@@ -417,6 +429,11 @@ fn fold_in_order(
         while let Some(mut job) = early.remove(&taken) {
             taken += 1;
             take(&mut folded, &mut job, reader);
+            let done = folded.end.saturating_sub(start);
+            if !roomy && done >= SAMPLE {
+                roomy = true;
+                folded.session.make_room(ROOM * all as f64 / done as f64);
+            }
             if let (true, Ok(mut feed)) = (job.piece.buffer.len() <= KEPT, feed.lock()) {
                 feed.spare.push(job);
             }

@@ -35,6 +35,12 @@ pub(super) struct Texts {
 }
 
 impl Texts {
+    /// Makes room for so many more texts and bytes.
+    pub(super) fn make_room(&mut self, more: impl Fn(usize) -> usize) {
+        let _ = self.all.try_reserve_exact(more(self.all.len()));
+        let _ = self.ends.try_reserve_exact(more(self.ends.len()));
+    }
+
     /// Keeps a text and gives its number.
     pub(super) fn push(&mut self, text: &str) -> Index {
         self.all.push_str(text);
@@ -61,6 +67,11 @@ pub(super) struct Pool {
 }
 
 impl Pool {
+    /// Makes room for so many more texts.
+    pub(super) fn make_room(&mut self, more: impl Fn(usize) -> usize) {
+        self.texts.make_room(more);
+    }
+
     /// The number of a text, which is kept if it is new.
     pub(super) fn add(&mut self, text: &str) -> Index {
         if let Some(known) = self.find(text) {
