@@ -310,7 +310,36 @@ impl Driver {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let ask = NEXT.fetch_add(1, Ordering::Relaxed);
         self.questions.insert(ask, reply);
+        self.notify(&call, &what);
         self.tell(Notice::Ask { ask, call, what });
+    }
+
+    /// Hooks hear that somebody is waited for; nobody waits for the hooks.
+    fn notify(&self, call: &Call, what: &Asked) {
+        if !self.shared.hooks.has("Notification") {
+            return;
+        }
+        let (kind, message) = match what {
+            Asked::Permission { .. } => (
+                "permission_prompt",
+                format!("Permission is needed to use {}", call.name),
+            ),
+            Asked::Question => (
+                "elicitation_dialog",
+                "A question waits for an answer".into(),
+            ),
+            Asked::Plan => ("permission_prompt", "A plan waits for approval".to_owned()),
+        };
+        let mut input = self.shared.about("Notification");
+        input["message"] = message.into();
+        input["notification_type"] = kind.into();
+        let (shared, stop) = (Arc::clone(&self.shared), self.stop.clone());
+        thread::spawn(move || {
+            let said = shared.hooks.run("Notification", Some(kind), &input, &stop);
+            for error in said.errors {
+                shared.send(Message::Tell(Notice::Warn(error)));
+            }
+        });
     }
 
     /// What the front end is told while the model speaks.

@@ -1,21 +1,27 @@
 //! Sees a hook to its end: its input, its outputs, its time.
 
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::process::Child;
-use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Ended;
 use crate::stop::Stop;
 
-/// What is read of a hook's output; the rest is passed over.
-const READ: u64 = 1 << 20;
+/// What is kept of a hook's output; the rest is passed over.
+const READ: usize = 1 << 20;
 
 /// How long a hook that was asked to end may take.
 const GRACE: Duration = Duration::from_millis(500);
 /// The same when a person wants all of it to stop.
 const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// Between two looks at whether it should end.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Sees a hook to its end.
 pub(super) fn watch(
@@ -25,8 +31,11 @@ pub(super) fn watch(
     stop: &Stop,
     ended: &mut Ended,
 ) {
-    let (mut input, stdout, stderr) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let mut input = child.stdin.take();
+    let mut heard = [
+        Heard::of(child.stdout.take()),
+        Heard::of(child.stderr.take()),
+    ];
     let text = text.to_owned();
     // A hook that reads nothing must not hold us up.
     thread::spawn(move || {
@@ -34,7 +43,6 @@ pub(super) fn watch(
             let _ = input.write_all(text.as_bytes());
         }
     });
-    let (stdout, stderr) = (read(stdout), read(stderr));
     let end = Instant::now() + patience;
     let status = loop {
         match child.try_wait() {
@@ -42,8 +50,7 @@ pub(super) fn watch(
             Ok(None) => {}
             Err(_) => break None,
         }
-        let left = end.saturating_duration_since(Instant::now());
-        if stop.is_told() || left.is_zero() {
+        if stop.is_told() || Instant::now() >= end {
             finish(&mut child, if stop.is_told() { AT_ONCE } else { GRACE });
             ended.fault = Some(match stop.is_told() {
                 true => "it was ended, because all work was".to_owned(),
@@ -54,11 +61,74 @@ pub(super) fn watch(
             });
             break None;
         }
-        stop.wait(left.min(Duration::from_millis(5)));
+        hear(&mut heard, LOOK);
     };
+    // What it wrote is there by now. What it left running may write for ever; nobody waits for that.
+    let mut rest = 0;
+    while rest < READ {
+        match hear(&mut heard, Duration::ZERO) {
+            0 => break,
+            more => rest += more,
+        }
+    }
     ended.exit = status.and_then(|status| status.code());
-    ended.stdout = heard(&stdout);
-    ended.stderr = heard(&stderr);
+    [ended.stdout, ended.stderr] =
+        heard.map(|heard| String::from_utf8_lossy(&heard.bytes).into_owned());
+}
+
+/// One output of a hook.
+struct Heard {
+    pipe: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl Heard {
+    fn of(pipe: Option<impl Into<OwnedFd>>) -> Heard {
+        Heard {
+            pipe: pipe.map(|pipe| File::from(pipe.into())),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Takes what is there; how much it was.
+    fn read(&mut self) -> usize {
+        let mut buffer = [0; 16 << 10];
+        match self.pipe.as_mut().map(|pipe| pipe.read(&mut buffer)) {
+            Some(Ok(count @ 1..)) => {
+                let room = READ.saturating_sub(self.bytes.len());
+                self.bytes.extend_from_slice(&buffer[..count.min(room)]);
+                count
+            }
+            Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => 0,
+            _ => {
+                self.pipe = None;
+                0
+            }
+        }
+    }
+}
+
+/// Waits for output, at most so long, and takes it; how much it was.
+fn hear(heard: &mut [Heard], time: Duration) -> usize {
+    let time = Timespec {
+        tv_sec: 0,
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    let ready: Vec<bool> = {
+        let open = heard.iter().filter_map(|heard| heard.pipe.as_ref());
+        let mut places: Vec<PollFd<'_>> =
+            open.map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+        if poll(&mut places, Some(&time)).is_err() {
+            return 0;
+        }
+        places
+            .iter()
+            .map(|place| !place.revents().is_empty())
+            .collect()
+    };
+    let open = heard.iter_mut().filter(|heard| heard.pipe.is_some());
+    let ready = open.zip(ready).filter(|(_, ready)| *ready);
+    ready.map(|(heard, _)| heard.read()).sum()
 }
 
 /// Ends a hook and its group: first it is asked.
@@ -77,33 +147,4 @@ fn finish(child: &mut Child, grace: Duration) {
     let _ = kill_process_group(group, Signal::KILL);
     let _ = child.kill();
     let _ = child.wait();
-}
-
-/// Reads in a thread, so that two full pipes do not wait for each other.
-fn read(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (send, receive) = channel();
-    if let Some(pipe) = pipe {
-        thread::spawn(move || {
-            let mut pipe = pipe;
-            let mut buffer = vec![0; 16 << 10];
-            let mut left = READ;
-            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-                let keep = count.min(usize::try_from(left).unwrap_or(usize::MAX));
-                left -= keep as u64;
-                if keep > 0 && send.send(buffer[..keep].to_vec()).is_err() {
-                    return;
-                }
-            }
-        });
-    }
-    receive
-}
-
-/// What was read. Something a hook left running may hold its output open; nobody waits for that.
-fn heard(pipe: &Receiver<Vec<u8>>) -> String {
-    let mut bytes = Vec::new();
-    while let Ok(more) = pipe.recv_timeout(Duration::from_millis(200)) {
-        bytes.extend(more);
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

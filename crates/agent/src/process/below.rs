@@ -90,7 +90,7 @@ mod tests {
         command.args(["-c", "sleep 30 & wait"]).process_group(0);
         let mut child = command.spawn().unwrap();
         let mut found = 0;
-        for _ in 0..100 {
+        for _ in 0..6_000 {
             found = 0;
             each(|_| found += 1);
             if found >= 2 {

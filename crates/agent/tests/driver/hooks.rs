@@ -127,6 +127,25 @@ fn prompts_wait_their_turn_behind_a_hook() {
     assert_eq!(model.refusals(), [""; 0]);
 }
 
+#[test]
+fn hooks_hear_that_somebody_is_waited_for() {
+    let settings = json!({"hooks": {"Notification": [{"matcher": "permission_prompt", "hooks": [
+        {"type": "command", "command": "cat > \"$CLAUDE_PROJECT_DIR/told.tmp\"; cd \"$CLAUDE_PROJECT_DIR\"; mv told.tmp told"}]}]}});
+    let touch = call("toolu_1", "Bash", json!({"command": "touch x"}));
+    let model = Model::playing(vec![Said::blocks(&[touch])]).unwrap();
+    let desk = Desk::with(&model, &settings.to_string(), |_| ());
+    desk.say("one");
+    desk.until(|notice| matches!(notice, Notice::Ask { .. }));
+    let told = desk.file("told");
+    wait_until("the hook heard of it", || told.exists());
+    let told: serde_json::Value = serde_json::from_str(&read(&told)).unwrap();
+    assert_eq!(told["hook_event_name"], "Notification");
+    assert_eq!(told["notification_type"], "permission_prompt");
+    assert!(told["message"].as_str().unwrap().contains("Bash"));
+    desk.handle.send(Command::Interrupt);
+    desk.ended();
+}
+
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }

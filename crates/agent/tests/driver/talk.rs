@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use unspool_agent::api::client::{Client, Patience};
 use unspool_agent::driver::{Answer, Command, Notice};
 use unspool_agent::machine::Why;
 use unspool_agent::permission::Mode;
@@ -213,6 +214,48 @@ fn stopping_leaves_a_conversation_that_goes_on() {
     desk.say("three");
     assert_eq!(desk.ended().text, "done");
     assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[test]
+fn waiting_for_another_try_can_be_stopped() {
+    let busy =
+        Said::fails("529 Overloaded", "overloaded_error", "busy").header("retry-after", "600");
+    let model = Model::playing(vec![busy]).unwrap();
+    let url = model.url();
+    let desk = Desk::with(&model, "{}", |setup| {
+        let key = unspool_ask::Access::Key("k".into());
+        setup.client = Client::new(&url, &key, Patience::default()).unwrap();
+    });
+    desk.say("one");
+    desk.until(|notice| matches!(notice, Notice::Retry { .. }));
+    desk.handle.send(Command::Interrupt);
+    assert_eq!(desk.ended().why, Why::Interrupted);
+    desk.say("two");
+    assert_eq!(desk.ended().text, "done");
+    assert_eq!(model.refusals(), [""; 0]);
+}
+
+#[test]
+fn a_question_can_be_left_without_an_answer() {
+    for (name, input) in [
+        ("Bash", json!({"command": "touch x"})),
+        ("ExitPlanMode", json!({"plan": "all of it"})),
+        (
+            "AskUserQuestion",
+            json!({"questions": [{"question": "Which?", "header": "Which", "multiSelect": false,
+                "options": [{"label": "a", "description": "the first"}, {"label": "b", "description": "the second"}]}]}),
+        ),
+    ] {
+        let model = Model::playing(vec![Said::blocks(&[call("toolu_1", name, input)])]).unwrap();
+        let desk = Desk::new(&model);
+        desk.say("one");
+        desk.until(|notice| matches!(notice, Notice::Ask { .. }));
+        desk.handle.send(Command::Interrupt);
+        assert_eq!(desk.ended().why, Why::Interrupted, "{name}");
+        desk.say("two");
+        assert_eq!(desk.ended().text, "done", "{name}");
+        assert_eq!(model.refusals(), [""; 0], "{name}");
+    }
 }
 
 #[test]

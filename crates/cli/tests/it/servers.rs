@@ -118,3 +118,83 @@ fn nothing_of_a_folder_runs_before_it_is_trusted() {
     );
     assert!(folder.join("started").exists(), "{names:?}");
 }
+
+#[test]
+fn a_folder_that_nobody_trusts_chooses_no_model() {
+    let home = home();
+    let folder = project(&home);
+    std::fs::create_dir_all(folder.join(".claude/commands")).unwrap();
+    std::fs::create_dir_all(folder.join(".claude/agents")).unwrap();
+    std::fs::write(
+        folder.join(".claude/settings.json"),
+        json!({"model": "claude-opus-4-1", "env": {"ANTHROPIC_MODEL": "claude-opus-4-1"}})
+            .to_string(),
+    )
+    .unwrap();
+    let front = "---\nname: theirs\ndescription: d\nmodel: claude-opus-4-1\n---\ndo it";
+    std::fs::write(folder.join(".claude/commands/theirs.md"), front).unwrap();
+    std::fs::write(folder.join(".claude/agents/theirs.md"), front).unwrap();
+    let input = json!({"description": "d", "prompt": "p", "subagent_type": "theirs"});
+    let model = Model::playing(vec![Answer::blocks(&[call("toolu_1", "Agent", input)])]).unwrap();
+    let models = |from: usize| -> Vec<String> {
+        let requests = model.requests();
+        let names = requests[from..]
+            .iter()
+            .map(|request| &request.body["model"]);
+        names
+            .map(|name| name.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let mut plain = home.command();
+    let output = plain
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .env("ANTHROPIC_BASE_URL", model.url())
+        .args(["chat", "-p", "/theirs"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    let asked = models(0);
+    assert_eq!(asked.len(), 3, "the session, its agent, the session");
+    assert!(asked.iter().all(|name| !name.contains("opus")), "{asked:?}");
+    // Once somebody trusts it, its command may.
+    let output = command(&home, &model, &["--trust", "/theirs"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    assert_eq!(models(3), ["claude-opus-4-1"]);
+}
+
+#[test]
+fn a_list_of_trusted_folders_that_cannot_be_read_is_told_and_trusts_nobody() {
+    let home = home();
+    let folder = project(&home);
+    std::fs::create_dir_all(folder.join(".claude")).unwrap();
+    let settings = json!({"permissions": {"defaultMode": "acceptEdits"}}).to_string();
+    std::fs::write(folder.join(".claude/settings.json"), settings).unwrap();
+    let model = Model::playing(vec![]).unwrap();
+    let output = command(&home, &model, &["--trust", "hi"]).output().unwrap();
+    assert_eq!(err(&output), "");
+    let files = walk(home.path());
+    let list = files
+        .iter()
+        .find(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("\"folders\"")))
+        .unwrap();
+    std::fs::write(list, "torn{").unwrap();
+    let output = command(&home, &model, &["hi"]).output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    let told = err(&output);
+    assert!(told.contains("no folder is trusted now"), "{told}");
+    assert!(told.contains("permissions.defaultMode"), "{told}");
+}
+
+/// All files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path().is_dir() {
+            true => all.extend(walk(&entry.path())),
+            false => all.push(entry.path()),
+        }
+    }
+    all
+}
