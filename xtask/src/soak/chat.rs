@@ -164,7 +164,7 @@ const CHAT: [&str; 7] = [
 
 /// What the program needs when a command writes this much, and what is left of it on disk.
 fn flooded(program: &std::path::Path, bytes: u64) -> Result<(measure::Cost, u64, String), String> {
-    let (home, model) = home(program, &format!("head -c {bytes} /dev/zero | tr '\\0' x"))?;
+    let (home, model) = home(program, &format!("head -c {bytes} /dev/zero"))?;
     let variables = [
         ("HOME", home.path().to_owned()),
         ("CLAUDE_CONFIG_DIR", home.claude_dir()),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_answer_is_left_when_somebody_says_stop() {
+    fn who_does_not_answer_is_left_at_once_when_somebody_says_stop() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let web = Web(Arc::new(Kept::with_guard(PathBuf::new())));
@@ -298,12 +298,8 @@ mod tests {
             });
             let held = listener.accept().unwrap();
             stop.tell();
-            let outcome = fetching.join().unwrap();
-            assert_eq!(outcome.is_error, Some(true));
-            let Content::Text(said) = outcome.content else {
-                panic!("{outcome:?}");
-            };
-            assert!(said.contains("interrupted"), "{said}");
+            // It comes back although the other side is still there and silent.
+            assert_eq!(fetching.join().unwrap().is_error, Some(true));
             drop(held);
         });
     }

@@ -441,13 +441,14 @@ fn an_edit_without_old_text_makes_a_file() {
 }
 
 #[test]
-fn a_hundred_thousand_replacements_are_made() {
+fn a_hundred_thousand_replacements_are_made_in_one_go() {
     let session = Session::new();
     let path = session.write("a.txt", "ab\n".repeat(100_000));
     session.call("Read", json!({"file_path": path, "limit": 1}));
     let input =
         json!({"file_path": path, "old_string": "a", "new_string": "A", "replace_all": true});
     assert!(text(&session.call("Edit", input)).contains("All occurrences"));
+    assert_eq!(session.bytes("a.txt"), "Ab\n".repeat(100_000).as_bytes());
 }
 
 #[test]

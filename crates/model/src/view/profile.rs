@@ -392,6 +392,8 @@ const V2_0_50: Rules = Rules {
 
 const STRICT: Rules = Rules {
     renamed_tools: &[],
+    calls_last: false,
+    errors_are_text: false,
     ..V2_1_325
 };
 
@@ -422,7 +424,11 @@ mod tests {
         let names: Vec<&str> = steps.iter().map(|(about, _)| *about).collect();
         assert_eq!(
             names,
-            ["`renamed_tools`: Tools that are sent under a newer name."]
+            [
+                "`calls_last`: Calls stand behind all other blocks of their message.",
+                "`renamed_tools`: Tools that are sent under a newer name.",
+                "`errors_are_text`: Failed results keep only their text.",
+            ]
         );
     }
 

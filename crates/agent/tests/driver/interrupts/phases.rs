@@ -213,6 +213,54 @@ pub const ALL: &[Phase] = &[
             trial.made("hooked");
         },
     ),
+    Phase {
+        free: false,
+        ..hooked(
+            "hook in place of a person",
+            |mark| hook("PermissionRequest", &format!("sleep {mark}")),
+            |trial| {
+                trial.plays([Said::blocks(&[trial.bash("toolu_1", ": > later")])]);
+                trial.desk.say("one");
+                trial.made("hooked");
+            },
+        )
+    },
+    Phase {
+        told: false,
+        ..hooked(
+            "hook on a prompt",
+            |mark| hook("UserPromptSubmit", &format!("sleep {mark}")),
+            |trial| {
+                trial.desk.say("one");
+                trial.made("hooked");
+            },
+        )
+    },
+    Phase {
+        told: false,
+        ..hooked(
+            "hook at the beginning",
+            |mark| hook("SessionStart", &format!("sleep {mark}")),
+            |trial| {
+                trial.desk.say("one");
+                trial.hears(|notice| matches!(notice, Notice::Queued(1)));
+                trial.made("hooked");
+            },
+        )
+    },
+    Phase {
+        told: false,
+        ..hooked(
+            "hook before a summary",
+            |mark| hook("PreCompact", &format!("sleep {mark}")),
+            |trial| {
+                trial.desk.say("one");
+                trial.desk.ended();
+                trial.desk.handle.send(Command::Compact { words: None });
+                trial.made("hooked");
+            },
+        )
+    },
     phase("waiting to try again", |trial| {
         let busy = Said::fails("529 Overloaded", "overloaded_error", "not now");
         trial.plays([busy.header("retry-after", "50")]);
