@@ -9,6 +9,7 @@
 use crate::entry::Kind;
 use crate::graph;
 use crate::id::Id;
+use crate::marks::Marks;
 use crate::session::{Index, Link, Record, Session};
 use crate::view::{queue, turns};
 
@@ -54,7 +55,7 @@ pub fn last(session: &Session, at_most: usize) -> Option<Seam> {
     seams.next()
 }
 
-fn seam(session: &Session, places: &[Option<Index>], live: &[bool], turns: usize) -> Option<Seam> {
+fn seam(session: &Session, places: &[Option<Index>], live: &Marks, turns: usize) -> Option<Seam> {
     let is_behind = |place: &Option<Index>| place.is_some_and(|place| place as usize >= turns);
     let first = places.iter().position(is_behind)?;
     let line = session.records[first].line;
@@ -71,7 +72,7 @@ fn seam(session: &Session, places: &[Option<Index>], live: &[bool], turns: usize
         sides.any(|other| Some(other) != one)
     });
     let opener = session.turns.get(turns)?.record as usize;
-    if !is_clean || is_parted || !live[opener] {
+    if !is_clean || is_parted || !live.contains(opener as Index) {
         return None;
     }
     let seam = Seam {
@@ -116,7 +117,7 @@ fn awaited(session: &Session, first: usize) -> Vec<Id> {
 }
 
 fn is_attached(record: &Record) -> bool {
-    matches!(record.kind, Kind::QueuedCommand { .. })
+    record.kind == Kind::QueuedCommand
 }
 
 impl Seam {
@@ -130,7 +131,7 @@ impl Seam {
             && rest.threads.len() == 1
             && turns::places(rest).iter().all(Option::is_some)
             && rest.orphan_results().is_empty()
-            && !rest.records.iter().any(|record| record.duplicate);
+            && !rest.records.iter().any(|record| record.is_duplicate());
         let stands = Standing {
             session: rest,
             first: 0,
@@ -167,7 +168,7 @@ impl Standing<'_> {
         let session = self.session;
         match &record.kind {
             // What a compaction follows, and what it leaves of turns before it.
-            Kind::CompactBoundary(_) | Kind::Unknown => return false,
+            Kind::CompactBoundary | Kind::Unknown => return false,
             // Another title is told with every turn.
             Kind::Title { .. } | Kind::Summary { .. } => {
                 return session.given_title() == self.seam.title.as_deref();
