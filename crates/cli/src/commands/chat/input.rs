@@ -143,33 +143,36 @@ fn take(value: &Value, remote: &Remote) {
 fn control(value: &Value, remote: &Remote) {
     let request = &value["request"];
     let field = |name: &str| request[name].as_str();
-    let tell = |command: Command| {
-        remote.send(command);
-        Ok(json!({}))
-    };
+    let told = |command: Command| Ok((Some(command), json!({})));
     let answer = match field("subtype").unwrap_or_default() {
-        "interrupt" => tell(Command::Interrupt),
+        "interrupt" => told(Command::Interrupt),
         "set_permission_mode" => {
             let name = field("mode").unwrap_or_default();
             match Mode::read(name) {
-                Some((mode, _)) => {
-                    remote.send(Command::Mode(mode));
-                    Ok(json!({"mode": mode.name()}))
-                }
+                Some((mode, _)) => Ok((Some(Command::Mode(mode)), json!({"mode": mode.name()}))),
                 None => Err(format!("`{name}` is no permission mode")),
             }
         }
         // No name is the one it would begin with.
-        "set_model" => tell(Command::Model(
+        "set_model" => told(Command::Model(
             field("model").unwrap_or("default").to_owned(),
         )),
-        "initialize" => Ok(json!({
-            "commands": [], "output_style": "default", "available_output_styles": ["default"],
-            "models": [], "account": {}, "pid": std::process::id(),
-        })),
+        "initialize" => {
+            let about = json!({
+                "commands": [], "output_style": "default", "available_output_styles": ["default"],
+                "models": [], "account": {}, "pid": std::process::id(),
+            });
+            Ok((None, about))
+        }
         other => Err(format!("`{other}` is not supported")),
     };
+    let (command, answer) = match answer {
+        Ok((command, answer)) => (command, Ok(answer)),
+        Err(why) => (None, Err(why)),
+    };
+    // First the answer, then what comes of it: who reads finds them in this order.
     output::respond(value["request_id"].as_str().unwrap_or_default(), answer);
+    command.map(|command| remote.send(command));
 }
 
 /// The answer to a question about a permission.
