@@ -170,7 +170,7 @@ impl Standing<'_> {
             // What a compaction follows, and what it leaves of turns before it.
             Kind::CompactBoundary | Kind::Unknown => return false,
             // Another title is told with every turn.
-            Kind::Title { .. } | Kind::Summary { .. } => {
+            Kind::Title | Kind::Summary => {
                 return session.given_title() == self.seam.title.as_deref();
             }
             _ => {}

@@ -151,7 +151,7 @@ fn the_end_of_a_strange_session_tells_what_the_whole_of_it_tells() {
 fn seam_of(text: &str) -> (Vec<u8>, seam::Seam) {
     let bytes = script::jsonl(text);
     let session = Session::from_log(&Log::new(bytes.clone()), Role::Main);
-    let seam = seam::last(&session, usize::MAX).expect("it can be cut");
+    let seam = seam::last(&session, usize::MAX).unwrap();
     (bytes, seam)
 }
 

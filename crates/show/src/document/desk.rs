@@ -195,7 +195,7 @@ mod tests {
             let read = self.read.fetch_add(1, Ordering::SeqCst) + 1;
             let held = read - self.taken.load(Ordering::SeqCst);
             self.most.fetch_max(held, Ordering::SeqCst);
-            if at % 3 == 0 {
+            if at.is_multiple_of(3) {
                 thread::yield_now();
             }
             at
