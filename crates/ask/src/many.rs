@@ -362,10 +362,10 @@ mod tests {
                     hint: "set it".into(),
                 }))
             }
-            // Would wait for ten minutes.
+            // Would wait for a minute.
             _ => Err(Refusal::Later {
                 why: "busy".into(),
-                after: Some(Duration::from_secs(600)),
+                after: Some(Duration::from_secs(60)),
             }),
         });
         let mut told = Vec::new();
