@@ -135,7 +135,8 @@ class Live {
     this.#byId = new Map(rows.map((row) => [row.id, row]));
     for (const row of rows) {
       const old = before.get(row.id);
-      if (old && old.bytes !== row.bytes) this.#tell(row);
+      // What was read before anybody listened may be older than this.
+      if (old?.bytes !== row.bytes) this.#tell(row);
       if (old && old.status !== row.status) announce(row, old.status);
     }
     if (rows.length > 0) this.known = true;
