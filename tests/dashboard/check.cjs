@@ -252,7 +252,8 @@ const chapters = {
     // A second notice would come soon.
     await page.waitForTimeout(1500);
     const once = await told();
-    expect(once.length === 1, "notices of one wait: " + JSON.stringify(once));
+    const kept = await page.evaluate(() => localStorage.getItem("unspool.told"));
+    expect(once.length === 1, `notices of one wait: ${JSON.stringify(once)}, kept ${kept}`);
     await page.reload();
     await said(page, "It says six.");
     await page.waitForTimeout(500);

@@ -61,8 +61,13 @@ async function once(key: string, act: () => void): Promise<void> {
     write(TOLD, JSON.stringify([...told, key].slice(-KEPT)));
     act();
   };
-  if (navigator.locks) await navigator.locks.request(TOLD, check);
-  else check();
+  if (!navigator.locks) return check();
+  // What one page keeps, a page in another process reads a moment later: until then a lock says it.
+  await navigator.locks.request(`${TOLD} ${key}`, { ifAvailable: true }, async (mine) => {
+    if (!mine) return;
+    await navigator.locks.request(TOLD, check);
+    await new Promise((done) => setTimeout(done, DOUBT));
+  });
 }
 
 function show(row: SessionRow): void {
