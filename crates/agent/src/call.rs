@@ -22,6 +22,7 @@ use crate::machine::{Halt, REJECTED};
 use crate::more::More;
 use crate::permission::{Mode, Verdict};
 use crate::record::new_id;
+use crate::settings::Kind;
 use crate::stop::Stop;
 use crate::tool::{Call, Content, Outcome, Scene, Tool};
 use crate::tools::{self, Kept};
@@ -358,7 +359,7 @@ fn allow(
         Some(Answer::Always(rules)) => {
             let mut policy = lock(&shared.policy);
             for rule in rules {
-                if let Err(why) = policy.add(&rule) {
+                if let Err(why) = policy.add(Kind::Allow, &rule) {
                     shared.send(Message::Tell(Notice::Warn(why)));
                 }
             }
@@ -368,9 +369,14 @@ fn allow(
             let text = format!("{REJECTED} The user said: {reason}");
             let mut outcome = Outcome::failed(text);
             outcome.result = "User rejected tool use".into();
+            tell_denied(shared, call, reason, true);
             Err(Box::new(Done::with(outcome)))
         }
-        Some(Answer::No(None)) | None => Err(Box::new(Done::rejected())),
+        Some(Answer::No(None)) => {
+            tell_denied(shared, call, REJECTED.to_owned(), true);
+            Err(Box::new(Done::rejected()))
+        }
+        None => Err(Box::new(Done::rejected())),
     }
 }
 
@@ -390,11 +396,16 @@ fn requested(shared: &Shared, call: &Call, stop: &Stop) -> Option<Decision> {
 }
 
 fn denied(shared: &Shared, call: &Call, text: String) -> Box<Done> {
+    tell_denied(shared, call, text.clone(), false);
+    Box::new(Done::with(Outcome::failed(text)))
+}
+
+fn tell_denied(shared: &Shared, call: &Call, why: String, asked: bool) {
     shared.send(Message::Tell(Notice::Denied {
         call: call.clone(),
-        why: text.clone(),
+        why,
+        asked,
     }));
-    Box::new(Done::with(Outcome::failed(text)))
 }
 
 /// Asks a person and waits, until there is an answer or somebody stops it.
@@ -524,9 +535,14 @@ impl Host for Around {
             );
         }
         match ask(&self.shared, call, Asked::Question, &self.stop) {
-            Some(Answer::Value(said)) => {
-                let answers = said.get("answers").unwrap_or(&said);
-                let given = answers.as_object().cloned().unwrap_or_default();
+            Some(answer @ (Answer::Value(_) | Answer::Changed(_))) => {
+                let given = match &answer {
+                    Answer::Value(said) => said.get("answers").unwrap_or(said).as_object(),
+                    // Whoever speaks for a program gives the answers with the questions.
+                    Answer::Changed(input) => input["answers"].as_object(),
+                    _ => None,
+                };
+                let given = given.cloned().unwrap_or_default();
                 let told: Vec<String> = given
                     .iter()
                     .map(|(question, answer)| {

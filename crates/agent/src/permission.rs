@@ -329,12 +329,12 @@ impl Policy {
         Ok(())
     }
 
-    /// Allows something for the rest of the session.
-    pub fn add(&mut self, rule: &str) -> Result<(), String> {
+    /// Allows or denies something, or has it asked, for the rest of the session.
+    pub fn add(&mut self, kind: Kind, rule: &str) -> Result<(), String> {
         if self.only_managed {
             return Err(MANAGED.to_owned());
         }
-        let written = self.spoken(Kind::Allow, Scope::Session, rule);
+        let written = self.spoken(kind, Scope::Session, rule);
         self.rules
             .push(Rule::read(&written, &self.project, &self.home)?);
         Ok(())
@@ -344,7 +344,7 @@ impl Policy {
     pub fn with(&self, rules: &[String]) -> Policy {
         let mut more = self.clone();
         for rule in rules {
-            if let Err(why) = more.add(rule) {
+            if let Err(why) = more.add(Kind::Allow, rule) {
                 more.notes.push(format!("left out, for {why}"));
             }
         }

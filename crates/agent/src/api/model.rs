@@ -16,7 +16,7 @@ pub enum Thinking {
 }
 
 /// The families that can be named without a version.
-const FAMILIES: [&str; 5] = ["opus", "sonnet", "haiku", "fable", "mythos"];
+pub const FAMILIES: [&str; 5] = ["opus", "sonnet", "haiku", "fable", "mythos"];
 
 /// The model that a name means: `sonnet` is the newest of its family, anything else is itself.
 pub fn named(name: &str) -> String {

@@ -1,5 +1,6 @@
 //! What goes in and out of a session: what somebody wants, and what a front end is told.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -8,6 +9,7 @@ use super::Spent;
 use crate::machine::Ending;
 use crate::permission::{Mode, Policy};
 use crate::record::Cold;
+use crate::settings::Kind;
 use crate::tool::{Call, Outcome};
 
 /// What somebody wants.
@@ -33,6 +35,10 @@ pub enum Command {
     Mode(Mode),
     /// From now on with these rules, and those of the session.
     Rules(Box<Policy>),
+    /// From now on with these rules as well, in this session alone.
+    Also(Kind, Vec<String>),
+    /// From now on these folders belong to the session as well.
+    Folders(Vec<PathBuf>),
     /// From now on with this model, or the newest of this family.
     Model(String),
     /// Makes a summary of the conversation and goes on from that.
@@ -161,6 +167,8 @@ pub enum Notice {
         call: Call,
         /// Why.
         why: String,
+        /// Whether somebody was asked and said no.
+        asked: bool,
     },
     /// Somebody has to answer.
     Ask {

@@ -47,6 +47,23 @@ impl Driver {
                     narrow.renew(&fresh);
                 }
             }
+            Command::Also(kind, rules) => {
+                for rule in rules {
+                    let added = lock(&self.shared.policy).add(kind, &rule);
+                    let narrow = self.narrow.as_mut().map(|narrow| narrow.add(kind, &rule));
+                    if let Err(why) = added.and(narrow.unwrap_or(Ok(()))) {
+                        self.tell(Notice::Warn(format!("left out, for {why}")));
+                    }
+                }
+            }
+            Command::Folders(dirs) => {
+                for dir in dirs {
+                    lock(&self.shared.policy).add_dir(&dir);
+                    if let Some(narrow) = &mut self.narrow {
+                        narrow.add_dir(&dir);
+                    }
+                }
+            }
             Command::Model(name) => {
                 let name = model::named(&name);
                 lock(&self.shared.frame).model.clone_from(&name);

@@ -486,9 +486,9 @@ fn flags_add_rules_and_an_answer_adds_one_for_the_session() {
     assert_eq!(bash(&policy, "ls", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "ls secret", &cwd), Got::Deny);
     assert_eq!(bash(&policy, "touch x", &cwd), Got::Ask);
-    policy.add("Bash(touch:*)").unwrap();
+    policy.add(Kind::Allow, "Bash(touch:*)").unwrap();
     assert_eq!(bash(&policy, "touch x", &cwd), Got::Allow);
-    assert!(policy.add("nonsense(").is_err());
+    assert!(policy.add(Kind::Allow, "nonsense(").is_err());
     let wider = policy.with(&["Bash(git add:*)".to_owned()]);
     assert_eq!(bash(&wider, "git add x", &cwd), Got::Allow);
     assert_eq!(bash(&policy, "git add x", &cwd), Got::Ask);
@@ -530,7 +530,7 @@ fn always_offers_rules_that_would_have_allowed_the_same_and_never_wide_ones_for_
     ] {
         let mut policy = world.policy(Mode::Default);
         for rule in offered(command) {
-            policy.add(&rule).unwrap();
+            policy.add(Kind::Allow, &rule).unwrap();
         }
         assert_eq!(bash(&policy, command, &cwd), Got::Allow, "{command}");
     }
@@ -542,7 +542,7 @@ fn always_offers_rules_that_would_have_allowed_the_same_and_never_wide_ones_for_
     };
     assert_eq!(always, ["Edit(/src/**)"]);
     let mut policy = world.policy(Mode::Default);
-    policy.add(&always[0]).unwrap();
+    policy.add(Kind::Allow, &always[0]).unwrap();
     assert_eq!(edit(&policy, "src/deep/b.rs", &cwd), Got::Allow);
 }
 

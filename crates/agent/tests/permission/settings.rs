@@ -1,7 +1,7 @@
 //! Settings files: who wins, and what a broken one does.
 
 use super::*;
-use unspool_agent::settings::{Broken, Scope};
+use unspool_agent::settings::{Broken, Kind, Scope};
 
 fn broken(world: &World) -> Broken {
     Settings::load(&world.places()).unwrap_err()
@@ -154,7 +154,7 @@ fn whoever_manages_the_machine_can_take_rules_hooks_and_bypass_away() {
     assert_eq!((policy.mode(), policy.notes.len()), (Mode::Default, 1));
     assert!(policy.set_mode(Mode::Bypass).is_err());
     let cwd = world.path("repo");
-    assert!(policy.add("Bash(ls *)").is_err());
+    assert!(policy.add(Kind::Allow, "Bash(ls *)").is_err());
     let flags = ["Bash(ls *)".to_owned()];
     let flagged = Policy::load(&settings, world.ground(), Mode::Default, &flags, &[]).unwrap();
     assert_eq!(bash(&flagged, "ls", &cwd), Got::Ask);

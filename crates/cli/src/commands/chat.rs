@@ -13,6 +13,8 @@ mod servers;
 mod talk;
 mod transcript;
 
+use std::sync::Arc;
+
 use crate::failure::Failure;
 use crate::world::World;
 pub use args::{ChatArgs, InputForm};
@@ -36,5 +38,5 @@ pub fn run(world: World, args: &ChatArgs) -> Result<(), Failure> {
     }
     let input = Input::read(args)?;
     let opened = open(&world, args)?;
-    print(&world, args, opened, input)
+    print(Arc::new(world), args, opened, input)
 }

@@ -319,9 +319,112 @@ fn a_question_over_the_stream_names_rules_and_a_no_reaches_the_model() {
         "response": {"subtype": "success", "request_id": asked["request_id"], "response": no}}));
     let result = script.result();
     assert_eq!(result["result"], "then not");
+    assert_eq!(result["permission_denials"][0]["tool_use_id"], "toolu_1");
     assert!(model.requests()[1].body.to_string().contains("use make"));
     assert_eq!(script.ends(), Some(0));
     fine(&model);
+}
+
+/// Answers a question about a call.
+fn permit(script: &mut Script, asked: &Value, answer: &Value) {
+    script.send(&json!({"type": "control_response", "response": {
+        "subtype": "success", "request_id": asked["request_id"], "response": answer}}));
+}
+
+#[test]
+fn rules_that_come_with_a_yes_save_the_next_question_and_stand_where_they_should() {
+    let home = home();
+    let bash = |id: &str, command: &str| {
+        let input = json!({"command": command, "description": "x"});
+        Answer::blocks(&[call(id, "Bash", input)])
+    };
+    let model = Model::playing(vec![
+        bash("toolu_1", "touch one"),
+        bash("toolu_2", "touch two"),
+        Answer::text("done"),
+        bash("toolu_3", "mkdir three"),
+        Answer::text("done"),
+    ])
+    .unwrap();
+    let mut script = Script::start(&home, &model, &["--permission-prompt-tool", "stdio"]);
+    script.say("a");
+    let asked = script.until(|line| line["type"] == "control_request");
+    let update = |rule: &str, destination: &str, behavior: &str| {
+        json!({"type": "addRules", "behavior": behavior, "destination": destination,
+            "rules": [{"toolName": "Bash", "ruleContent": rule}]})
+    };
+    let yes = json!({"behavior": "allow", "updatedInput": asked["request"]["input"],
+    "updatedPermissions": [
+        update("touch:*", "localSettings", "allow"),
+        update("mkdir:*", "session", "deny"),
+        {"type": "no such thing"},
+    ]});
+    permit(&mut script, &asked, &yes);
+    assert_eq!(script.result()["permission_denials"], json!([]));
+    let work = home.work_dir();
+    assert!(work.join("one").exists() && work.join("two").exists());
+    let kept = std::fs::read_to_string(work.join(".claude/settings.local.json")).unwrap();
+    assert!(
+        kept.contains("Bash(touch:*)") && !kept.contains("mkdir"),
+        "{kept}"
+    );
+    script.say("b");
+    let result = script.result();
+    assert_eq!(result["permission_denials"][0]["tool_use_id"], "toolu_3");
+    assert!(!work.join("three").exists());
+    assert_eq!(script.ends(), Some(0));
+    fine(&model);
+}
+
+#[test]
+fn questions_are_answered_over_the_stream_by_a_changed_input() {
+    let home = home();
+    let questions = json!([{"question": "Which?", "header": "Which", "multiSelect": false,
+        "options": [{"label": "this", "description": "x"}, {"label": "that", "description": "y"}]}]);
+    let model = Model::playing(vec![
+        Answer::blocks(&[call(
+            "toolu_1",
+            "AskUserQuestion",
+            json!({"questions": questions}),
+        )]),
+        Answer::text("that it is"),
+    ])
+    .unwrap();
+    let mut script = Script::start(&home, &model, &["--permission-prompt-tool", "stdio"]);
+    script.say("a");
+    let asked = script.until(|line| line["type"] == "control_request");
+    assert_eq!(asked["request"]["tool_name"], "AskUserQuestion");
+    let mut input = asked["request"]["input"].clone();
+    input["answers"] = json!({"Which?": "that"});
+    permit(
+        &mut script,
+        &asked,
+        &json!({"behavior": "allow", "updatedInput": input}),
+    );
+    assert_eq!(script.result()["result"], "that it is");
+    let sent = model.requests()[1].body.to_string();
+    assert!(sent.contains(r#"\"Which?\"=\"that\""#), "{sent}");
+    assert_eq!(script.ends(), Some(0));
+    fine(&model);
+}
+
+#[test]
+fn whoever_controls_us_is_told_which_commands_agents_and_models_there_are() {
+    let home = home();
+    let folder = home.work_dir().join(".claude/commands");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "---\ndescription: Looks it over\nargument-hint: FILE\n---\nLook.\n";
+    std::fs::write(folder.join("review.md"), text).unwrap();
+    let model = Model::playing(vec![]).unwrap();
+    let mut script = Script::start(&home, &model, &[]);
+    let told = script.control("r1", json!({"subtype": "initialize"}))["response"].clone();
+    let commands = told["commands"].as_array().unwrap();
+    let review = json!({"name": "review", "description": "Looks it over", "argumentHint": "FILE"});
+    assert!(commands.contains(&review), "{told}");
+    assert!(commands.iter().any(|one| one["name"] == "compact"));
+    let models = told["models"].as_array().unwrap();
+    assert!(models.iter().any(|one| one["value"] == "sonnet"));
+    assert_eq!(script.ends(), Some(0));
 }
 
 #[test]

@@ -470,7 +470,9 @@ impl Chat {
                 self.say(lines);
                 self.called = true;
             }
-            Notice::Denied { call, why } => {
+            // Who said no knows it; the call itself says the rest.
+            Notice::Denied { asked: true, .. } => {}
+            Notice::Denied { call, why, .. } => {
                 self.calls.retain(|running| running.call.id != call.id);
                 let head = spoken::head(&call, (Paint::ERROR, "✗"), &self.place, self.width());
                 self.say(vec![head]);

@@ -5,9 +5,12 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unspool_agent::driver::{Answer, Command, Remote};
+use unspool_agent::api::model::{self, FAMILIES};
+use unspool_agent::driver::{Answer, Command, Remote, Setup};
 use unspool_agent::permission::Mode;
+use unspool_show::clean;
 
+use super::rules::Rules;
 use super::{ChatArgs, InputForm};
 use crate::commands::chat::output;
 use crate::failure::Failure;
@@ -24,6 +27,44 @@ pub enum Input {
     Prompt(String),
     /// One JSON object per line, until there are no more.
     Stream,
+}
+
+/// What is told to whoever controls us, and what they may change.
+pub struct Desk {
+    about: Value,
+    rules: Rules,
+}
+
+impl Desk {
+    /// For a session that is about to begin.
+    pub fn new(setup: &Setup, rules: Rules) -> Desk {
+        let commands = setup.lore.commands.list.iter();
+        let commands = commands
+            .filter(|command| command.for_person)
+            .map(|command| {
+                json!({
+                    "name": command.name, "description": command.description,
+                    "argumentHint": command.hint.as_deref().unwrap_or_default(),
+                })
+            });
+        let compact = json!({
+            "name": "compact", "description": "Goes on from a summary",
+            "argumentHint": "[what it should be about]",
+        });
+        let agents = setup.lore.agents.list.iter();
+        let agents =
+            agents.map(|agent| json!({"name": agent.name, "description": agent.description}));
+        let models = FAMILIES.map(|family| {
+            json!({"value": family, "displayName": family, "description": model::named(family)})
+        });
+        let about = json!({
+            "commands": std::iter::once(compact).chain(commands).collect::<Vec<_>>(),
+            "agents": agents.collect::<Vec<_>>(), "models": models,
+            "output_style": "default", "available_output_styles": ["default"],
+            "account": {}, "pid": std::process::id(),
+        });
+        Desk { about, rules }
+    }
 }
 
 impl Input {
@@ -47,7 +88,7 @@ impl Input {
     }
 
     /// Hands it to the session.
-    pub fn feed(self, remote: Remote) {
+    pub fn feed(self, remote: Remote, desk: Desk) {
         match self {
             Input::Prompt(text) => {
                 submit(Value::String(text), &remote);
@@ -58,7 +99,7 @@ impl Input {
                     let lines = std::io::stdin().lock().lines();
                     for line in lines.map_while(Result::ok) {
                         if let Ok(value) = serde_json::from_str(&line) {
-                            take(&value, &remote);
+                            take(&value, &remote, &desk);
                         } else if !line.trim().is_empty() {
                             eprintln!("Warning: a line of input is no JSON, and is passed over");
                         }
@@ -126,7 +167,7 @@ fn submit(content: Value, remote: &Remote) {
 }
 
 /// One object of the stream.
-fn take(value: &Value, remote: &Remote) {
+fn take(value: &Value, remote: &Remote, desk: &Desk) {
     match value["type"].as_str() {
         Some("user") => {
             let content = value["message"]["content"].clone();
@@ -134,13 +175,13 @@ fn take(value: &Value, remote: &Remote) {
                 submit(content, remote);
             }
         }
-        Some("control_request") => control(value, remote),
-        Some("control_response") => answer(&value["response"], remote),
+        Some("control_request") => control(value, remote, desk),
+        Some("control_response") => answer(&value["response"], remote, desk),
         _ => {}
     }
 }
 
-fn control(value: &Value, remote: &Remote) {
+fn control(value: &Value, remote: &Remote, desk: &Desk) {
     let request = &value["request"];
     let field = |name: &str| request[name].as_str();
     let told = |command: Command| Ok((Some(command), json!({})));
@@ -157,13 +198,7 @@ fn control(value: &Value, remote: &Remote) {
         "set_model" => told(Command::Model(
             field("model").unwrap_or("default").to_owned(),
         )),
-        "initialize" => {
-            let about = json!({
-                "commands": [], "output_style": "default", "available_output_styles": ["default"],
-                "models": [], "account": {}, "pid": std::process::id(),
-            });
-            Ok((None, about))
-        }
+        "initialize" => Ok((None, desk.about.clone())),
         other => Err(format!("`{other}` is not supported")),
     };
     let (command, answer) = match answer {
@@ -176,7 +211,7 @@ fn control(value: &Value, remote: &Remote) {
 }
 
 /// The answer to a question about a permission.
-fn answer(response: &Value, remote: &Remote) {
+fn answer(response: &Value, remote: &Remote, desk: &Desk) {
     let id = response["request_id"].as_str().unwrap_or_default();
     let Some(ask) = id
         .strip_prefix("ask-")
@@ -185,6 +220,22 @@ fn answer(response: &Value, remote: &Remote) {
         return;
     };
     let said = &response["response"];
+    // What is changed for later counts for this call as well.
+    let updates = said["updatedPermissions"].as_array();
+    for update in updates.into_iter().flatten() {
+        if said["behavior"] != "allow" {
+            break;
+        }
+        match desk.rules.obey(update) {
+            Ok(commands) => commands.into_iter().for_each(|one| {
+                remote.send(one);
+            }),
+            Err(why) => eprintln!(
+                "Warning: a permission is not changed: {}",
+                clean::text(&why)
+            ),
+        }
+    }
     let answer = match said["behavior"].as_str() {
         Some("allow") => match &said["updatedInput"] {
             input if input.is_object() => Answer::Changed(input.clone()),

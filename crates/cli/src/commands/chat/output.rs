@@ -79,13 +79,16 @@ impl Output {
                     self.waited += asked.elapsed();
                 }
             }
-            Notice::Denied { call, .. } => {
+            Notice::Denied { call, asked, .. } => {
                 let denial = json!({"tool_name": call.name, "tool_use_id": call.id, "tool_input": call.input});
                 self.denials.push(denial.clone());
-                let mut told = denial;
-                told["type"] = "system".into();
-                told["subtype"] = "permission_denied".into();
-                self.say(told)?;
+                // Whoever said no need not be told.
+                if !asked {
+                    let mut told = denial;
+                    told["type"] = "system".into();
+                    told["subtype"] = "permission_denied".into();
+                    self.say(told)?;
+                }
             }
             Notice::Warn(text) if !self.quiet => eprintln!("Warning: {}", clean::text(text)),
             Notice::Retry {

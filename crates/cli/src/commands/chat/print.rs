@@ -11,9 +11,10 @@ use unspool_agent::machine::Why;
 use unspool_model::time::Time;
 
 use super::ChatArgs;
-use super::input::Input;
+use super::input::{Desk, Input};
 use super::open::Opened;
 use super::output::Output;
+use super::rules::Rules;
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -22,7 +23,7 @@ const PASSED: &str = "nothing of it is kept (`--no-session-persistence`): ask ag
 
 /// Asks, prints, ends.
 pub(super) fn print(
-    world: &World,
+    world: Arc<World>,
     args: &ChatArgs,
     opened: Opened,
     input: Input,
@@ -41,6 +42,7 @@ pub(super) fn print(
     }
     let model = setup.frame.model.clone();
     let mut output = Output::new(args, &setup, &session, variable);
+    let desk = Desk::new(&setup, Rules::new(world, args.clone(), setup.place.clone()));
     output.begin()?;
     let (sender, ends) = channel();
     let handle = driver::start(setup, move |notice| {
@@ -51,7 +53,7 @@ pub(super) fn print(
         }
     });
     let caught = catch(handle.remote());
-    input.feed(handle.remote());
+    input.feed(handle.remote(), desk);
     let mut last = Ok(());
     while let Ok(notice) = ends.recv() {
         last = outcome(&notice, &session, &model, variable);

@@ -78,6 +78,52 @@ impl Rules {
         })
     }
 
+    /// What a program that answers for a person changes with its answer, in the words of the
+    /// original: rules for this session or in a file, the mode, and folders.
+    pub fn obey(&self, update: &Value) -> Result<Vec<Command>, String> {
+        let field = |name: &str| update[name].as_str().unwrap_or_default();
+        match field("type") {
+            "addRules" => {
+                let kind = match field("behavior") {
+                    "allow" => Kind::Allow,
+                    "ask" => Kind::Ask,
+                    "deny" => Kind::Deny,
+                    other => return Err(format!("`{other}` is not allow, ask or deny")),
+                };
+                let rules = update["rules"].as_array().into_iter().flatten();
+                let rules: Vec<String> = rules.filter_map(rule_of).collect();
+                let file = match field("destination") {
+                    "localSettings" => Some(Scope::Local),
+                    "projectSettings" => Some(Scope::Project),
+                    "userSettings" => Some(Scope::User),
+                    _ => None,
+                };
+                if let Some(scope) = file {
+                    let policy = self.policy(&self.settings()?)?;
+                    for rule in &rules {
+                        policy.check(kind, rule)?;
+                    }
+                    let path = written::file(scope, &self.place.config, &self.place.project)
+                        .ok_or("rules stand in user, project or local settings")?;
+                    let added = |old: &str| written::added(old, kind, &rules);
+                    self.changed(|| written::change(&path, scope, added))?;
+                }
+                // Whatever a file is worth here, whoever answers wants it now.
+                Ok(vec![Command::Also(kind, rules)])
+            }
+            "setMode" => match Mode::read(field("mode")) {
+                Some((mode, _)) => Ok(vec![Command::Mode(mode)]),
+                None => Err(format!("`{}` is no permission mode", field("mode"))),
+            },
+            "addDirectories" => {
+                let dirs = update["directories"].as_array().into_iter().flatten();
+                let dirs = dirs.filter_map(Value::as_str).map(PathBuf::from);
+                Ok(vec![Command::Folders(dirs.collect())])
+            }
+            other => Err(format!("`{other}` is not supported")),
+        }
+    }
+
     fn settings(&self) -> Result<Settings, String> {
         let mut settings =
             Settings::load(&places(&self.args, &self.place)).map_err(|why| why.to_string())?;
@@ -286,5 +332,14 @@ fn one(value: &Value) -> Option<One> {
             path: Some(PathBuf::from(value["path"].as_str()?)),
             line: 0,
         },
+    })
+}
+
+/// A rule as one text, from its two parts.
+fn rule_of(rule: &Value) -> Option<String> {
+    let tool = rule["toolName"].as_str()?;
+    Some(match rule["ruleContent"].as_str() {
+        Some(content) if !content.is_empty() => format!("{tool}({content})"),
+        _ => tool.to_owned(),
     })
 }
