@@ -15,7 +15,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::permission::today;
-use crate::sandbox;
+use crate::process::alone;
 use crate::settings::{Broken, Settings, Source};
 use crate::stop::Stop;
 use watch::watch;
@@ -244,7 +244,7 @@ impl Hooks {
         let mut start = match &self.shim {
             Some(shim) => {
                 let mut start = Command::new(shim);
-                start.arg(sandbox::ALONE).arg(shell);
+                start.arg(alone::WORD).arg(shell);
                 start
             }
             None => {

@@ -5,6 +5,8 @@
 //! order they were written.
 
 #[cfg(unix)]
+pub mod alone;
+#[cfg(unix)]
 mod below;
 pub mod guard;
 mod output;

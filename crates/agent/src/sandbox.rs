@@ -11,11 +11,11 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+#[cfg(unix)]
+use crate::process::alone;
+
 /// The first argument that makes our program fence itself in: then the fence, then the command.
 pub const WORD: &str = "__fence";
-
-/// The first argument that makes our program leave the terminal and become the command behind it.
-pub const ALONE: &str = "__alone";
 
 /// What the kernel can do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +86,8 @@ pub fn support() -> Support {
     kernel::support()
 }
 
-/// Does what [`WORD`] or [`ALONE`] ask for, if this program was called so. To be called first.
+/// Does what [`WORD`] or [`alone::WORD`] ask for, if this program was called so. To be called
+/// first.
 #[cfg(unix)]
 pub fn asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
@@ -97,15 +98,7 @@ pub fn asked() -> Option<ExitCode> {
             .and_then(|fence| Fence::from_arg(fence.to_str()?))
             .ok_or_else(|| io::Error::other("the fence is not clear"))
             .and_then(|fence| fence.apply()),
-        Some(ALONE) => {
-            // Whoever leads a group already cannot, and has no terminal to leave.
-            let _ = rustix::process::setsid();
-            #[cfg(target_os = "linux")]
-            let _ = rustix::process::set_parent_process_death_signal(Some(
-                rustix::process::Signal::KILL,
-            ));
-            Ok(())
-        }
+        Some(alone::WORD) => return Some(alone::run(arguments)),
         _ => return None,
     };
     Some(become_command(done, arguments))

@@ -513,3 +513,40 @@ fn a_bare_start_reads_no_instructions_and_runs_no_hooks() {
         assert!(!tools.iter().any(|tool| tool["name"] == "Bash"));
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_client_that_is_killed_while_a_hook_runs_leaves_nothing_of_it() {
+    use std::time::{Duration, Instant};
+    let wait = |what: &str, is: &dyn Fn() -> bool| {
+        let began = Instant::now();
+        while !is() {
+            assert!(began.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let home = home();
+    // One in the group of the hook, one that left it, and one that lost its parent as well.
+    let hook = "cd \"$CLAUDE_PROJECT_DIR\"; sleep 300 & echo $! > pids; \
+        setsid sleep 300 & echo $! >> pids; (setsid sleep 300 & echo $! >> pids); \
+        echo $$ >> pids; mv pids all; wait; sleep 300";
+    let hooks =
+        json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": hook}]}]}});
+    std::fs::create_dir_all(home.claude_dir()).unwrap();
+    std::fs::write(home.claude_dir().join("settings.json"), hooks.to_string()).unwrap();
+    let model = Model::playing(vec![]).unwrap();
+    let mut script = Script::start(&home, &model, &[]);
+    script.say("a");
+    let all = home.work_dir().join("all");
+    wait("the hook runs", &|| all.exists());
+    let pids = std::fs::read_to_string(&all).unwrap();
+    assert_eq!(pids.lines().count(), 4, "{pids}");
+    script.child.kill().unwrap();
+    script.child.wait().unwrap();
+    let lives = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit(')').next().unwrap_or_default().trim();
+        !state.is_empty() && !state.starts_with('Z')
+    };
+    wait("all of it is gone", &|| !pids.lines().any(&lives));
+}
