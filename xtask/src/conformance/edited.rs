@@ -24,6 +24,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use unspool_testkit::conformance::bases::{self, PROFILES};
 use unspool_testkit::conformance::reduce::{self, Texts};
 
@@ -72,12 +73,45 @@ pub fn version(options: &Options, version: &str) -> Result<(), Problem> {
     run::bring_up()?;
     let program = compare::program(options)?;
     let trials = trials(options, version)?;
+    let effects = Effects::default();
     run::each(options.jobs, &trials, |trial, worker| {
-        if let Err(problem) = attempt(options, version, &program, trial, worker) {
+        if let Err(problem) = attempt(options, version, &program, trial, worker, &effects) {
             eprintln!("{version} {}: {problem}", trial.name);
         }
     });
-    Ok(())
+    match effects.never().as_slice() {
+        [] => Ok(()),
+        never => Err(format!("{version}: {}", never.join("; ")).into()),
+    }
+}
+
+/// Which operations did what they promise. Not every session has something to do for each, but
+/// one of those it is tried on must.
+#[derive(Default)]
+struct Effects(Mutex<BTreeMap<String, Result<(), String>>>);
+
+impl Effects {
+    fn note(&self, trial: &Trial, missing: Option<String>) {
+        let Operation {
+            prepared, steps, ..
+        } = trial.operation;
+        if trial.operation.idle {
+            return;
+        }
+        let words: Vec<String> = steps.iter().map(|step| step.join(" ")).collect();
+        let key = format!("{prepared} {}", words.join("; "));
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match missing {
+            None => drop(all.insert(key, Ok(()))),
+            Some(missing) => drop(all.entry(key).or_insert(Err(missing))),
+        }
+    }
+
+    /// What was never done.
+    fn never(self) -> Vec<String> {
+        let all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        all.into_values().filter_map(Result::err).collect()
+    }
 }
 
 /// Makes every result without a client; true if each does what was asked.
@@ -87,17 +121,25 @@ pub fn only_make(options: &Options) -> Result<bool, Problem> {
     for version in &options.versions {
         let trials = trials(options, version)?;
         let count = trials.len();
+        let effects = Effects::default();
         run::each(options.jobs, &trials, |trial, worker| {
             let made = Place::empty(worker).and_then(|place| {
                 let made = make(options, version, &program, trial, &place);
                 std::fs::remove_dir_all(&place.root)?;
                 made
             });
-            if let Err(problem) = made {
-                wrong.fetch_add(1, Ordering::Relaxed);
-                println!("{version} {}: {problem}", trial.name);
+            match made {
+                Ok(made) => effects.note(trial, made.missing),
+                Err(problem) => {
+                    wrong.fetch_add(1, Ordering::Relaxed);
+                    println!("{version} {}: {problem}", trial.name);
+                }
             }
         });
+        for never in effects.never() {
+            wrong.fetch_add(1, Ordering::Relaxed);
+            println!("{version}: {never}");
+        }
         println!("{version}: {count} tried");
     }
     Ok(wrong.into_inner() == 0)
@@ -110,10 +152,14 @@ fn attempt(
     program: &Path,
     trial: &Trial,
     worker: usize,
+    effects: &Effects,
 ) -> Result<(), Problem> {
     let mut place = Place::empty(worker)?;
     let made = make(options, version, program, trial, &place);
-    let text = made.as_ref().map_or("", |(_, text)| text);
+    let text = made.as_ref().map_or("", |made| &made.text);
+    if let Ok(made) = &made {
+        effects.note(trial, made.missing.clone());
+    }
     let root = place.root.to_string_lossy().into_owned();
     // The folders of a run have a new name each time.
     let plain = |text: &str| text.replace(&root, "/place");
@@ -126,7 +172,7 @@ fn attempt(
         }
         run::say(version, &trial.name, || {
             let (outcome, request) = match &made {
-                Ok((id, _)) => run::resume(options, version, &place, id, &Texts::of(text))?,
+                Ok(made) => run::resume(options, version, &place, &made.id, &Texts::of(text))?,
                 Err(problem) => (Outcome::Failed(problem.to_string()), Value::Null),
             };
             let observation = Observation {
@@ -142,21 +188,30 @@ fn attempt(
     Ok(std::fs::remove_dir_all(&place.root)?)
 }
 
-/// The id and the text of what the program makes.
+/// What the program makes of a session.
+struct Made {
+    id: String,
+    text: String,
+    /// What was promised and not done.
+    missing: Option<String>,
+}
+
 fn make(
     options: &Options,
     version: &str,
     program: &Path,
     trial: &Trial,
     place: &Place,
-) -> Result<(String, String), Problem> {
+) -> Result<Made, Problem> {
     let others = |scenario: &str| bases::longest(&options.corpus, version, scenario);
     let prepared = trial.operation.prepared;
     let mut desk = Desk::lay(place, program, &trial.recording, prepared, others)?;
+    let mut missing = None;
     for step in trial.operation.steps {
-        desk.step(step)?;
+        missing = missing.or(desk.step(step)?);
     }
-    desk.result()
+    let (id, text) = desk.result()?;
+    Ok(Made { id, text, missing })
 }
 
 /// All trials of a version, the sources first.

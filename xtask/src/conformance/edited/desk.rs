@@ -56,8 +56,8 @@ impl<'a> Desk<'a> {
     }
 
     /// Runs the program once; what it made becomes the session in work. Fails if the program
-    /// does, or did not do what the words promise.
-    pub fn step(&mut self, words: &[&str]) -> Result<(), Problem> {
+    /// does. Tells what the words promise and was not done.
+    pub fn step(&mut self, words: &[&str]) -> Result<Option<String>, Problem> {
         let before = self.text();
         self.run(words)?;
         let after = self.text();
@@ -66,10 +66,8 @@ impl<'a> Desk<'a> {
             before: before.as_deref(),
             after: after.as_deref(),
         };
-        match effect::missing(words, &step) {
-            None => Ok(()),
-            Some(missing) => Err(format!("`unspool {}`: {missing}", words.join(" ")).into()),
-        }
+        let missing = effect::missing(words, &step);
+        Ok(missing.map(|missing| format!("`unspool {}`: {missing}", words.join(" "))))
     }
 
     fn run(&mut self, words: &[&str]) -> Result<(), Problem> {

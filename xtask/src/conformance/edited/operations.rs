@@ -15,6 +15,8 @@ pub struct Operation {
     pub keeps: Keeps,
     /// Whether the result belongs into another directory.
     pub moved: bool,
+    /// Whether there may be nothing to do: a session that one version leaves whole.
+    pub idle: bool,
 }
 
 /// What an operation leaves of the conversation.
@@ -68,6 +70,7 @@ const fn make(
         steps,
         keeps: Keeps::Asked,
         moved: false,
+        idle: false,
     }
 }
 
@@ -79,6 +82,11 @@ impl Operation {
 
     const fn moved(mut self) -> Operation {
         self.moved = true;
+        self
+    }
+
+    const fn idle(mut self) -> Operation {
+        self.idle = true;
         self
     }
 }
@@ -283,8 +291,8 @@ pub const ALL: &[Operation] = &[
     repair!("cycle-whole"),
     repair!("cycle-tail"),
     repair!("orphan-use"),
-    repair!("orphan-use-last"),
-    repair!("end-at-first-parallel-use"),
+    repair!("orphan-use-last").idle(),
+    repair!("end-at-first-parallel-use").idle(),
     repair!("orphan-result"),
     repair!("duplicate-uuid"),
     repair!("duplicate-everything"),
@@ -300,7 +308,8 @@ pub const ALL: &[Operation] = &[
         "",
         &[&["repair", "{session}"]],
     )
-    .keeps(Keeps::All),
+    .keeps(Keeps::All)
+    .idle(),
     make(
         "repair --in-place",
         ONE,
