@@ -309,6 +309,11 @@ fn durable_waits_for_the_disk_after_every_line() {
 #[test]
 fn the_sandbox_stops_a_write_outside_or_says_that_it_cannot() {
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("outside-the-sandbox");
+    let free = [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()];
+    if free.iter().any(|free| outside.starts_with(free)) {
+        println!("not tested: everything is inside in {}", outside.display());
+        return;
+    }
     let run = |sandbox: bool| {
         let _ = std::fs::remove_file(&outside);
         let home = home();
