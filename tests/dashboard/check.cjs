@@ -572,6 +572,7 @@ const chapters = {
     await said(page, "Teach the parrot to count");
     await other.goto(session(facts.live.id));
     await visible(other, ".turn");
+    await visible(other, ".segments button:has-text('All')");
     process.kill(facts.pid);
     await said(page, "The server does not answer");
     await said(other, "The server does not answer");
