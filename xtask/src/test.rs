@@ -23,7 +23,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "rust tests",
         needs: &[],
-        command: &["cargo", "test", "--workspace"],
+        command: &["cargo", "test", "--workspace", "--no-fail-fast"],
     },
     Step {
         name: "differential",

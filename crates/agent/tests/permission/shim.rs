@@ -51,9 +51,9 @@ fn a_command_does_not_run_when_its_fence_is_not_clear() {
 }
 
 #[test]
-fn a_hook_leads_a_session_of_its_own() {
+fn a_hook_is_in_a_session_that_whoever_keeps_it_leads() {
     let world = World::new();
-    let hook = r#"read -r line < /proc/$$/stat; set -- $line; [ "$6" = "$$" ] && echo "alone""#;
+    let hook = r#"read -r line < /proc/$$/stat; set -- $line; [ "$6" = "$PPID" ] && echo "alone""#;
     let hooks = json!({"SessionStart": [{"hooks": [{"type": "command", "command": hook}]}]});
     world.write(
         "config/settings.json",
