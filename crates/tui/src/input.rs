@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event};
 
@@ -23,6 +23,24 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Whether another program has the terminal.
 static AWAY: AtomicBool = AtomicBool::new(false);
+
+/// When another program gave the terminal back.
+static BACK: Mutex<Option<Instant>> = Mutex::new(None);
+
+/// A signal to the other program may be heard when that has just ended. Keys are no signals here,
+/// so nobody's Ctrl-C is lost by that.
+const LATE: Duration = Duration::from_secs(1);
+
+/// Another program has ended that had the terminal.
+pub fn back() {
+    *BACK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// Whether another program has just ended.
+fn is_late() -> bool {
+    let back = *BACK.lock().unwrap_or_else(PoisonError::into_inner);
+    back.is_some_and(|back| back.elapsed() < LATE)
+}
 
 /// Listens to the terminal, until it is dropped: from then on no key is taken from whoever
 /// listens next.
@@ -109,6 +127,7 @@ pub fn signals(tell: impl Fn(Heard) -> bool + Send + 'static) -> std::io::Result
                     continue;
                 }
                 SIGINT | SIGQUIT | SIGCONT if away => continue,
+                SIGINT | SIGQUIT if is_late() => continue,
                 SIGTSTP => Heard::Sleep,
                 SIGCONT => Heard::Awake,
                 _ => Heard::End,

@@ -387,13 +387,17 @@ impl Hands {
         }
         let keys = &self.keys;
         screen.aside(|| {
-            keys.aside(|| match command.status() {
-                Ok(status) if status.success() => Ok(()),
-                Ok(status) => Err(format!("`{client}` ended with {status}")),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    Err(format!("there is no `{client}` to resume with"))
+            keys.aside(|| {
+                let ended = command.status();
+                input::back();
+                match ended {
+                    Ok(status) if status.success() => Ok(()),
+                    Ok(status) => Err(format!("`{client}` ended with {status}")),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        Err(format!("there is no `{client}` to resume with"))
+                    }
+                    Err(error) => Err(format!("`{client}`: {error}")),
                 }
-                Err(error) => Err(format!("`{client}`: {error}")),
             })
         })
     }
