@@ -55,23 +55,11 @@ pub fn run(args: &[String]) -> Outcome {
     // The rules of accessibility come with the packages of the page.
     web::packages()?;
     let scratch = std::env::temp_dir().join(format!("unspool-dashboard-{}", std::process::id()));
-    let mut made = Ok(());
-    let tries = std::env::var_os("UNSPOOL_ONCE").map_or(TRIES, |_| 1);
-    for left in (0..tries).rev() {
-        made = look(&program, &scratch, shots.as_deref());
-        // Left-overs in the temporary folder harm nobody.
-        let _ = std::fs::remove_dir_all(&scratch);
-        match &made {
-            Err(why) if left > 0 => println!("{why}: once more, since browsers get held up"),
-            _ => break,
-        }
-    }
+    let made = look(&program, &scratch, shots.as_deref());
+    // Left-overs in the temporary folder harm nobody.
+    let _ = std::fs::remove_dir_all(&scratch);
     made
 }
-
-/// How often all of it is looked at before it counts as wrong. `UNSPOOL_ONCE=1` shows what is
-/// not steady.
-const TRIES: usize = 2;
 
 fn look(program: &Path, scratch: &Path, shots: Option<&str>) -> Outcome {
     let home = furnish(scratch)?;
