@@ -15,7 +15,8 @@ pub struct Operation {
     pub keeps: Keeps,
     /// Whether the result belongs into another directory.
     pub moved: bool,
-    /// Whether there may be nothing to do: a session that one version leaves whole.
+    /// Whether there may be nothing to do: a session that one version leaves whole, or a branch
+    /// that some versions are on already.
     pub idle: bool,
 }
 
@@ -174,14 +175,16 @@ pub const ALL: &[Operation] = &[
         "branch-newer-last",
         "--branch",
         "{says:A7}"
-    ),
+    )
+    .idle(),
     clone!(
         "--branch",
         ONE,
         "branch-older-last",
         "--branch",
         "{says:branch answer}"
-    ),
+    )
+    .idle(),
     clone!("--branch", ONE, "rewind", "--branch", "{says:A7}"),
     clone!("--redact", TOOLS, "secrets", "--redact"),
     clone!(
