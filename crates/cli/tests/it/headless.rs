@@ -10,6 +10,7 @@ use unspool_testkit::model::{Answer, Model, Step, call, text, thinking};
 
 use crate::chat::{command, err, fine, out};
 use crate::home;
+use crate::talk::until;
 use crate::tty::PATIENCE;
 
 /// The program with both of its streams in our hands.
@@ -517,14 +518,6 @@ fn a_bare_start_reads_no_instructions_and_runs_no_hooks() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_client_that_is_killed_while_a_hook_runs_leaves_nothing_of_it() {
-    use std::time::{Duration, Instant};
-    let wait = |what: &str, is: &dyn Fn() -> bool| {
-        let began = Instant::now();
-        while !is() {
-            assert!(began.elapsed() < PATIENCE, "{what}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    };
     let home = home();
     // One in the group of the hook, one that left it, and one that lost its parent as well.
     let hook = "cd \"$CLAUDE_PROJECT_DIR\"; sleep 300 & echo $! > pids; \
@@ -538,7 +531,7 @@ fn a_client_that_is_killed_while_a_hook_runs_leaves_nothing_of_it() {
     let mut script = Script::start(&home, &model, &[]);
     script.say("a");
     let all = home.work_dir().join("all");
-    wait("the hook runs", &|| all.exists());
+    until("hook", || all.exists());
     let pids = std::fs::read_to_string(&all).unwrap();
     assert_eq!(pids.lines().count(), 4, "{pids}");
     script.child.kill().unwrap();
@@ -548,5 +541,5 @@ fn a_client_that_is_killed_while_a_hook_runs_leaves_nothing_of_it() {
         let state = stat.rsplit(')').next().unwrap_or_default().trim();
         !state.is_empty() && !state.starts_with('Z')
     };
-    wait("all of it is gone", &|| !pids.lines().any(&lives));
+    until("end of all of it", || !pids.lines().any(lives));
 }

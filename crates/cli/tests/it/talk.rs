@@ -113,7 +113,7 @@ impl Talk {
 }
 
 /// Waits for something outside of the terminal.
-fn until(what: &str, wanted: impl Fn() -> bool) {
+pub fn until(what: &str, wanted: impl Fn() -> bool) {
     let start = Instant::now();
     while !wanted() {
         assert!(start.elapsed() < PATIENCE, "no {what}");

@@ -222,14 +222,10 @@ fn answer(response: &Value, remote: &Remote, desk: &Desk) {
     let said = &response["response"];
     // What is changed for later counts for this call as well.
     let updates = said["updatedPermissions"].as_array();
+    let updates = updates.filter(|_| said["behavior"] == "allow");
     for update in updates.into_iter().flatten() {
-        if said["behavior"] != "allow" {
-            break;
-        }
         match desk.rules.obey(update) {
-            Ok(commands) => commands.into_iter().for_each(|one| {
-                remote.send(one);
-            }),
+            Ok(command) => drop(remote.send(command)),
             Err(why) => eprintln!(
                 "Warning: a permission is not changed: {}",
                 clean::text(&why)

@@ -80,16 +80,12 @@ impl Rules {
 
     /// What a program that answers for a person changes with its answer, in the words of the
     /// original: rules for this session or in a file, the mode, and folders.
-    pub fn obey(&self, update: &Value) -> Result<Vec<Command>, String> {
+    pub fn obey(&self, update: &Value) -> Result<Command, String> {
         let field = |name: &str| update[name].as_str().unwrap_or_default();
         match field("type") {
             "addRules" => {
-                let kind = match field("behavior") {
-                    "allow" => Kind::Allow,
-                    "ask" => Kind::Ask,
-                    "deny" => Kind::Deny,
-                    other => return Err(format!("`{other}` is not allow, ask or deny")),
-                };
+                let kind = kind_of(field("behavior"))
+                    .ok_or_else(|| format!("`{}` is not allow, ask or deny", field("behavior")))?;
                 let rules = update["rules"].as_array().into_iter().flatten();
                 let rules: Vec<String> = rules.filter_map(rule_of).collect();
                 let file = match field("destination") {
@@ -99,26 +95,19 @@ impl Rules {
                     _ => None,
                 };
                 if let Some(scope) = file {
-                    let policy = self.policy(&self.settings()?)?;
-                    for rule in &rules {
-                        policy.check(kind, rule)?;
-                    }
-                    let path = written::file(scope, &self.place.config, &self.place.project)
-                        .ok_or("rules stand in user, project or local settings")?;
-                    let added = |old: &str| written::added(old, kind, &rules);
-                    self.changed(|| written::change(&path, scope, added))?;
+                    self.store(kind, scope, &rules)?;
                 }
                 // Whatever a file is worth here, whoever answers wants it now.
-                Ok(vec![Command::Also(kind, rules)])
+                Ok(Command::Also(kind, rules))
             }
             "setMode" => match Mode::read(field("mode")) {
-                Some((mode, _)) => Ok(vec![Command::Mode(mode)]),
+                Some((mode, _)) => Ok(Command::Mode(mode)),
                 None => Err(format!("`{}` is no permission mode", field("mode"))),
             },
             "addDirectories" => {
                 let dirs = update["directories"].as_array().into_iter().flatten();
                 let dirs = dirs.filter_map(Value::as_str).map(PathBuf::from);
-                Ok(vec![Command::Folders(dirs.collect())])
+                Ok(Command::Folders(dirs.collect()))
             }
             other => Err(format!("`{other}` is not supported")),
         }
@@ -204,16 +193,7 @@ impl Rules {
             _ => (words, Scope::Local),
         };
         let rule = rule.trim().to_owned();
-        let settings = self.settings()?;
-        self.policy(&settings)?
-            .check(kind, &rule)
-            .map_err(|why| format!("`{rule}` is no rule: {why}"))?;
-        let path = written::file(scope, &self.place.config, &self.place.project)
-            .ok_or("rules stand in user, project or local settings")?;
-        let rules = [rule];
-        let (new, acts) = self
-            .changed(|| written::change(&path, scope, |old| written::added(old, kind, &rules)))?;
-        let [rule] = rules;
+        let (path, new, acts) = self.store(kind, scope, std::slice::from_ref(&rule))?;
         let told = match new {
             true => format!("{} `{rule}` now stands in {}", kind.key(), path.display()),
             false => format!("{} `{rule}` stood in {} before", kind.key(), path.display()),
@@ -222,6 +202,26 @@ impl Rules {
             true => told,
             false => format!("{told}; it counts when this folder is trusted (`--trust`)"),
         })
+    }
+
+    /// Writes rules into a file: which it is, whether they are new there, and whether they act.
+    fn store(
+        &self,
+        kind: Kind,
+        scope: Scope,
+        rules: &[String],
+    ) -> Result<(PathBuf, bool, bool), String> {
+        let policy = self.policy(&self.settings()?)?;
+        for rule in rules {
+            policy
+                .check(kind, rule)
+                .map_err(|why| format!("`{rule}` is no rule: {why}"))?;
+        }
+        let path = written::file(scope, &self.place.config, &self.place.project)
+            .ok_or("rules stand in user, project or local settings")?;
+        let (new, acts) =
+            self.changed(|| written::change(&path, scope, |old| written::added(old, kind, rules)))?;
+        Ok((path, new, acts))
     }
 
     fn remove(&self, rule: &str) -> Result<Told, String> {
@@ -317,8 +317,7 @@ fn value(one: &One) -> Value {
 }
 
 fn one(value: &Value) -> Option<One> {
-    let kinds = [Kind::Deny, Kind::Ask, Kind::Allow];
-    let kind = kinds.into_iter().find(|kind| value["kind"] == kind.key())?;
+    let kind = kind_of(value["kind"].as_str()?)?;
     let scope = match value["scope"].as_str()? {
         "user" => Scope::User,
         "project" => Scope::Project,
@@ -333,6 +332,12 @@ fn one(value: &Value) -> Option<One> {
             line: 0,
         },
     })
+}
+
+/// The kind of this name.
+fn kind_of(name: &str) -> Option<Kind> {
+    let kinds = [Kind::Deny, Kind::Ask, Kind::Allow];
+    kinds.into_iter().find(|kind| name == kind.key())
 }
 
 /// A rule as one text, from its two parts.
