@@ -33,6 +33,12 @@ pub fn masker() -> &'static Redactor {
     MASKER.get_or_init(|| Redactor::masking(known().clone()))
 }
 
+/// The same for documents, which never show the copies of files beside results.
+pub fn page_masker() -> &'static Redactor {
+    static MASKER: OnceLock<Redactor> = OnceLock::new();
+    MASKER.get_or_init(|| masker().clone().without_copies())
+}
+
 fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_uppercase();
     // `SSH_ASKPASS` names a program.

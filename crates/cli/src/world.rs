@@ -193,7 +193,12 @@ impl World {
 
     /// Reads a session and its sub-agents, to be shown.
     pub fn look(&self, target: Target) -> Result<Chosen, Failure> {
-        let mut chosen = self.load_by(&self.reader(), target)?;
+        self.look_by(&self.reader(), target)
+    }
+
+    /// The same, with a reader of one's own.
+    pub fn look_by(&self, reader: &Reader, target: Target) -> Result<Chosen, Failure> {
+        let mut chosen = self.load_by(reader, target)?;
         let metas = chosen.family.agents.iter_mut();
         for meta in metas.filter_map(|agent| agent.meta.as_mut()) {
             self.mask_in(&mut meta.description);

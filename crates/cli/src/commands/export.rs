@@ -14,6 +14,7 @@ use unspool_show::document::{self, Detail, Format, Options, Whole};
 use unspool_show::wire::export::ExportRow;
 use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::project;
+use unspool_store::read::Reader;
 use unspool_store::resolve::Target;
 
 use crate::commands::ls;
@@ -274,6 +275,16 @@ impl<'a> Export<'a> {
         })
     }
 
+    /// Reads a session, without secrets unless they are asked for.
+    fn look(&self, target: Target) -> Result<Chosen, Failure> {
+        let reader = self.world.reader();
+        let mask = match self.format.is_for_people() {
+            true => reader.mask.map(|_| secrets::page_masker()),
+            false => reader.mask,
+        };
+        self.world.look_by(&Reader { mask, ..reader }, target)
+    }
+
     /// One session, to a file or to standard output.
     fn single(&self, targets: Vec<Target>) -> Result<(), Failure> {
         let several = targets.len() > 1 || self.args.all;
@@ -287,14 +298,14 @@ impl<'a> Export<'a> {
                 return Err(Failure::failed("a page is not for a terminal")
                     .hint("name a file with `-o page.html`"));
             }
-            let chosen = self.world.look(target)?;
+            let chosen = self.look(target)?;
             let row = row(self.world, &chosen);
             let mut out = self.world.ui.out();
             self.write(&mut out, &chosen, &row)?;
             return Ok(out.flush()?);
         };
         self.free(path)?;
-        let chosen = self.world.look(target)?;
+        let chosen = self.look(target)?;
         let row = row(self.world, &chosen);
         self.file(path, &row.id, |out| self.write(out, &chosen, &row))?;
         Ok(())
@@ -313,7 +324,7 @@ impl<'a> Export<'a> {
         let mut failed = 0;
         for target in targets {
             let source = target.path().to_owned();
-            let chosen = match self.world.look(target) {
+            let chosen = match self.look(target) {
                 Ok(chosen) => chosen,
                 Err(Failure::Failed(told) | Failure::Nothing(told)) => {
                     self.world

@@ -1,9 +1,11 @@
 //! `export` from outside.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use unspool_testkit::corpus;
 
 use crate::{ID, home, home_with_session};
 
@@ -149,6 +151,59 @@ fn secrets_leave_the_machine_only_when_asked() {
         let squeezed = |text: String| text.split_whitespace().collect::<String>();
         let open = squeezed(home.run(&["export", ID, "--to", format, "--no-redact"]));
         assert!(open.contains(&secret), "{format}: {open}");
+    }
+}
+
+/// Adds a text to every string below, and says which fields it met.
+fn add_everywhere(value: &mut Value, text: &str, path: &str, met: &mut BTreeSet<String>) {
+    match value {
+        // Ids lead to other files; they stay.
+        Value::String(_) if path.ends_with("Id") => {}
+        Value::String(said) => {
+            met.insert(path.to_owned());
+            said.push_str(text);
+        }
+        Value::Array(all) => all
+            .iter_mut()
+            .for_each(|one| add_everywhere(one, text, path, met)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| {
+            add_everywhere(value, text, &format!("{path}.{key}"), met);
+        }),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_document_shows_a_secret_of_what_the_client_keeps_beside_results() {
+    let home = home();
+    let secret = ["ghp_x7Qb9ZpLm2", "Rt4VbN8cKd", "3Wf6HsJy1T", "g5Ue0i"].concat();
+    let mut met = BTreeSet::new();
+    for file in corpus::files() {
+        if file.role != corpus::Role::Main {
+            continue;
+        }
+        let before = met.len();
+        let mut lines = Vec::new();
+        for line in String::from_utf8_lossy(&file.bytes()).lines() {
+            let Ok(mut value) = serde_json::from_str::<Value>(line) else {
+                continue;
+            };
+            let kept = &mut value["toolUseResult"];
+            add_everywhere(kept, &format!("\n{secret}\n"), "", &mut met);
+            lines.push(value.to_string());
+        }
+        // Only files with something that no other had.
+        if met.len() == before {
+            continue;
+        }
+        let path = home.transcript("/home/dev/x", ID, lines.join("\n") + "\n");
+        for format in ["html", "md", "txt"] {
+            let masked = home.run(&["export", path.to_str().unwrap(), "--to", format]);
+            assert!(!masked.contains(&secret), "{}: {format}", file.name());
+        }
+    }
+    for field in [".originalFile", ".file.content", ".stdout"] {
+        assert!(met.contains(field), "{met:?}");
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Redactor {
     secrets: Secrets,
     /// Without one, placeholders have no hash.
     key: Option<[u8; 32]>,
+    /// Whether the copies of files in results are looked at too.
+    copies: bool,
 }
 
 /// What came of a line or a text.
@@ -100,12 +102,26 @@ impl Redactor {
         Redactor {
             secrets,
             key: Some(key),
+            copies: true,
         }
     }
 
     /// One for screens: what it puts in place is `[REDACTED:rule]`.
     pub fn masking(secrets: Secrets) -> Redactor {
-        Redactor { secrets, key: None }
+        Redactor {
+            secrets,
+            key: None,
+            copies: true,
+        }
+    }
+
+    /// One for whoever never shows the copies of whole files that the client keeps beside the
+    /// results of reading and editing: those, a third of a transcript, are left as they are.
+    pub fn without_copies(self) -> Redactor {
+        Redactor {
+            copies: false,
+            ..self
+        }
     }
 
     /// What it looks for.
@@ -250,6 +266,8 @@ impl Redactor {
             places: Vec::new(),
             clean: Vec::new(),
             decoded: DECODED.take(),
+            is_user: false,
+            is_kept: false,
         };
         let mut at = 0;
         while at < line.len() {
@@ -325,6 +343,10 @@ enum Level {
     Content,
     /// One of them.
     Block,
+    /// What the client kept beside a result, in a line whose result is shown instead.
+    Kept,
+    /// The file in it.
+    File,
     /// Anything else: whatever a person or a tool put there.
     Free,
 }
@@ -355,6 +377,10 @@ struct Walk<'a> {
     clean: Vec<Span>,
     /// The string that was passed last, if escapes had to be taken out of it.
     decoded: String,
+    /// Whether the line is one of a user, going by what was passed of it.
+    is_user: bool,
+    /// Whether what was kept beside its result is not looked at.
+    is_kept: bool,
 }
 
 impl Walk<'_> {
@@ -398,10 +424,13 @@ impl Walk<'_> {
                     (Level::Top, true) if key == b"message" => Level::Message,
                     (Level::Message, false) if key == b"content" => Level::Content,
                     (Level::Content, true) => Level::Block,
+                    (Level::Top, true) if key == b"toolUseResult" && self.is_kept => Level::Kept,
+                    (Level::Kept, true) if key == b"file" => Level::File,
                     _ => Level::Free,
                 }
             }
         };
+        self.is_kept |= level == Level::Message && self.is_user && !self.redactor.copies;
         self.frames.push(Frame {
             level,
             is_object,
@@ -413,6 +442,11 @@ impl Walk<'_> {
 
     /// Takes a string, and says where it ends.
     fn string(&mut self, at: usize) -> Option<usize> {
+        if let Some(frame) = self.copy() {
+            frame.key = Span::default();
+            let mut cursor = Cursor::from(self.line, at).trusting();
+            return cursor.skip().ok().map(|span| span.end());
+        }
         let again = self.again(at + 1);
         let inner = match again {
             Some(inner) => inner,
@@ -435,6 +469,15 @@ impl Walk<'_> {
         if self.goes_on(inner) {
             return Some(end);
         }
+        if let [top] = self.frames.as_slice()
+            && top.key.of(self.line) == b"type"
+        {
+            self.is_user = inner.of(self.line) == b"user";
+            if self.is_kept && !self.is_user {
+                // It says so twice, and not the same: then all of it is looked at.
+                return None;
+            }
+        }
         if inner.len >= SHORTEST && !self.is_mark() {
             match (self.name(), again) {
                 (None, Some(_)) => {}
@@ -452,6 +495,17 @@ impl Walk<'_> {
             }
         }
         Some(end)
+    }
+
+    /// Where we are, if the value that comes next is a copy of a file that is not shown.
+    fn copy(&mut self) -> Option<&mut Frame> {
+        let frame = self.frames.last_mut().filter(|_| self.is_kept)?;
+        let is_copy = match frame.level {
+            Level::Kept => frame.key.of(self.line) == b"originalFile",
+            Level::File => frame.key.of(self.line) == b"content",
+            _ => false,
+        };
+        is_copy.then_some(frame)
     }
 
     /// The string that begins here, if it was looked at before and holds nothing.
@@ -563,7 +617,7 @@ impl Walk<'_> {
                 }
                 _ => false,
             },
-            Level::Content | Level::Free => false,
+            Level::Content | Level::Kept | Level::File | Level::Free => false,
         }
     }
 

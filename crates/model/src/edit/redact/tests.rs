@@ -54,6 +54,41 @@ fn keeps(line: &str) {
     assert_eq!(redactor().line(line.as_bytes()), None, "{line}");
 }
 
+#[test]
+fn copies_of_files_beside_results_are_left_out_only_for_those_who_never_show_them() {
+    let secret = token(1);
+    let line = |head: &str, kept: &str| {
+        format!(
+            r#"{{{head}"toolUseResult":{kept},"content":"{secret}","file":{{"content":"{secret}"}}}}"#
+        )
+    };
+    let user = r#""type":"user","message":{"role":"user","content":[]},"#;
+    let read =
+        format!(r#"{{"file":{{"content":"{secret}\\","filePath":"{secret}"}},"x":"{secret}"}}"#);
+    let edit = format!(
+        r#"{{"originalFile":"{secret}\"","originalfile":"{secret}","content":"{secret}"}}"#
+    );
+    let all = redactor();
+    let few = redactor().without_copies();
+    for kept in [&read, &edit] {
+        let line = line(user, kept);
+        assert_eq!(all.places(line.as_bytes()).len(), 5, "{line}");
+        assert_eq!(few.places(line.as_bytes()).len(), 4, "{line}");
+    }
+    // Anything else than a line whose result is shown instead is looked at as a whole.
+    for head in [
+        "",
+        r#""type":"user","#,
+        r#""type":"other","message":{},"#,
+        r#""message":{},"type":"user","#,
+    ] {
+        let line = line(head, &edit);
+        assert_eq!(few.places(line.as_bytes()).len(), 5, "{line}");
+    }
+    let line = line(user, &edit).replace("}}", r#"},"type":"other"}"#);
+    assert_eq!(few.places(line.as_bytes()).len(), 5, "{line}");
+}
+
 /// A user line around a raw piece of a string.
 fn user(inner: &str) -> (String, String) {
     let head = r#"{"type":"user", "uuid":"u1","n":1.0e3,"x":"\u0041\/","message":{"role":"user","content":[{"type":"text","text":"#;
