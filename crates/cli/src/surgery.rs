@@ -92,24 +92,25 @@ pub fn copy(
     }
     let mut result = outline(&main.session, &plan, file, order, &home);
     result.title = Some(title);
-    let mut veil = Veil::new(redactor.as_ref());
+    let veil = Veil::new(redactor.as_ref());
     let mut bench = begin(world, file, order, &home)?;
     result.side_files = carry_along(
         &mut bench,
         &chosen,
         &identity,
         &home,
-        &mut veil,
+        &veil,
         &mut HashSet::new(),
     )?;
     let path = home.transcript();
     let (written, draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let pen = Pen::new(&main.session, &plan, Some(&identity));
-        rewrite(main, pen, &mut |line| veil.line(line), out)
+        rewrite(main, pen, &|line| veil.line(line), out)
     })?;
     fill(&mut result, written);
-    wanted.excuse(&veil.changed);
-    result.redactions = veil.found;
+    let replaced = veil.replaced();
+    wanted.excuse(&replaced.changed);
+    result.redactions = replaced.found;
     let shares = Shares::of(&main.session, &result);
     // What is wanted is known by now, and the old session may go.
     drop(plan);
@@ -303,7 +304,7 @@ fn carry_along(
     chosen: &Chosen,
     identity: &Identity,
     home: &Home,
-    veil: &mut Veil<'_>,
+    veil: &Veil<'_>,
     taken: &mut HashSet<PathBuf>,
 ) -> Result<u64, Failure> {
     let old = Home::of(chosen.session()?);
@@ -315,7 +316,7 @@ fn carry_along(
             let plan = Plan::new(session);
             bench.put(Spot::New(&to), |out| {
                 let pen = Pen::new(session, &plan, Some(identity));
-                rewrite(&agent.loaded, pen, &mut |line| veil.line(line), out).map(drop)
+                rewrite(&agent.loaded, pen, &|line| veil.line(line), out).map(drop)
             })?;
         }
         // Old clients keep no folder for a session, and nothing about its agents.

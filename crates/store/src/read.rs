@@ -10,13 +10,10 @@
 //! read. A file that shrinks meanwhile ends where it ends; one that vanishes is read on.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 
 use memchr::{memchr_iter, memrchr};
 use unspool_model::edit::redact::Redactor;
@@ -315,7 +312,6 @@ const ROOM: f64 = 1.25;
 /// A piece on its way to be decoded and back. Its memory is used again.
 #[derive(Default)]
 struct Job {
-    number: usize,
     offset: u64,
     piece: Piece,
     /// Where each line began, how long it was and what it held.
@@ -324,74 +320,34 @@ struct Job {
 
 /// Reads and decodes on several threads and folds on this one, in order.
 fn fold_together(
-    pieces: Pieces<'_>,
+    mut pieces: Pieces<'_>,
     (start, all): (u64, u64),
     role: Role,
     reader: &Reader,
 ) -> io::Result<Folded> {
-    let threads = reader.threads;
-    let (done, results) = sync_channel(threads * 2);
-    let feed = Mutex::new(Feed {
-        pieces,
-        given: 0,
-        spare: Vec::new(),
-    });
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let (feed, done) = (&feed, done.clone());
-            scope.spawn(move || work(feed, &done, reader));
+    let spare: Mutex<Vec<Job>> = Mutex::default();
+    let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = || {
+        let mut job = spares().pop().unwrap_or_default();
+        let offset = pieces.next(&mut job.piece)?;
+        Ok(offset.map(|offset| Job { offset, ..job }))
+    };
+    let mut folded = Folded::new(role, reader);
+    let mut roomy = false;
+    let decode = |job| decode(job, reader);
+    each::in_order(reader.threads, next, decode, |mut job: Job| {
+        take(&mut folded, &mut job, reader);
+        let done = folded.end.saturating_sub(start);
+        if !roomy && done >= SAMPLE {
+            roomy = true;
+            folded.session.make_room(ROOM * all as f64 / done as f64);
         }
-        drop(done);
-        // Moved in, so that the workers see that nobody waits for them when this returns.
-        fold_in_order(role, (start, all), reader, &feed, results)
-    })
-}
-
-/// The file, piece by piece, and memory to use again.
-struct Feed<'a> {
-    pieces: Pieces<'a>,
-    given: usize,
-    spare: Vec<Job>,
-}
-
-impl Feed<'_> {
-    fn next(&mut self) -> io::Result<Option<Job>> {
-        let mut job = self.spare.pop().unwrap_or_default();
-        let Some(offset) = self.pieces.next(&mut job.piece)? else {
-            return Ok(None);
-        };
-        (job.number, job.offset) = (self.given, offset);
-        self.given += 1;
-        Ok(Some(job))
-    }
-}
-
-/// What a worker sends: a decoded piece, or why there is none.
-enum Outcome {
-    Decoded(Job),
-    Failed(io::Error),
-    Panicked(Box<dyn std::any::Any + Send>),
-}
-
-fn work(feed: &Mutex<Feed<'_>>, done: &SyncSender<Outcome>, reader: &Reader) {
-    loop {
-        let next = match feed.lock() {
-            Ok(mut feed) => feed.next(),
-            Err(_) => return,
-        };
-        let outcome = match next {
-            Ok(None) => return,
-            Ok(Some(job)) => match catch_unwind(AssertUnwindSafe(|| decode(job, reader))) {
-                Ok(job) => Outcome::Decoded(job),
-                Err(panic) => Outcome::Panicked(panic),
-            },
-            Err(error) => Outcome::Failed(error),
-        };
-        let stops = !matches!(outcome, Outcome::Decoded(_));
-        if done.send(outcome).is_err() || stops {
-            return;
+        if job.piece.buffer.len() <= KEPT {
+            spares().push(job);
         }
-    }
+        Ok::<(), io::Error>(())
+    })?;
+    Ok(folded)
 }
 
 fn decode(mut job: Job, reader: &Reader) -> Job {
@@ -406,40 +362,6 @@ fn decode(mut job: Job, reader: &Reader) -> Job {
         start = end + 1;
     }
     job
-}
-
-fn fold_in_order(
-    role: Role,
-    (start, all): (u64, u64),
-    reader: &Reader,
-    feed: &Mutex<Feed<'_>>,
-    results: Receiver<Outcome>,
-) -> io::Result<Folded> {
-    let mut folded = Folded::new(role, reader);
-    let mut early: BTreeMap<usize, Job> = BTreeMap::new();
-    let mut taken = 0;
-    let mut roomy = false;
-    for outcome in results {
-        match outcome {
-            Outcome::Decoded(job) => drop(early.insert(job.number, job)),
-            Outcome::Failed(error) => return Err(error),
-            // A panic must reach the caller, or lines would be missing without a word.
-            Outcome::Panicked(panic) => resume_unwind(panic),
-        }
-        while let Some(mut job) = early.remove(&taken) {
-            taken += 1;
-            take(&mut folded, &mut job, reader);
-            let done = folded.end.saturating_sub(start);
-            if !roomy && done >= SAMPLE {
-                roomy = true;
-                folded.session.make_room(ROOM * all as f64 / done as f64);
-            }
-            if let (true, Ok(mut feed)) = (job.piece.buffer.len() <= KEPT, feed.lock()) {
-                feed.spare.push(job);
-            }
-        }
-    }
-    Ok(folded)
 }
 
 /// Folds a decoded piece.

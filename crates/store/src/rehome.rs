@@ -239,7 +239,7 @@ impl Stage<'_> {
         let plan = Plan::new(session);
         let staged = self.work.create_at(to, stamp.modified, |out| {
             let pen = Pen::new(session, &plan, Some(&mover.identity));
-            rewrite(loaded, pen, &mut |_| None, out).map(drop)
+            rewrite(loaded, pen, &|_| None, out).map(drop)
         })?;
         let after = read::read(&staged.path, role)?;
         let wanted = Wanted::of(session, &plan, Some(&mover.identity));

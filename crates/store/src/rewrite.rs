@@ -14,8 +14,8 @@ use crate::read::Loaded;
 const STEP: u64 = 1 << 18;
 
 /// What else is done to a line before it is written: gets it without its newline, and gives
-/// what stands there instead.
-pub type Polish<'a> = &'a mut dyn FnMut(&[u8]) -> Option<Vec<u8>>;
+/// what stands there instead. Lines come in any order.
+pub type Polish<'a> = &'a (dyn Fn(&[u8]) -> Option<Vec<u8>> + Sync);
 
 /// Writes the lines of a session as the pen wants them; `polish` has the last word.
 pub fn rewrite(
@@ -28,7 +28,7 @@ pub fn rewrite(
     rewrite_chunks(chunks, pen, polish, out, each::threads())
 }
 
-/// Several chunks at once, each by a pen of its own; polished and written in order.
+/// Several chunks at once, each by a pen of its own; written in order.
 fn rewrite_chunks(
     mut chunks: Chunks<'_>,
     mut pen: Pen<'_>,
@@ -37,22 +37,16 @@ fn rewrite_chunks(
     threads: usize,
 ) -> io::Result<Written> {
     let mut sum = Written::default();
-    loop {
-        let batch = chunks.batch(threads)?;
-        if batch.is_empty() {
-            break;
-        }
-        let drafts = each::map(&batch, threads, Chunk::size, |chunk| {
-            Draft::new(&pen, chunk)
-        });
-        for draft in drafts {
-            sum += draft.write(polish, out)?;
-        }
-    }
+    let mut write = |draft: Draft| {
+        sum += draft.written();
+        out.write_all(&draft.bytes)
+    };
+    let draft = |chunk: Chunk| Draft::new(&pen, &chunk, polish);
+    each::in_order(threads, || chunks.next(), draft, &mut write)?;
     let mut last = Draft::default();
-    last.marks.push((0, 0));
     last.written = pen.end(&mut last.bytes);
-    sum += last.write(polish, out)?;
+    last.polish(0, 0, polish);
+    write(last)?;
     Ok(sum)
 }
 
@@ -66,10 +60,6 @@ struct Chunk {
 }
 
 impl Chunk {
-    fn size(&self) -> u64 {
-        self.bytes.len() as u64
-    }
-
     fn lines(&self, mut each: impl FnMut(&Line<'_>)) {
         let mut splitter = Splitter::starting_at(self.lines, self.offset);
         splitter.feed(&self.bytes, |line| each(&line));
@@ -98,18 +88,6 @@ impl<'a> Chunks<'a> {
             rest: Vec::new(),
             lines: 0,
         }
-    }
-
-    /// As many chunks as keep the cores busy; none at the end.
-    fn batch(&mut self, threads: usize) -> io::Result<Vec<Chunk>> {
-        let mut batch = Vec::new();
-        while batch.len() < 2 * threads.max(1) {
-            match self.next()? {
-                Some(chunk) => batch.push(chunk),
-                None => break,
-            }
-        }
-        Ok(batch)
     }
 
     fn next(&mut self) -> io::Result<Option<Chunk>> {
@@ -144,56 +122,57 @@ impl<'a> Chunks<'a> {
 #[derive(Default)]
 struct Draft {
     bytes: Vec<u8>,
-    /// Where what becomes of each line begins, and whether the line was kept.
-    marks: Vec<(usize, u64)>,
+    /// What the pen did.
     written: Written,
+    /// How many lines that the pen kept were polished.
+    polished: u64,
+    /// How many bytes polishing added, and how many it took.
+    added: u64,
+    taken: u64,
 }
 
 impl Draft {
-    fn new(pen: &Pen<'_>, chunk: &Chunk) -> Draft {
+    fn new(pen: &Pen<'_>, chunk: &Chunk, polish: Polish<'_>) -> Draft {
         let mut pen = pen.from_line(chunk.lines + 1);
         let mut draft = Draft::default();
         chunk.lines(|line| {
             let (start, before) = (draft.bytes.len(), pen.written().kept);
             pen.line(line, &mut draft.bytes);
-            draft.marks.push((start, pen.written().kept - before));
+            draft.polish(start, pen.written().kept - before, polish);
         });
         draft.written = pen.written();
         draft
     }
 
-    /// Writes it, polished line by line.
-    fn write(&self, polish: Polish<'_>, out: &mut dyn Write) -> io::Result<Written> {
-        let mut written = self.written;
-        let ends = self.marks.iter().skip(1).map(|mark| mark.0);
-        let ends = ends.chain([self.bytes.len()]);
-        let mut ready: Vec<u8> = Vec::new();
-        let mut done = 0;
-        for (&(start, kept), end) in self.marks.iter().zip(ends) {
-            // The last line is that of the file, those in front of it were put in.
-            let mut changed = false;
-            let mut at = start;
-            while at < end {
-                let line = &self.bytes[at..end];
-                let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
-                let new = polish(line);
-                changed = new.is_some();
-                if let Some(new) = new {
-                    ready.extend_from_slice(&self.bytes[done..at]);
-                    ready.extend_from_slice(&new);
-                    done = at + line.len();
-                    written.after = written.after + new.len() as u64 - line.len() as u64;
-                }
-                at += line.len() + 1;
+    /// Polishes what became of a line, from `start` on; whether the pen kept it.
+    fn polish(&mut self, start: usize, kept: u64, polish: Polish<'_>) {
+        // The last line is that of the file, those in front of it were put in.
+        let mut changed = false;
+        let mut at = start;
+        while at < self.bytes.len() {
+            let rest = &self.bytes[at..];
+            let len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+            let new = polish(&rest[..len]);
+            changed = new.is_some();
+            let mut end = at + len;
+            if let Some(new) = new {
+                self.taken += len as u64;
+                self.added += new.len() as u64;
+                self.bytes.splice(at..end, new.iter().copied());
+                end = at + new.len();
             }
-            if changed {
-                written.kept -= kept;
-                written.changed += kept;
-            }
+            at = end + 1;
         }
-        out.write_all(&ready)?;
-        out.write_all(&self.bytes[done..])?;
-        Ok(written)
+        self.polished += if changed { kept } else { 0 };
+    }
+
+    fn written(&self) -> Written {
+        Written {
+            after: self.written.after + self.added - self.taken,
+            kept: self.written.kept - self.polished,
+            changed: self.written.changed + self.polished,
+            ..self.written
+        }
     }
 }
 
@@ -204,27 +183,26 @@ pub fn looked<T: Send>(
     look: impl Fn(&Line<'_>) -> T + Sync,
     mut take: impl FnMut(&Line<'_>, T),
 ) -> io::Result<()> {
-    let threads = each::threads();
     let mut chunks = Chunks::new(loaded, STEP);
-    loop {
-        let batch = chunks.batch(threads)?;
-        if batch.is_empty() {
-            return Ok(());
-        }
-        let looked = each::map(&batch, threads, Chunk::size, |chunk| {
-            let mut all = Vec::new();
-            chunk.lines(|line| all.push(look(line)));
-            all
-        });
-        for (chunk, looked) in batch.iter().zip(looked) {
+    let look = |chunk: Chunk| {
+        let mut all = Vec::new();
+        chunk.lines(|line| all.push(look(line)));
+        (chunk, all)
+    };
+    each::in_order(
+        each::threads(),
+        || chunks.next(),
+        look,
+        |(chunk, looked)| {
             let mut looked = looked.into_iter();
             chunk.lines(|line| {
                 if let Some(looked) = looked.next() {
                     take(line, looked);
                 }
             });
-        }
-    }
+            Ok(())
+        },
+    )
 }
 
 fn gone() -> io::Error {
@@ -268,13 +246,13 @@ mod tests {
         let write = |step: u64, threads: usize| {
             let mut out = Vec::new();
             let pen = Pen::new(&loaded.session, &plan, None);
-            let mut polish = |line: &[u8]| {
+            let polish = |line: &[u8]| {
                 let hit = memchr::memmem::find(line, b"secret").is_some()
                     || memchr::memmem::find(line, b"\"u17\"").is_some();
                 hit.then(|| b"{}".to_vec())
             };
             let chunks = Chunks::new(&loaded, step);
-            let written = rewrite_chunks(chunks, pen, &mut polish, &mut out, threads).unwrap();
+            let written = rewrite_chunks(chunks, pen, &polish, &mut out, threads).unwrap();
             assert_eq!(written.after, out.len() as u64);
             assert_eq!(written.before, loaded.bytes);
             (written, out)

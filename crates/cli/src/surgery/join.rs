@@ -66,7 +66,7 @@ pub fn merge(
     let mut taken = HashSet::new();
     for one in &merged.parts {
         let chosen = &all[sequence[one.number]];
-        let veil = &mut Veil::new(None);
+        let veil = &Veil::new(None);
         result.side_files +=
             carry_along(&mut bench, chosen, &one.identity, &home, veil, &mut taken)?;
     }
@@ -76,7 +76,7 @@ pub fn merge(
         for one in &merged.parts {
             let main = &all[sequence[one.number]].family.main;
             let pen = Pen::new(&main.session, &one.plan, Some(&one.identity));
-            sum += rewrite(main, pen, &mut |_| None, out)?;
+            sum += rewrite(main, pen, &|_| None, out)?;
         }
         Ok(sum)
     })?;

@@ -124,7 +124,7 @@ fn copy(
         chosen,
         identity,
         home,
-        &mut Veil::new(None),
+        &Veil::new(None),
         &mut HashSet::new(),
     )?;
     let path = home.transcript();
