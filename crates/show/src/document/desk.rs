@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// How many pieces each thread may be ahead of what was taken.
-const AHEAD: usize = 2;
+const AHEAD: usize = 4;
 
 /// What is done with pieces.
 pub(super) trait Work: Sync {
@@ -55,6 +55,7 @@ fn on<W: Work>(
             given: 0,
             passed: 0,
             taken: 0,
+            read: BTreeMap::new(),
             known,
             done: BTreeMap::new(),
             over: false,
@@ -86,6 +87,8 @@ struct State<W: Work> {
     passed: usize,
     /// How many were taken.
     taken: usize,
+    /// Those that were read and wait for what those before them know.
+    read: BTreeMap<usize, W::Read>,
     known: W::Known,
     /// Those that are done and were not taken.
     done: BTreeMap<usize, W::Made>,
@@ -96,37 +99,42 @@ struct State<W: Work> {
 impl<W: Work> Desk<W> {
     fn work(&self, work: &W) {
         let panicking = Over(self);
-        while let Some(at) = self.give() {
-            let read = work.read(at);
-            let Some(known) = self.pass(work, at, &read) else {
-                break;
-            };
-            let made = work.make(read, known);
-            self.lock().done.insert(at, made);
+        while let Some(task) = self.give(work) {
+            match task {
+                Task::Read(at) => {
+                    let read = work.read(at);
+                    self.lock().read.insert(at, read);
+                }
+                Task::Make(at, read, known) => {
+                    let made = work.make(read, known);
+                    self.lock().done.insert(at, made);
+                }
+            }
             self.changed.notify_all();
         }
         std::mem::forget(panicking);
     }
 
-    /// The next piece to do.
-    fn give(&self) -> Option<usize> {
-        let full =
-            |state: &State<W>| state.given < self.count && state.given >= state.taken + self.ahead;
-        let mut state = self.wait_while(full)?;
+    /// What to do next: what is soonest taken comes first.
+    fn give(&self, work: &W) -> Option<Task<W>> {
+        let is_ready = |state: &State<W>| state.read.contains_key(&state.passed);
+        let may_read =
+            |state: &State<W>| state.given < self.count && state.given < state.taken + self.ahead;
+        let nothing =
+            |state: &State<W>| state.passed < self.count && !is_ready(state) && !may_read(state);
+        let mut state = self.wait_while(nothing)?;
+        let at = state.passed;
+        if let Some(read) = state.read.remove(&at) {
+            let known = state.known.clone();
+            work.pass(&mut state.known, &read);
+            state.passed += 1;
+            return Some(Task::Make(at, read, known));
+        }
         let at = state.given;
-        state.given += 1;
-        (at < self.count).then_some(at)
-    }
-
-    /// What is known before a piece, once it is that one's turn.
-    fn pass(&self, work: &W, at: usize, read: &W::Read) -> Option<W::Known> {
-        let mut state = self.wait_while(|state| state.passed < at)?;
-        let known = state.known.clone();
-        work.pass(&mut state.known, read);
-        state.passed += 1;
-        drop(state);
-        self.changed.notify_all();
-        Some(known)
+        (at < self.count).then(|| {
+            state.given += 1;
+            Task::Read(at)
+        })
     }
 
     /// The next piece that is done.
@@ -159,6 +167,12 @@ impl<W: Work> Desk<W> {
         let state = self.state.into_inner();
         state.unwrap_or_else(PoisonError::into_inner).known
     }
+}
+
+/// What a thread does next.
+enum Task<W: Work> {
+    Read(usize),
+    Make(usize, W::Read, W::Known),
 }
 
 /// Ends the work of all when it is dropped.
