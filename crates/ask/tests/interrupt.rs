@@ -14,6 +14,12 @@ fn main() {
         Ok(note) => unix::ask(&note),
         Err(_) => {
             for signal in [Signal::SIGINT, Signal::SIGTERM] {
+                if unix::is_ignored(signal) {
+                    println!(
+                        "{signal} is ignored where this runs, and so by all it starts: left out"
+                    );
+                    continue;
+                }
                 unix::a_command_ends_with_all_it_started_when_we_are_interrupted(signal);
             }
         }
@@ -43,6 +49,15 @@ mod unix {
             limit: 1,
         };
         let _ = Shell::new(line).ask(&question, Duration::from_secs(60));
+    }
+
+    /// Whether whoever started us wants us to ignore a signal, as shells do for what they start
+    /// in the background.
+    pub fn is_ignored(signal: Signal) -> bool {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+        ignored.unwrap_or(0) >> (signal as u32 - 1) & 1 == 1
     }
 
     fn lives(pid: i32) -> bool {
