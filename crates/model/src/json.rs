@@ -9,6 +9,11 @@
 
 use std::borrow::Cow;
 
+mod special;
+
+pub(crate) use special::Marks;
+use special::{Stop, plain};
+
 /// A place in a line: from `start`, `len` bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
@@ -57,8 +62,6 @@ pub struct Cursor<'a> {
     at: usize,
     /// Whether a string held a raw control character, which `JSON.parse` would refuse.
     pub control: bool,
-    /// Nobody asks about control characters, so that long strings are passed over faster.
-    hurried: bool,
     /// All of it was passed over before, and nothing was wrong.
     trusting: bool,
 }
@@ -76,7 +79,6 @@ impl<'a> Cursor<'a> {
             text: None,
             at,
             control: false,
-            hurried: false,
             trusting: false,
         }
     }
@@ -88,15 +90,8 @@ impl<'a> Cursor<'a> {
             text,
             at,
             control: false,
-            hurried: false,
             trusting: false,
         }
-    }
-
-    /// The same for one who does not ask about control characters.
-    pub fn hurried(mut self) -> Cursor<'a> {
-        self.hurried = true;
-        self
     }
 
     /// The same for text that was passed over before: strings are searched for their end only.
@@ -217,11 +212,15 @@ impl<'a> Cursor<'a> {
     fn quoted(&mut self) -> Scan<Cow<'a, str>> {
         let start = self.at + 1;
         let end = start + plain(self.bytes.get(start..).unwrap_or_default());
-        if self.bytes.get(end) == Some(&b'"')
-            && let Some(text) = self.text.and_then(|text| text.get(start..end))
-        {
-            self.at = end + 1;
-            return Ok(Cow::Borrowed(text));
+        if self.bytes.get(end) == Some(&b'"') {
+            let text = match self.text {
+                Some(text) => text.get(start..end),
+                None => simdutf8::basic::from_utf8(&self.bytes[start..end]).ok(),
+            };
+            if let Some(text) = text {
+                self.at = end + 1;
+                return Ok(Cow::Borrowed(text));
+            }
         }
         let span = self.skip()?;
         Ok(self.string(span))
@@ -374,22 +373,27 @@ impl<'a> Cursor<'a> {
         }
         let mut at = self.at + 1;
         loop {
-            let rest = self.bytes.get(at..).unwrap_or_default();
-            at += if self.hurried {
-                plain_fast(rest)
-            } else {
-                plain(rest)
-            };
+            at = match special::pass(self.bytes, at, &mut self.control) {
+                Stop::Quote(end) => {
+                    self.at = end + 1;
+                    return Ok(());
+                }
+                Stop::Escape(escape) => self.skip_escape(escape)?,
+                Stop::Rest(rest) => return self.skip_rest(rest),
+            }
+        }
+    }
+
+    /// Passes over a string whose last bytes begin here.
+    fn skip_rest(&mut self, mut at: usize) -> Scan<()> {
+        loop {
+            at += plain(self.bytes.get(at..).unwrap_or_default());
             match self.bytes.get(at) {
                 Some(b'"') => {
                     self.at = at + 1;
                     return Ok(());
                 }
-                // Nearly all escapes are these; the others are looked at closely.
-                Some(b'\\') => match self.bytes.get(at + 1) {
-                    Some(b'n' | b'"' | b'\\' | b't' | b'r') => at += 2,
-                    _ => at = self.skip_escape(at)?,
-                },
+                Some(b'\\') => at = self.skip_escape(at)?,
                 Some(_) => {
                     self.control = true;
                     at += 1;
@@ -467,45 +471,6 @@ impl Open {
             self.depth = u64::BITS;
         }
     }
-}
-
-/// How many bytes stand before the next quote, backslash or control character.
-///
-/// Looks at eight bytes at once: tool output is full of `\n`, so strings are many short
-/// stretches, for which setting up a vector search each time would cost more.
-fn plain(bytes: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
-    // The lowest high bit is set where the first zero byte is.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let mut chunks = bytes.chunks_exact(8);
-    let mut at = 0;
-    for chunk in &mut chunks {
-        let word = chunk.try_into().map_or(0, u64::from_le_bytes);
-        let quote = zeros(word ^ (ONES * u64::from(b'"')));
-        let slash = zeros(word ^ (ONES * u64::from(b'\\')));
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let found = quote | slash | control;
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    let rest = chunks.remainder();
-    at + rest.iter().position(special).unwrap_or(rest.len())
-}
-
-/// The same, but may pass over control characters in long stretches.
-pub(crate) fn plain_fast(bytes: &[u8]) -> usize {
-    const SHORT: usize = 64;
-    let short = bytes.len().min(SHORT);
-    let at = plain(&bytes[..short]);
-    if at < short {
-        return at;
-    }
-    let rest = &bytes[short..];
-    short + memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())
 }
 
 fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
@@ -763,9 +728,15 @@ fn find_from(mut cursor: Cursor<'_>, path: &[&str]) -> Option<Span> {
 ///
 /// Spans that overlap an earlier one are left out, so the result never mixes two edits.
 pub fn splice(bytes: &[u8], edits: &[(Span, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    splice_into(&mut out, bytes, edits);
+    out
+}
+
+/// The same, behind what stands in `out`.
+pub(crate) fn splice_into(out: &mut Vec<u8>, bytes: &[u8], edits: &[(Span, Vec<u8>)]) {
     let mut order: Vec<_> = edits.iter().collect();
     order.sort_by_key(|(span, _)| span.start);
-    let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
     for (span, new) in order {
         if span.start < at || span.end() > bytes.len() {
@@ -776,7 +747,6 @@ pub fn splice(bytes: &[u8], edits: &[(Span, Vec<u8>)]) -> Vec<u8> {
         at = span.end();
     }
     out.extend_from_slice(&bytes[at..]);
-    out
 }
 
 /// A copy of the object in which the top-level field `key` has the value `new`.
@@ -834,32 +804,6 @@ mod tests {
             br#"{"a":1,"x":2}"#
         );
         assert_eq!(splice(line, &[]), line);
-    }
-
-    #[test]
-    fn a_plain_stretch_ends_at_the_first_special_byte() {
-        let slow = |bytes: &[u8]| {
-            let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-            bytes.iter().position(special).unwrap_or(bytes.len())
-        };
-        for length in 0..40 {
-            for at in 0..=length {
-                for byte in 0..=255 {
-                    let mut bytes = vec![b'!'; length];
-                    bytes
-                        .iter_mut()
-                        .skip(at)
-                        .take(1)
-                        .for_each(|place| *place = byte);
-                    bytes
-                        .iter_mut()
-                        .skip(at + 1)
-                        .step_by(2)
-                        .for_each(|place| *place = 0x1f);
-                    assert_eq!(plain(&bytes), slow(&bytes), "{bytes:?}");
-                }
-            }
-        }
     }
 
     #[test]

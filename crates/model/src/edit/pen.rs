@@ -177,7 +177,7 @@ impl<'a> Pen<'a> {
                     self.place(place, span, object, None, &mut draft);
                 }
             });
-            out.extend_from_slice(&json::splice(object, &draft.edits));
+            json::splice_into(out, object, &draft.edits);
             out.push(b'\n');
             self.written.added += 1;
         }
@@ -228,7 +228,7 @@ impl<'a> Pen<'a> {
         if edits.is_empty() {
             out.extend_from_slice(line.bytes);
         } else {
-            out.extend_from_slice(&json::splice(line.bytes, &edits));
+            json::splice_into(out, line.bytes, &edits);
         }
         out.push(b'\n');
     }

@@ -49,8 +49,10 @@ pub(super) enum Place {
 
 /// Hands out the places of an object, in the order they stand. Where a key stands twice the
 /// last one counts, as in `JSON.parse`, but both are handed out.
+///
+/// The object is one that was read before.
 pub(super) fn places(object: &[u8], mut each: impl FnMut(Place, Span)) -> Result<(), Bad> {
-    let mut cursor = Cursor::new(object);
+    let mut cursor = Cursor::new(object).trusting();
     let mut is_backup = false;
     let mut message_ids = Vec::new();
     cursor.object(|c, key| {

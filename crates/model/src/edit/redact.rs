@@ -17,7 +17,7 @@ use std::hash::Hasher;
 use siphasher::sip::SipHasher24;
 use siphasher::sip128::{Hasher128, SipHasher24 as SipHasher128};
 
-use crate::json::{self, Cursor, Span};
+use crate::json::{self, Cursor, Marks, Span};
 use crate::known;
 use crate::secrets::layers::View;
 use crate::secrets::{Secret, Secrets};
@@ -531,31 +531,25 @@ impl Walk<'_> {
     fn pass(&mut self, start: usize) -> Option<usize> {
         self.decoded.clear();
         let mut done = start;
-        let mut at = start;
-        loop {
-            at += json::plain_fast(&self.line[at..]);
-            match self.line.get(at)? {
-                b'"' => break,
-                b'\\' => {
-                    let rest = &self.line[at..];
-                    // Nearly all escapes are these.
-                    let (character, used) = match rest.get(1)? {
-                        b'n' => ('\n', 2),
-                        b'"' => ('"', 2),
-                        _ => {
-                            json::escape_len(rest)?;
-                            json::escape(rest)
-                        }
-                    };
-                    if let Some(text) = self.text {
-                        self.decoded.push_str(&text[done..at]);
-                        self.decoded.push(character);
-                    }
-                    at += used;
-                    done = at;
+        let mut marks = Marks::from(self.line, start);
+        let mut at = marks.next(start)?;
+        while self.line[at] != b'"' {
+            let rest = &self.line[at..];
+            // Nearly all escapes are these.
+            let (character, used) = match rest.get(1)? {
+                b'n' => ('\n', 2),
+                b'"' => ('"', 2),
+                _ => {
+                    json::escape_len(rest)?;
+                    json::escape(rest)
                 }
-                _ => at += 1,
+            };
+            if let Some(text) = self.text {
+                self.decoded.push_str(&text[done..at]);
+                self.decoded.push(character);
             }
+            done = at + used;
+            at = marks.next(done)?;
         }
         if done > start
             && let Some(text) = self.text
@@ -602,7 +596,11 @@ impl Walk<'_> {
         let Some(frame) = self.frames.last().filter(|frame| frame.is_object) else {
             return false;
         };
-        let Ok(key) = std::str::from_utf8(frame.key.of(self.line)) else {
+        let key = match self.text {
+            Some(text) => text.get(frame.key.start..frame.key.end()),
+            None => std::str::from_utf8(frame.key.of(self.line)).ok(),
+        };
+        let Some(key) = key else {
             return false;
         };
         match frame.level {

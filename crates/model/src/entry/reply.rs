@@ -114,7 +114,7 @@ fn object<'a>(
     text: Option<&'a str>,
     at: usize,
 ) -> Result<(Option<Reply<'a>>, usize), Bad> {
-    let mut cursor = Cursor::within(line, text, at).hurried();
+    let mut cursor = Cursor::within(line, text, at);
     let mut reply = Reply::default();
     let mut inner = None;
     let (mut kind, mut role, mut time) = (None, None, None);
