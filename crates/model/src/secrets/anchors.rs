@@ -12,66 +12,68 @@ const BITS: u32 = 15;
 #[derive(Debug)]
 pub(super) struct Anchors {
     list: Vec<Box<[u8]>>,
-    /// For each number 1 if an anchor may be there. Small enough to stay in the cache.
+    /// For each number the group of anchors that may be there, or 0. Small enough to stay in
+    /// the cache.
     table: Box<[u8; 1 << BITS]>,
-    /// The anchors of each number that is set, by number.
+    /// The anchors of all groups, one group after the other.
     places: Vec<Place>,
-    /// Where the anchors of each number begin in that list.
-    starts: Box<[u16; (1 << BITS) + 1]>,
+    /// Where each group begins in that list, and where the last one ends.
+    groups: [u16; GROUPS + 2],
 }
 
+/// How many groups there are: as many as a byte can tell apart, without 0.
+const GROUPS: usize = 255;
+
 /// An anchor, as three of its bytes stand for it.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug)]
 struct Place {
-    number: u16,
     which: u16,
+    len: u16,
     /// How far behind the anchor's start the three bytes are.
-    offset: u8,
-    len: u8,
-    /// Its first and its last byte, in the one case: they tell most that are none.
-    ends: [u8; 2],
+    offset: u16,
+    /// Its first bytes in the one case, and which bits of a word they are: these tell nearly
+    /// all that are none.
+    head: u64,
+    mask: u64,
 }
 
 impl Anchors {
-    /// Anchors of three bytes or more, in lower case. Shorter ones would be everywhere;
-    /// they are never found, and neither are some of more than 255 bytes.
+    /// Anchors of three bytes or more, in lower case. Shorter ones would be everywhere; they
+    /// are never found.
     pub(super) fn new<'a>(anchors: impl Iterator<Item = &'a str>) -> Anchors {
         let list: Vec<Box<[u8]>> = anchors.map(|anchor| anchor.as_bytes().into()).collect();
         let mut table = Box::new([0; 1 << BITS]);
-        let mut places = Vec::with_capacity(list.len());
+        let mut grouped: Vec<(u8, Place)> = Vec::with_capacity(list.len());
+        let mut count = 0;
         for (which, anchor) in list.iter().enumerate() {
             let Some((offset, number)) = rarest(anchor) else {
                 continue;
             };
-            let (Ok(which), Ok(len)) = (u16::try_from(which), u8::try_from(anchor.len())) else {
-                continue;
-            };
-            table[usize::from(number)] = 1;
-            places.push(Place {
-                number,
-                which,
-                offset: offset as u8,
-                len,
-                ends: [0, anchor.len() - 1].map(|at| anchor[at] | BOTH_CASES as u8),
-            });
-        }
-        places.sort_unstable();
-        let mut starts = Box::new([0; (1 << BITS) + 1]);
-        let mut below = 0;
-        for (number, start) in starts.iter_mut().enumerate() {
-            while places
-                .get(below)
-                .is_some_and(|place| usize::from(place.number) < number)
-            {
-                below += 1;
+            let group = &mut table[number];
+            if *group == 0 {
+                *group = (count % GROUPS + 1) as u8;
+                count += 1;
             }
-            *start = below as u16;
+            let (mut head, mut mask) = ([0; 8], [0; 8]);
+            for (at, byte) in anchor.iter().take(8).enumerate() {
+                (head[at], mask[at]) = (byte | BOTH_CASES as u8, u8::MAX);
+            }
+            let place = Place {
+                which: which as u16,
+                len: anchor.len() as u16,
+                offset: offset as u16,
+                head: u64::from_le_bytes(head),
+                mask: u64::from_le_bytes(mask),
+            };
+            grouped.push((*group, place));
         }
+        grouped.sort_by_key(|(group, _)| *group);
+        let below = |group: usize| grouped.partition_point(|(own, _)| usize::from(*own) < group);
         Anchors {
+            groups: std::array::from_fn(|group| below(group) as u16),
+            places: grouped.into_iter().map(|(_, place)| place).collect(),
             list,
             table,
-            places,
-            starts,
         }
     }
 
@@ -83,8 +85,11 @@ impl Anchors {
             let word = u64::from_le_bytes(*word) | BOTH_CASES;
             let look = |step: u32| self.table[number((word >> (8 * step)) as u32)];
             if look(0) | look(1) | look(2) | look(3) | look(4) | look(5) != 0 {
-                for step in (0..6).filter(|step| look(*step) != 0) {
-                    self.compare(bytes, at + step as usize, &mut call);
+                let hit = |step: u32| u32::from(look(step) != 0) << step;
+                let mut hits = (0..6).map(hit).sum::<u32>();
+                while hits != 0 {
+                    self.compare(bytes, at + hits.trailing_zeros() as usize, &mut call);
+                    hits &= hits - 1;
                 }
             }
             at += 6;
@@ -101,22 +106,22 @@ impl Anchors {
         let Some(three) = bytes[at..].first_chunk::<3>() else {
             return;
         };
-        let number = number_of(three);
-        let here = usize::from(self.starts[number])..usize::from(self.starts[number + 1]);
+        let group = usize::from(self.table[number_of(three)]);
+        let here = usize::from(self.groups[group])..usize::from(self.groups[group + 1]);
         for place in &self.places[here] {
             let Some(start) = at.checked_sub(usize::from(place.offset)) else {
                 continue;
             };
-            let end = start + usize::from(place.len);
-            let Some([first, .., last]) = bytes.get(start..end) else {
-                continue;
-            };
-            if [first, last].map(|byte| byte | BOTH_CASES as u8) != place.ends {
+            let rest = &bytes[start..];
+            if let Some(word) = rest.first_chunk::<8>()
+                && (u64::from_le_bytes(*word) | BOTH_CASES) & place.mask != place.head
+            {
                 continue;
             }
-            let which = usize::from(place.which);
-            if bytes[start..end].eq_ignore_ascii_case(&self.list[which]) {
-                call(which, start, end);
+            let (which, len) = (usize::from(place.which), usize::from(place.len));
+            let is_here = |here: &[u8]| here.eq_ignore_ascii_case(&self.list[which]);
+            if rest.get(..len).is_some_and(is_here) {
+                call(which, start, start + len);
             }
         }
     }
@@ -137,7 +142,7 @@ fn number_of(three: &[u8; 3]) -> usize {
 }
 
 /// The three bytes of an anchor that are rarest in texts: where they are, and their number.
-fn rarest(anchor: &[u8]) -> Option<(usize, u16)> {
+fn rarest(anchor: &[u8]) -> Option<(usize, usize)> {
     let cost = |three: &[u8; 3]| {
         let mut common = COMMON.as_chunks::<3>().0.iter();
         match common.position(|common| common == three) {
@@ -147,20 +152,25 @@ fn rarest(anchor: &[u8]) -> Option<(usize, u16)> {
     };
     let threes = anchor.array_windows::<3>().enumerate();
     let (offset, three) = threes.min_by_key(|(_, three)| cost(three))?;
-    Some((offset, number_of(three) as u16))
+    Some((offset, number_of(three)))
 }
 
-/// The threes of anchors that code and prose are full of, one after the other, the most common
-/// ones last: each is more than one in ten thousand.
+/// The threes of anchors that are more than one in twenty thousand in code, prose, logs and
+/// recorded sessions, one after the other, the most common ones last.
 const COMMON: &[u8] = b"\
-    dentabatuali_paermginntomerinile_hoodesnfoes:oinlarrertoktacsigon_ickrceeciicethr_se\
-    ureloguncspocorsecin_ntispaignttekensenrelaidblodarardcre_colicnchboo_in-reostroncloe\
-    ardecastoke kelactryedirapappetashabasredinkntrasemapablcesaddpritaikeyiseunderaaulat\
-    athoattharnetailpacarsencook.cofintrebleminecolescouunt_relautornespubordsysormnceock\
-    dinnewcodackimeactdattimtchaceareratluetattensonwitritantakeivearterekinithypecalorkt\
-    ypmaissaortlastrafroounndeatimatgen---endsagonttesplasesnteworpatcomestmesodeistateul\
-    tindprohersiointverssiretresineasstrier conforandterturagelinextonetioessstrentionsum\
-    ame";
+    hubte-nkeeys_gethudacew_y_tv1.uthom/innfacnt-livficss_et-edsvisicotadedaifyck_ct_joisat\
+    xt_eronise-skettiftiacceurluffabie_bel_car.0-gnaboxoffaccn_oscaskelimlabrivnvaedenatful\
+    s_ece.egirs_nd:itlsanmakys_ge_erpespnpme_escoweblagntfonaceleliadanetnaroks_kehre-liops\
+    itys.se_procpt_ercaidaleshiecreamairloufigs:/rogloondlve_tpshorgloe.ceci://ittflantose_\
+    ray1.0lob_te_orth_loaick_loichabaps:etsato_enialocadisautctoriboryet_lai_sackettrn_tttp\
+    orihttrtid_ipascurkergitboome_arkn_areroine_odleatuardecktac-rewaste_denefothrdarmernfo\
+    st_biniseffe_pa_prrapspokedonfor_dexearspanchloglarpubsigermcoraliiniblorellaues: kelac\
+    sysetahooe_atryle_ropdessencloostt_aronsectaitokaddapicrepriuncntimaikeyuregine_taulice\
+    apptabminormin__likenailastimeeraablcoulicoketimsha_tount_se.co_inorkdecattockcesrcemap\
+    arsinkordntrakes_ton_ataooknesundecothonewlibrittrefinharredre_ediantivencebleaceson_co\
+    ed_tchkingenbasluelesartdinlasat_rattentoracttatigntteworcodoundatencpatmatpac_recaltra\
+    erefrondeaseackplaortwitssaistendithintypesestypindnteultontsagherareasssioretatimesver\
+    ---proinessiatetriturextonecomresodeforliner agestrtertioessconandenttesestionsumame";
 
 /// How common a byte is in code and prose, roughly, from 1 to 26.
 fn commonness(byte: u8) -> u32 {

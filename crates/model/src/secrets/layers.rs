@@ -48,6 +48,7 @@ impl View {
 
     fn without_escapes(self, text: &str) -> View {
         let mut view = self;
+        view.text.reserve(text.len());
         let mut done = 0;
         let mut at = 0;
         let bytes = text.as_bytes();
@@ -70,6 +71,7 @@ impl View {
     /// The text without the codes that colour it and move it around.
     fn without_codes(self, text: &str) -> View {
         let mut view = self;
+        view.text.reserve(text.len());
         let mut done = 0;
         let mut at = 0;
         let bytes = text.as_bytes();
