@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How many threads to use unless somebody knows better.
@@ -58,8 +57,9 @@ pub fn map<T: Sync, R: Send>(
 
 /// Takes what `job` makes of each thing that `next` gives, in order.
 ///
-/// `next` and `job` run on several threads, `take` on this one. At most two things for each
-/// thread are in flight, however long one of them takes. Whatever fails first ends all.
+/// `next` and `job` run on several threads, this one among them, `take` on this one alone. At
+/// most two things for each thread are in flight, however long one of them takes. Whatever
+/// fails first ends all.
 pub fn in_order<T: Send, R: Send, E: Send>(
     threads: usize,
     mut next: impl FnMut() -> Result<Option<T>, E> + Send,
@@ -88,121 +88,170 @@ pub fn in_order<T: Send, R: Send, E: Send>(
             },
             given: 0,
             taken: 0,
+            done: BTreeMap::new(),
+            trouble: None,
             is_over: false,
+            waiting: 0,
         }),
         moved: Condvar::new(),
         most: 2 * threads,
     };
-    let (done, results) = channel();
     std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let (line, job, done) = (&line, &job, done.clone());
-            scope.spawn(move || line.work(job, &done));
+        for _ in 1..threads {
+            scope.spawn(|| line.help(&job));
         }
-        drop(done);
-        // Also if `take` fails or panics: nobody waits for it any more.
+        // Also if something fails or panics here: nobody waits for it any more.
         let _over = Over(&line);
-        line.collect(results, &mut take)
+        line.lead(&job, &mut take)
     })
 }
 
 /// Things on their way through the threads.
-struct Line<N> {
-    state: Mutex<State<N>>,
-    /// Told when something was taken.
+struct Line<N, R, E> {
+    state: Mutex<State<N, R, E>>,
+    /// Told when somebody who waits may go on.
     moved: Condvar,
     /// How many may be on their way.
     most: usize,
 }
 
-struct State<N> {
+struct State<N, R, E> {
     next: N,
+    /// How many were given out, and how many were taken in the end.
     given: usize,
     taken: usize,
+    /// What became of those in between, by number.
+    done: BTreeMap<usize, R>,
+    /// Why it cannot go on.
+    trouble: Option<Trouble<E>>,
+    /// No more is given out.
     is_over: bool,
+    /// How many threads wait: waking nobody costs as much as waking somebody.
+    waiting: usize,
 }
 
-/// What a thread has to tell: the number of a thing and what became of it, or why there is none.
-enum Outcome<R, E> {
-    Done(usize, R),
+enum Trouble<E> {
     Failed(E),
     Panicked(Box<dyn std::any::Any + Send>),
 }
 
-impl<N> Line<N> {
-    fn state(&self) -> MutexGuard<'_, State<N>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn work<T, R, E>(&self, job: &impl Fn(T) -> R, done: &Sender<Outcome<R, E>>)
-    where
-        N: FnMut() -> Result<Option<T>, E>,
-    {
-        loop {
-            let outcome = match catch_unwind(AssertUnwindSafe(|| self.step(job))) {
-                Ok(Ok(Some((number, result)))) => Outcome::Done(number, result),
-                Ok(Ok(None)) => return,
-                Ok(Err(error)) => Outcome::Failed(error),
-                Err(panic) => Outcome::Panicked(panic),
-            };
-            let ends = !matches!(outcome, Outcome::Done(..));
-            if done.send(outcome).is_err() || ends {
-                return;
-            }
-        }
-    }
-
-    /// Waits for its turn, and does the next thing; none if there is no more.
-    fn step<T, R, E>(&self, job: &impl Fn(T) -> R) -> Result<Option<(usize, R)>, E>
-    where
-        N: FnMut() -> Result<Option<T>, E>,
-    {
-        let state = self.state();
-        let is_full =
-            |state: &mut State<N>| !state.is_over && state.given >= state.taken + self.most;
-        let state = self.moved.wait_while(state, is_full);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        if state.is_over {
-            return Ok(None);
-        }
-        let Some(thing) = (state.next)()? else {
-            return Ok(None);
-        };
-        let number = state.given;
-        state.given += 1;
-        drop(state);
-        Ok(Some((number, job(thing))))
-    }
-
-    fn collect<R, E>(
+impl<T, R, E, N> Line<N, R, E>
+where
+    N: FnMut() -> Result<Option<T>, E>,
+{
+    /// Takes what is done, and helps while there is nothing to take.
+    fn lead(
         &self,
-        results: Receiver<Outcome<R, E>>,
+        job: &impl Fn(T) -> R,
         take: &mut impl FnMut(R) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut early = BTreeMap::new();
-        let mut taken = 0;
-        for outcome in results {
-            match outcome {
-                Outcome::Done(number, result) => drop(early.insert(number, result)),
-                Outcome::Failed(error) => return Err(error),
-                // A panic must reach the caller, or something would be missing without a word.
-                Outcome::Panicked(panic) => resume_unwind(panic),
-            }
-            while let Some(result) = early.remove(&taken) {
+        let mut state = self.state();
+        loop {
+            let now = state.taken;
+            if let Some(result) = state.done.remove(&now) {
+                drop(state);
                 take(result)?;
-                taken += 1;
-                self.state().taken = taken;
+                state = self.state();
+                state.taken += 1;
+            } else if let Some((number, thing)) = self.give(&mut state)? {
+                drop(state);
+                let result = job(thing);
+                state = self.state();
+                state.done.insert(number, result);
+                continue;
+            } else {
+                match state.trouble.take() {
+                    None if state.taken == state.given => return Ok(()),
+                    None => state = self.wait(state),
+                    Some(Trouble::Failed(error)) => return Err(error),
+                    // A panic must reach the caller, or something would be missing without a word.
+                    Some(Trouble::Panicked(panic)) => resume_unwind(panic),
+                }
+                continue;
+            }
+            if state.waiting > 0 {
                 self.moved.notify_all();
             }
         }
-        Ok(())
+    }
+
+    /// Does one thing after the other.
+    fn help(&self, job: &impl Fn(T) -> R) {
+        let mut state = self.state();
+        while !state.is_over {
+            if state.given >= state.taken + self.most {
+                state = self.wait(state);
+                continue;
+            }
+            let given = catch_unwind(AssertUnwindSafe(|| self.give(&mut state)));
+            let done = match given {
+                Ok(Ok(None)) => break,
+                Ok(Ok(Some((number, thing)))) => {
+                    drop(state);
+                    let result = catch_unwind(AssertUnwindSafe(|| job(thing)));
+                    state = self.state();
+                    result.map(|result| drop(state.done.insert(number, result)))
+                }
+                Ok(Err(error)) => {
+                    state.fail(Trouble::Failed(error));
+                    break;
+                }
+                Err(panic) => Err(panic),
+            };
+            if let Err(panic) = done {
+                state.fail(Trouble::Panicked(panic));
+            }
+            if state.waiting > 0 {
+                self.moved.notify_all();
+            }
+        }
+        if state.waiting > 0 {
+            self.moved.notify_all();
+        }
+    }
+
+    /// The next thing and its number, if there is one and room for it.
+    fn give(&self, state: &mut State<N, R, E>) -> Result<Option<(usize, T)>, E> {
+        if state.is_over || state.given >= state.taken + self.most {
+            return Ok(None);
+        }
+        let Some(thing) = (state.next)()? else {
+            state.is_over = true;
+            return Ok(None);
+        };
+        state.given += 1;
+        Ok(Some((state.given - 1, thing)))
+    }
+}
+
+impl<N, R, E> Line<N, R, E> {
+    fn state(&self) -> MutexGuard<'_, State<N, R, E>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State<N, R, E>>,
+    ) -> MutexGuard<'a, State<N, R, E>> {
+        state.waiting += 1;
+        let state = self.moved.wait(state);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+}
+
+impl<N, R, E> State<N, R, E> {
+    fn fail(&mut self, trouble: Trouble<E>) {
+        self.is_over = true;
+        self.trouble.get_or_insert(trouble);
     }
 }
 
 /// Lets everybody go home when it is dropped.
-struct Over<'a, N>(&'a Line<N>);
+struct Over<'a, N, R, E>(&'a Line<N, R, E>);
 
-impl<N> Drop for Over<'_, N> {
+impl<N, R, E> Drop for Over<'_, N, R, E> {
     fn drop(&mut self) {
         self.0.state().is_over = true;
         self.0.moved.notify_all();

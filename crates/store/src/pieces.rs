@@ -1,7 +1,8 @@
 //! A file as pieces of whole lines, through buffers that are used again.
 //!
 //! Everything that reads a transcript from front to back takes it from here: the fold
-//! ([`crate::read`]) and the scans ([`crate::scan`]).
+//! ([`crate::read`]), the scans ([`crate::scan`]) and what writes it anew
+//! ([`crate::rewrite`]).
 
 use std::fs::File;
 use std::io;
@@ -91,6 +92,8 @@ pub(crate) struct Pieces<'a> {
     /// Where the file ended when it was opened.
     size: u64,
     step: usize,
+    /// A line that goes on behind that end is not read on.
+    ends_there: bool,
     /// The start of a line whose end was not in the last piece.
     carry: Vec<u8>,
 }
@@ -103,7 +106,16 @@ impl<'a> Pieces<'a> {
             at: start,
             size,
             step: step.max(1),
+            ends_there: false,
             carry: Vec::new(),
+        }
+    }
+
+    /// The same, and nothing that stands behind.
+    pub(crate) fn within(file: &'a File, start: u64, end: u64, step: usize) -> Pieces<'a> {
+        Pieces {
+            ends_there: true,
+            ..Pieces::new(file, start, end, step)
         }
     }
 
@@ -146,7 +158,7 @@ impl<'a> Pieces<'a> {
     /// A line that was cut by the end the file once had, if it has grown since.
     fn rest_of_line(&mut self, piece: &mut Piece) -> io::Result<usize> {
         let had = piece.len;
-        if had == 0 {
+        if had == 0 || self.ends_there {
             return Ok(0);
         }
         let read = self.add(piece, self.step)?;
@@ -198,6 +210,21 @@ mod tests {
                 "{alike:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_line_that_goes_on_behind_the_end_is_read_on_unless_nothing_may_be() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"one\ntwo\nthree\n").unwrap();
+        let read = |mut pieces: Pieces<'_>| {
+            let (mut piece, mut all) = (Piece::default(), Vec::new());
+            while pieces.next(&mut piece).unwrap().is_some() {
+                all.extend_from_slice(piece.bytes());
+            }
+            all
+        };
+        assert_eq!(read(Pieces::new(&file, 0, 6, 4)), b"one\ntwo\n");
+        assert_eq!(read(Pieces::within(&file, 0, 6, 4)), b"one\ntw");
     }
 
     #[test]

@@ -2,16 +2,19 @@
 //!
 //! Only as far as the session was read: what others add meanwhile belongs to the next copy.
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unspool_model::edit::{Pen, Written};
-use unspool_model::log::{Line, Source, Splitter};
+use unspool_model::log::{Line, Splitter};
 
 use crate::each;
+use crate::pieces::{Piece, Pieces};
 use crate::read::Loaded;
 
 /// How many bytes are read at once.
-const STEP: u64 = 1 << 18;
+const STEP: usize = 1 << 18;
 
 /// What else is done to a line before it is written: gets it without its newline, and gives
 /// what stands there instead. Lines come in any order.
@@ -24,8 +27,11 @@ pub fn rewrite(
     polish: Polish<'_>,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
-    let chunks = Chunks::new(loaded, STEP);
-    rewrite_chunks(chunks, pen, polish, out, each::threads())
+    let spare = Spare::default();
+    loaded.source.with_file(|file| {
+        let chunks = Chunks::new(loaded, file, STEP, &spare);
+        rewrite_chunks(chunks, pen, polish, out, each::threads())
+    })
 }
 
 /// Several chunks at once, each by a pen of its own; written in order.
@@ -41,7 +47,12 @@ fn rewrite_chunks(
         sum += draft.written();
         out.write_all(&draft.bytes)
     };
-    let draft = |chunk: Chunk| Draft::new(&pen, &chunk, polish);
+    let spare = chunks.spare;
+    let draft = |chunk: Chunk| {
+        let draft = Draft::new(&pen, &chunk, polish);
+        spare.put(chunk.piece);
+        draft
+    };
     each::in_order(threads, || chunks.next(), draft, &mut write)?;
     let mut last = Draft::default();
     last.written = pen.end(&mut last.bytes);
@@ -52,7 +63,7 @@ fn rewrite_chunks(
 
 /// Whole lines of the file; the last one may lack its newline.
 struct Chunk {
-    bytes: Vec<u8>,
+    piece: Piece,
     /// Where they begin.
     offset: u64,
     /// How many lines stand before them.
@@ -62,56 +73,64 @@ struct Chunk {
 impl Chunk {
     fn lines(&self, mut each: impl FnMut(&Line<'_>)) {
         let mut splitter = Splitter::starting_at(self.lines, self.offset);
-        splitter.feed(&self.bytes, |line| each(&line));
+        splitter.feed(self.piece.bytes(), |line| each(&line));
         if let Some(tail) = splitter.tail() {
             each(&tail);
         }
     }
 }
 
+/// Memory for further chunks.
+#[derive(Default)]
+struct Spare(Mutex<Vec<Piece>>);
+
+impl Spare {
+    fn pieces(&self) -> MutexGuard<'_, Vec<Piece>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, piece: Piece) {
+        if piece.buffer.len() <= 2 * STEP {
+            self.pieces().push(piece);
+        }
+    }
+}
+
 /// The file as chunks of whole lines, as far as the session was read.
 struct Chunks<'a> {
-    loaded: &'a Loaded,
-    step: u64,
-    /// Up to where the file was read, and what was read and not handed out.
+    pieces: Pieces<'a>,
+    spare: &'a Spare,
+    /// How far it was read.
+    end: u64,
+    /// Where the next chunk begins, and how many lines stand before it.
     at: u64,
-    rest: Vec<u8>,
     lines: u32,
 }
 
 impl<'a> Chunks<'a> {
-    fn new(loaded: &'a Loaded, step: u64) -> Chunks<'a> {
+    fn new(loaded: &Loaded, file: &'a File, step: usize, spare: &'a Spare) -> Chunks<'a> {
         Chunks {
-            loaded,
-            step,
+            pieces: Pieces::within(file, loaded.start, loaded.bytes, step),
+            spare,
+            end: loaded.bytes,
             at: loaded.start,
-            rest: Vec::new(),
             lines: 0,
         }
     }
 
     fn next(&mut self) -> io::Result<Option<Chunk>> {
-        let offset = self.at - self.rest.len() as u64;
-        let mut bytes = std::mem::take(&mut self.rest);
-        while self.at < self.loaded.bytes {
-            let len = (self.loaded.bytes - self.at).min(self.step);
-            let read = self.loaded.source.bytes(self.at, len as usize);
-            let read = read.ok_or_else(gone)?;
-            let before = bytes.len();
-            if before == 0 {
-                bytes.reserve_exact(read.len());
-            }
-            bytes.extend_from_slice(&read);
-            self.at += len;
-            if let Some(end) = memchr::memrchr(b'\n', &bytes[before..]) {
-                self.rest = bytes.split_off(before + end + 1);
-                break;
-            }
-        }
+        let mut piece = self.spare.pieces().pop().unwrap_or_default();
+        let Some(offset) = self.pieces.next(&mut piece)? else {
+            return match self.at == self.end {
+                true => Ok(None),
+                false => Err(gone()),
+            };
+        };
         let lines = self.lines;
-        self.lines += memchr::memchr_iter(b'\n', &bytes).count() as u32;
-        Ok((!bytes.is_empty()).then_some(Chunk {
-            bytes,
+        self.lines += memchr::memchr_iter(b'\n', piece.bytes()).count() as u32;
+        self.at = offset + piece.len as u64;
+        Ok(Some(Chunk {
+            piece,
             offset,
             lines,
         }))
@@ -134,7 +153,10 @@ struct Draft {
 impl Draft {
     fn new(pen: &Pen<'_>, chunk: &Chunk, polish: Polish<'_>) -> Draft {
         let mut pen = pen.from_line(chunk.lines + 1);
-        let mut draft = Draft::default();
+        let mut draft = Draft {
+            bytes: Vec::with_capacity(chunk.piece.len + chunk.piece.len / 16),
+            ..Draft::default()
+        };
         chunk.lines(|line| {
             let (start, before) = (draft.bytes.len(), pen.written().kept);
             pen.line(line, &mut draft.bytes);
@@ -183,26 +205,26 @@ pub fn looked<T: Send>(
     look: impl Fn(&Line<'_>) -> T + Sync,
     mut take: impl FnMut(&Line<'_>, T),
 ) -> io::Result<()> {
-    let mut chunks = Chunks::new(loaded, STEP);
+    let spare = Spare::default();
     let look = |chunk: Chunk| {
         let mut all = Vec::new();
         chunk.lines(|line| all.push(look(line)));
         (chunk, all)
     };
-    each::in_order(
-        each::threads(),
-        || chunks.next(),
-        look,
-        |(chunk, looked)| {
-            let mut looked = looked.into_iter();
-            chunk.lines(|line| {
-                if let Some(looked) = looked.next() {
-                    take(line, looked);
-                }
-            });
-            Ok(())
-        },
-    )
+    let take = |(chunk, looked): (Chunk, Vec<T>)| {
+        let mut looked = looked.into_iter();
+        chunk.lines(|line| {
+            if let Some(looked) = looked.next() {
+                take(line, looked);
+            }
+        });
+        spare.put(chunk.piece);
+        Ok(())
+    };
+    loaded.source.with_file(|file| {
+        let mut chunks = Chunks::new(loaded, file, STEP, &spare);
+        each::in_order(each::threads(), || chunks.next(), look, take)
+    })
 }
 
 fn gone() -> io::Error {
@@ -243,7 +265,9 @@ mod tests {
         plan.drop(4);
         plan.insert(0, r#"{"type":"summary","summary":"x"}"#.to_owned());
         plan.insert(30, r#"{"type":"summary","summary":"secret"}"#.to_owned());
-        let write = |step: u64, threads: usize| {
+        let (file, _) = crate::open::open(&path).unwrap();
+        let spare = Spare::default();
+        let write = |step: usize, threads: usize| {
             let mut out = Vec::new();
             let pen = Pen::new(&loaded.session, &plan, None);
             let polish = |line: &[u8]| {
@@ -251,7 +275,7 @@ mod tests {
                     || memchr::memmem::find(line, b"\"u17\"").is_some();
                 hit.then(|| b"{}".to_vec())
             };
-            let chunks = Chunks::new(&loaded, step);
+            let chunks = Chunks::new(&loaded, &file, step, &spare);
             let written = rewrite_chunks(chunks, pen, &polish, &mut out, threads).unwrap();
             assert_eq!(written.after, out.len() as u64);
             assert_eq!(written.before, loaded.bytes);
