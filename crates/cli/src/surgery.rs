@@ -3,6 +3,7 @@
 //! Everything is prepared beside the files that others see and read again as if for the first
 //! time; only what passes becomes visible, and what became visible can be undone.
 
+mod along;
 mod answer;
 pub mod bench;
 mod index;
@@ -20,7 +21,7 @@ use unspool_model::edit::redact::Redactor;
 use unspool_model::edit::{self, Pen, Plan, Settings, Written};
 use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
-use unspool_store::carry::{self, Home};
+use unspool_store::carry::Home;
 use unspool_store::find::SessionFile;
 use unspool_store::journal::{self, Task};
 use unspool_store::lineage;
@@ -31,6 +32,7 @@ use crate::failure::Failure;
 use crate::wishes::Wishes;
 use crate::world::{Chosen, World};
 
+use along::Along;
 pub use answer::tell;
 use bench::{Bench, Spot};
 pub use join::merge;
@@ -94,14 +96,14 @@ pub fn copy(
     result.title = Some(title);
     let veil = Veil::new(redactor.as_ref());
     let mut bench = begin(world, file, order, &home)?;
-    result.side_files = carry_along(
-        &mut bench,
-        &chosen,
-        &identity,
-        &home,
-        &veil,
-        &mut HashSet::new(),
-    )?;
+    let along = Along {
+        world,
+        file,
+        identity: &identity,
+        home: &home,
+        veil: &veil,
+    };
+    result.side_files = along.carry(&mut bench, &mut HashSet::new())?;
     let path = home.transcript();
     let (written, draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let pen = Pen::new(&main.session, &plan, Some(&identity));
@@ -295,47 +297,6 @@ fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Resul
         ..Task::default()
     };
     Bench::new(world, task, order.dry_run)
-}
-
-/// Sub-agents, whose lines name their session, and all other files; what another session
-/// brought under the same name stays. Says how many.
-fn carry_along(
-    bench: &mut Bench,
-    chosen: &Chosen,
-    identity: &Identity,
-    home: &Home,
-    veil: &Veil<'_>,
-    taken: &mut HashSet<PathBuf>,
-) -> Result<u64, Failure> {
-    let old = Home::of(chosen.session()?);
-    let before = taken.len();
-    for agent in &chosen.family.agents {
-        let to = home.agent(&agent.id);
-        if taken.insert(to.clone()) {
-            let session = &agent.loaded.session;
-            let plan = Plan::new(session);
-            bench.put(Spot::New(&to), |out| {
-                let pen = Pen::new(session, &plan, Some(identity));
-                rewrite(&agent.loaded, pen, &|line| veil.line(line), out).map(drop)
-            })?;
-        }
-        // Old clients keep no folder for a session, and nothing about its agents.
-        let notes = agent.file.with_extension("meta.json");
-        let to = to.with_extension("meta.json");
-        if notes.is_file() && !notes.starts_with(old.beside()) && taken.insert(to.clone()) {
-            bench.copy(&notes, &to)?;
-        }
-    }
-    for one in carry::carried(&old, home) {
-        if !taken.insert(one.to.clone()) {
-            continue;
-        }
-        match veil.file(&one.from)? {
-            Some(bytes) => bench.put(Spot::New(&one.to), |out| out.write_all(&bytes))?,
-            None => bench.copy(&one.from, &one.to)?,
-        }
-    }
-    Ok((taken.len() - before) as u64)
 }
 
 /// Notes amounts for the log.

@@ -198,7 +198,7 @@ impl World {
 
     /// The same, with a reader of one's own.
     pub fn look_by(&self, reader: &Reader, target: Target) -> Result<Chosen, Failure> {
-        let mut chosen = self.load_by(reader, target)?;
+        let mut chosen = self.family_of(reader, target)?;
         let metas = chosen.family.agents.iter_mut();
         for meta in metas.filter_map(|agent| agent.meta.as_mut()) {
             self.mask_in(&mut meta.description);
@@ -230,12 +230,18 @@ impl World {
         }
     }
 
-    /// Reads a session and its sub-agents as they are, to be edited.
+    /// Reads a session as it is, to be edited. Its sub-agents are read one by one when it is
+    /// their turn: a session may have a thousand.
     pub fn load(&self, target: Target) -> Result<Chosen, Failure> {
-        self.load_by(&Reader::to_edit(), target)
+        let family = Family {
+            main: Reader::to_edit().read(target.path(), target.role())?,
+            agents: Vec::new(),
+            warnings: Vec::new(),
+        };
+        Ok(Chosen { target, family })
     }
 
-    fn load_by(&self, reader: &Reader, target: Target) -> Result<Chosen, Failure> {
+    fn family_of(&self, reader: &Reader, target: Target) -> Result<Chosen, Failure> {
         let family = match &target {
             Target::Session(file) => {
                 let found = self.found_around(&file.path)?;
@@ -254,7 +260,7 @@ impl World {
     }
 
     /// Sub-agents stand beside their session, wherever that is.
-    fn found_around(&self, path: &Path) -> Result<Found, Failure> {
+    pub fn found_around(&self, path: &Path) -> Result<Found, Failure> {
         let mut found = find::around(path);
         found.identify_agents();
         Ok(found)

@@ -27,10 +27,21 @@ pub fn rewrite(
     polish: Polish<'_>,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
+    rewrite_on(each::threads(), loaded, pen, polish, out)
+}
+
+/// The same on so many threads, for those who write several sessions at once.
+pub fn rewrite_on(
+    threads: usize,
+    loaded: &Loaded,
+    pen: Pen<'_>,
+    polish: Polish<'_>,
+    out: &mut dyn Write,
+) -> io::Result<Written> {
     let spare = Spare::default();
     loaded.source.with_file(|file| {
         let chunks = Chunks::new(loaded, file, STEP, &spare);
-        rewrite_chunks(chunks, pen, polish, out, each::threads())
+        rewrite_chunks(chunks, pen, polish, out, threads)
     })
 }
 

@@ -8,9 +8,10 @@ use unspool_model::session::{Role, Session};
 use unspool_show::wire::edit::{Amounts, CheckRow, EditResult};
 use unspool_store::rewrite::rewrite;
 
+use super::along::Along;
 use super::bench::Spot;
 use super::veil::Veil;
-use super::{Order, begin, carry_along, fill, index, note};
+use super::{Order, begin, fill, index, note};
 use crate::failure::Failure;
 use crate::world::{Chosen, World};
 
@@ -66,9 +67,14 @@ pub fn merge(
     let mut taken = HashSet::new();
     for one in &merged.parts {
         let chosen = &all[sequence[one.number]];
-        let veil = &Veil::new(None);
-        result.side_files +=
-            carry_along(&mut bench, chosen, &one.identity, &home, veil, &mut taken)?;
+        let along = Along {
+            world,
+            file: chosen.session()?,
+            identity: &one.identity,
+            home: &home,
+            veil: &Veil::new(None),
+        };
+        result.side_files += along.carry(&mut bench, &mut taken)?;
     }
     let path = home.transcript();
     let (written, draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {

@@ -15,9 +15,10 @@ use unspool_store::live::Live;
 use unspool_store::read::Loaded;
 use unspool_store::rewrite;
 
+use super::along::Along;
 use super::bench::{Made, Spot};
 use super::veil::Veil;
-use super::{Order, begin, carry_along, fill, home, identity, index, note, title};
+use super::{Order, begin, fill, home, identity, index, note, title};
 use crate::failure::Failure;
 use crate::world::{Chosen, World};
 
@@ -119,14 +120,14 @@ fn copy(
     result.title = Some(title.clone());
     result.lines.added += 1;
     let mut bench = begin(world, file, order, home)?;
-    result.side_files = carry_along(
-        &mut bench,
-        chosen,
+    let along = Along {
+        world,
+        file,
         identity,
         home,
-        &Veil::new(None),
-        &mut HashSet::new(),
-    )?;
+        veil: &Veil::new(None),
+    };
+    result.side_files = along.carry(&mut bench, &mut HashSet::new())?;
     let path = home.transcript();
     let ((), draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let pen = Pen::new(&repair.session, &plan, Some(identity));

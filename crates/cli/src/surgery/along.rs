@@ -1,0 +1,151 @@
+//! What goes along with a session that becomes another one: its sub-agents, whose lines name
+//! it, and the files beside it.
+//!
+//! Sub-agents are many and small. Several are read and rewritten at once, and none is kept; a
+//! large one is rewritten on its own, by all cores.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use unspool_model::edit::identity::Identity;
+use unspool_model::edit::{Pen, Plan};
+use unspool_model::session::Role;
+use unspool_store::Error;
+use unspool_store::carry::{self, Home};
+use unspool_store::each;
+use unspool_store::family;
+use unspool_store::find::{AgentFile, SessionFile};
+use unspool_store::read::{Loaded, Reader};
+use unspool_store::rewrite::{rewrite, rewrite_on};
+
+use super::bench::{Bench, Spot};
+use super::veil::Veil;
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Whose files go where.
+pub struct Along<'a> {
+    pub world: &'a World,
+    /// The old session.
+    pub file: &'a SessionFile,
+    pub identity: &'a Identity,
+    /// Where the new one lives.
+    pub home: &'a Home,
+    pub veil: &'a Veil<'a>,
+}
+
+/// Larger sub-agents are not held in memory.
+const SMALL: u64 = 1 << 20;
+
+/// What became of a sub-agent on the way.
+enum Agent {
+    Done(Vec<u8>),
+    Large(Box<Loaded>),
+    /// It only woke the client up; its file goes with the others.
+    Nothing,
+    /// It cannot be read; nor could it be in the old session.
+    Unread(Error),
+    /// It could, and then no more.
+    Failed(Error),
+}
+
+impl Along<'_> {
+    /// Carries everything that another session did not bring under the same name, and says how
+    /// much.
+    pub fn carry(&self, bench: &mut Bench, taken: &mut HashSet<PathBuf>) -> Result<u64, Failure> {
+        let before = taken.len();
+        self.agents(bench, taken)?;
+        let old = Home::of(self.file);
+        for one in carry::carried(&old, self.home) {
+            if !taken.insert(one.to.clone()) {
+                continue;
+            }
+            match self.veil.file(&one.from)? {
+                Some(bytes) => bench.put(Spot::New(&one.to), |out| out.write_all(&bytes))?,
+                None => bench.copy(&one.from, &one.to)?,
+            }
+        }
+        Ok((taken.len() - before) as u64)
+    }
+
+    fn agents(&self, bench: &mut Bench, taken: &mut HashSet<PathBuf>) -> Result<(), Failure> {
+        let found = self.world.found_around(&self.file.path)?;
+        let files = family::agents_of(&found, self.file);
+        let mut left = files.iter();
+        each::in_order(
+            each::threads(),
+            || Ok(left.next()),
+            |file| (file, self.agent(file)),
+            |(file, agent)| self.put(bench, taken, file, agent),
+        )
+    }
+
+    /// Reads a sub-agent, and rewrites it at once if it is small.
+    fn agent(&self, file: &AgentFile) -> Agent {
+        let reader = Reader {
+            threads: 1,
+            ..Reader::to_edit()
+        };
+        let loaded = match reader.read(&file.path, Role::Agent) {
+            Ok(loaded) => loaded,
+            Err(error) => return Agent::Unread(error),
+        };
+        if family::is_warm_up(&loaded.session) {
+            return Agent::Nothing;
+        }
+        if loaded.bytes > SMALL {
+            return Agent::Large(Box::new(loaded));
+        }
+        let mut bytes = Vec::with_capacity(loaded.bytes as usize);
+        let plan = Plan::new(&loaded.session);
+        let pen = Pen::new(&loaded.session, &plan, Some(self.identity));
+        match rewrite_on(1, &loaded, pen, &|line| self.veil.line(line), &mut bytes) {
+            Ok(_) => Agent::Done(bytes),
+            Err(why) => Agent::Failed(Error::io(&file.path, why)),
+        }
+    }
+
+    fn put(
+        &self,
+        bench: &mut Bench,
+        taken: &mut HashSet<PathBuf>,
+        file: &AgentFile,
+        agent: Agent,
+    ) -> Result<(), Failure> {
+        let to = self.home.agent(&file.id);
+        match agent {
+            Agent::Nothing => return Ok(()),
+            Agent::Failed(error) => return Err(error.into()),
+            Agent::Unread(error) => {
+                let warning = error.warning(&file.path);
+                self.world.ui.warn(&warning.to_string());
+                return Ok(());
+            }
+            _ if !taken.insert(to.clone()) => {}
+            Agent::Done(bytes) => bench.put(Spot::New(&to), |out| out.write_all(&bytes))?,
+            Agent::Large(loaded) => bench.put(Spot::New(&to), |out| {
+                let plan = Plan::new(&loaded.session);
+                let pen = Pen::new(&loaded.session, &plan, Some(self.identity));
+                rewrite(&loaded, pen, &|line| self.veil.line(line), out).map(drop)
+            })?,
+        }
+        self.notes(bench, taken, &file.path, &to)
+    }
+
+    /// Old clients keep no folder for a session, and nothing about its agents.
+    fn notes(
+        &self,
+        bench: &mut Bench,
+        taken: &mut HashSet<PathBuf>,
+        agent: &Path,
+        to: &Path,
+    ) -> Result<(), Failure> {
+        let notes = agent.with_extension("meta.json");
+        let to = to.with_extension("meta.json");
+        let is_beside = notes.starts_with(Home::of(self.file).beside());
+        if notes.is_file() && !is_beside && taken.insert(to.clone()) {
+            bench.copy(&notes, &to)?;
+        }
+        Ok(())
+    }
+}
