@@ -368,12 +368,13 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_string(&mut self) -> Scan<()> {
-        if self.trusting {
-            return self.skip_known_string();
-        }
         let mut at = self.at + 1;
         loop {
-            at = match special::pass(self.bytes, at, &mut self.control) {
+            let stop = match self.trusting {
+                true => special::pass::<true>(self.bytes, at, &mut self.control),
+                false => special::pass::<false>(self.bytes, at, &mut self.control),
+            };
+            at = match stop {
                 Stop::Quote(end) => {
                     self.at = end + 1;
                     return Ok(());
@@ -401,23 +402,6 @@ impl<'a> Cursor<'a> {
                 None => return Err(self.bad("the text ends inside a string")),
             }
         }
-    }
-
-    /// Passes over a string whose escapes are known to be ones.
-    fn skip_known_string(&mut self) -> Scan<()> {
-        let start = self.at + 1;
-        let mut at = start;
-        while let Some(found) = memchr::memchr(b'"', self.bytes.get(at..).unwrap_or_default()) {
-            at += found;
-            let before = self.bytes[start..at].iter().rev();
-            let slashes = before.take_while(|byte| **byte == b'\\').count();
-            at += 1;
-            if slashes % 2 == 0 {
-                self.at = at;
-                return Ok(());
-            }
-        }
-        Err(self.bad("the text ends inside a string"))
     }
 
     fn skip_escape(&self, at: usize) -> Scan<usize> {
@@ -536,14 +520,21 @@ fn unescape(inner: &[u8]) -> String {
         return unescape_bytes(inner);
     };
     let mut text = String::with_capacity(inner.len());
-    let mut rest = whole;
-    while let Some(found) = memchr::memchr(b'\\', rest.as_bytes()) {
-        text.push_str(&rest[..found]);
-        let (character, used) = escape(&rest.as_bytes()[found..]);
+    let mut marks = Marks::from(inner, 0);
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(mark) = marks.next(at) {
+        if inner[mark] == b'"' {
+            at = mark + 1;
+            continue;
+        }
+        let (character, used) = escape(&inner[mark..]);
+        text.push_str(&whole[done..mark]);
         text.push(character);
-        rest = &rest[rest.len().min(found + used)..];
+        at = inner.len().min(mark + used);
+        done = at;
     }
-    text.push_str(rest);
+    text.push_str(&whole[done..]);
     text
 }
 
