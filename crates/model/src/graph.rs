@@ -299,17 +299,23 @@ pub fn branch(session: &Session, links: &Links, leaf: Option<Index>) -> Marks {
 
 /// The line a compaction follows. 2.1.29 names one that it never wrote: then the line before.
 pub(crate) fn before(session: &Session, links: &Links, at: Index) -> Option<Index> {
-    let record = &session.records[at as usize];
     let named = session.find(session.logical_parent(at)?);
-    let above = || {
-        let place = links.order.partition_point(|&line| line < at);
-        links.order[..place]
-            .iter()
-            .rev()
-            .copied()
-            .find(|&line| session.records[line as usize].thread == record.thread)
-    };
-    named.or_else(above).filter(|&parent| parent != at)
+    named
+        .or_else(|| line_before(session, links, at, |_| true))
+        .filter(|&parent| parent != at)
+}
+
+/// The nearest line of the same thread before a line of the file, of those that stay.
+pub(crate) fn line_before(
+    session: &Session,
+    links: &Links,
+    at: Index,
+    stays: impl Fn(Index) -> bool,
+) -> Option<Index> {
+    let thread = |at: Index| session.records[at as usize].thread;
+    let place = links.order.partition_point(|&line| line < at);
+    let mut above = links.order[..place].iter().rev().copied();
+    above.find(|&line| thread(line) == thread(at) && stays(line))
 }
 
 /// Progress and notes that hang on a live line are live; so is what follows only them.

@@ -106,6 +106,14 @@ fn call(id: &str) -> String {
     format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#)
 }
 
+/// A compaction that follows the line `before`.
+fn compaction(uuid: &str, clock: &str, before: &str) -> String {
+    let rest = format!(
+        r#","logicalParentUuid":"{before}","content":"Conversation compacted","compactMetadata":{{"trigger":"auto","preTokens":9}}"#
+    );
+    system(uuid, "", clock, "compact_boundary", &rest)
+}
+
 #[test]
 fn a_sound_session_keeps_every_byte() {
     let mut text = sound().join("\r\n");
@@ -380,6 +388,73 @@ fn parallel_results_become_a_chain() {
 }
 
 #[test]
+fn a_conversation_does_not_begin_behind_its_own_results() {
+    let lines = [
+        user("r1", "", "10:00:00", &result("t1", "\"x\"")),
+        answer("d", "r1", "10:00:01", "aside"),
+        reply("b", "d", "10:00:02", "m", &format!("[{}]", call("t1"))),
+        reply("c", "", "10:00:03", "m", &format!("[{}]", call("t2"))),
+        user("r2", "c", "10:00:04", &result("t2", "\"y\"")),
+    ];
+    let (done, after) = mended(&log(&lines));
+    assert_eq!(
+        done,
+        [
+            (1, "parallel_results"),
+            (3, "cycle"),
+            (4, "parallel_results"),
+            (5, "parallel_results")
+        ]
+    );
+    let wanted = [
+        user("r1", "c", "10:00:00", &result("t1", "\"x\"")),
+        lines[1].clone(),
+        reply("b", "", "10:00:02", "m", &format!("[{}]", call("t1"))),
+        reply("c", "b", "10:00:03", "m", &format!("[{}]", call("t2"))),
+        user("r2", "r1", "10:00:04", &result("t2", "\"y\"")),
+    ];
+    assert_eq!(after, wanted);
+}
+
+#[test]
+fn where_to_go_on_is_the_end_of_the_conversation_as_it_will_be() {
+    let lines = [
+        reply("b", "", "10:00:00", "m", &format!("[{}]", text("one"))),
+        answer("d", "b", "10:00:01", "two"),
+        prompt("e", "d", "10:00:02", "three"),
+        reply("c", "e", "10:00:03", "m", &format!("[{}]", call("t1"))),
+        user("r", "c", "10:00:04", &result("t1", "\"x\"")),
+        prompt("f", "c", "10:00:05", "rewound"),
+        prompt("g", "c", "10:00:06", ""),
+    ];
+    let (_, after) = mended(&log(&lines));
+    assert_eq!(after.len(), 7);
+    assert!(after[6].contains(r#""leafUuid":"e""#), "{}", after[6]);
+}
+
+#[test]
+fn where_to_go_on_counts_also_if_the_last_line_follows_it_behind_a_compaction() {
+    let part = |uuid: &str, parent: &str, clock: &str, words: &str| {
+        reply(uuid, parent, clock, "m", &format!("[{}]", text(words)))
+    };
+    let lines = [
+        prompt("x", "d", "10:00:00", "aside"),
+        compaction("s", "10:00:01", "gone"),
+        part("b", "s", "10:00:02", "one"),
+        answer("d", "b", "10:00:03", "two"),
+        part("b2", "b", "10:00:04", "three"),
+        part("c", "d", "10:00:05", "four"),
+    ];
+    let (_, after) = mended(&log(&lines));
+    assert_eq!(after.len(), 7);
+    assert!(
+        after[6].contains(r#""leafUuid":"d","explicit":true"#),
+        "{}",
+        after[6]
+    );
+}
+
+#[test]
 fn what_the_client_said_at_the_end_goes() {
     let own = answer("e", "d", "10:00:04", "No response requested.")
         .replace("claude-opus-4-5", "<synthetic>");
@@ -397,10 +472,23 @@ fn what_the_client_said_at_the_end_goes() {
 #[test]
 fn a_compaction_without_a_summary_goes() {
     let mut lines = sound();
-    lines.push(system("x", "", "10:00:04", "compact_boundary", r#","logicalParentUuid":"d","content":"Conversation compacted","compactMetadata":{"trigger":"auto","preTokens":9}"#));
+    lines.push(compaction("x", "10:00:04", "d"));
     let (done, after) = mended(&log(&lines));
     assert_eq!(done, [(5, "no_summary")]);
     assert_eq!(after, sound());
+}
+
+#[test]
+fn a_compaction_at_the_end_may_also_be_the_beginning() {
+    let lines = [
+        prompt("a", "s", "10:00:01", "summary"),
+        prompt("c", "", "10:00:02", "aside"),
+        prompt("d", "a", "10:00:03", ""),
+        compaction("s", "10:00:00", "gone"),
+    ];
+    let (_, after) = mended(&log(&lines));
+    assert_eq!(after.len(), 4);
+    assert!(after[3].contains(r#""leafUuid":"a""#), "{}", after[3]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
+use super::Mended;
 use super::mend::Mender;
 use crate::block::BlockKind;
 use crate::edit::identity::made;
@@ -121,8 +122,31 @@ impl Chain {
         place + self.links[place + 1..].iter().take_while(own).count()
     }
 
+    /// The first line may belong to a message whose results stand before it, and so follow
+    /// what will come behind it. Then it follows nothing: one chain has no room for both.
+    fn begin(&self, mender: &mut Mender<'_>) {
+        let Some(first) = self.links.first().and_then(|link| link.record) else {
+            return;
+        };
+        let above = |&at: &Index| mender.session.find(mender.parent(at)?);
+        let ancestors = std::iter::successors(above(&first), above);
+        let mut ancestors = ancestors.take(mender.session.records.len());
+        if !ancestors.any(|at| self.places.contains_key(&at)) {
+            return;
+        }
+        mender.plan.set_parent(first, None);
+        // What was said about its parent is no longer so.
+        let line = mender.record(first).line;
+        let other =
+            |done: &Mended| done.line != line || !matches!(done.kind, "missing_parent" | "cycle");
+        mender.mended.retain(other);
+        let what = "the line would be its own ancestor; it begins the conversation now";
+        mender.note(first, "cycle", what);
+    }
+
     /// Lets each line follow the one before it.
     pub(super) fn link(&self, mender: &mut Mender<'_>) {
+        self.begin(mender);
         let end = self.last();
         let mut before: Option<&Link> = None;
         for (nth, link) in self.links.iter().enumerate() {
@@ -307,8 +331,7 @@ impl Chain {
             let passed = matches!(record.kind, Kind::Progress | Kind::Unknown);
             record.thread == 0 && !passed && !mender.plan.is_dropped(at)
         });
-        let named = self.named(mender);
-        let explicit = matches!(mender.session.last_prompt, Some((_, true)));
+        let (named, explicit) = self.named(mender);
         let goes_on = |last: Option<Index>, named: Option<Index>, client: bool| {
             let last = last?;
             match named {
@@ -333,6 +356,8 @@ impl Chain {
             last.is_some_and(|last| last != leaf && self.leads(mender, last, leaf, client))
         };
         let explicit = explicit || follows(clients, true) || follows(ours, false);
+        // What the plan would say was the end before the lines were brought in order.
+        mender.plan.note = None;
         mender
             .plan
             .insert(end, lines::last_prompt(&session, &id, explicit));
@@ -340,31 +365,42 @@ impl Chain {
         mender.note(leaf, "not_last", what);
     }
 
-    /// The line that the last `last-prompt` will name.
-    fn named(&self, mender: &Mender<'_>) -> Option<Index> {
-        let (leaf, _) = mender.session.last_prompt.as_ref()?;
-        let leaf = leaf.as_ref()?;
-        let leaf = match mender.plan.redirect.get(mender.session, leaf) {
-            Some(now) => now?,
-            None => leaf,
+    /// The line that the last `last-prompt` will name, and whether it counts in any case.
+    fn named(&self, mender: &Mender<'_>) -> (Option<Index>, bool) {
+        let session = mender.session;
+        if let Some((_, leaf)) = &mender.plan.note {
+            return (session.find(leaf), true);
+        }
+        let Some((leaf, explicit)) = &session.last_prompt else {
+            return (None, false);
         };
-        mender.session.find(leaf)
+        let leaf = leaf.as_ref().and_then(|leaf| mender.named(leaf));
+        (leaf.and_then(|leaf| session.find(leaf)), *explicit)
     }
 
     /// Whether walking up from one line comes to another, through compactions too.
-    /// Clients find no line of a kind that they do not know behind a compaction.
+    /// Clients find no line of a kind that they do not know behind a compaction, and none
+    /// where it names one that is not there.
     fn leads(&self, mender: &Mender<'_>, from: Index, to: Index, client: bool) -> bool {
         let find = |id: &Id| mender.session.find(id);
-        let known = |at: &Index| !client || mender.record(*at).kind.is_link();
+        let known = |at: &Index| mender.record(*at).kind.is_link();
+        let stays = |at: Index| !mender.plan.is_dropped(at);
+        let line_before = |at| graph::line_before(mender.session, &mender.links, at, stays);
+        let before = |at: Index| {
+            let logical = find(mender.named(mender.session.logical_parent(at)?)?);
+            match client {
+                true => logical.filter(known),
+                false => logical.or_else(|| line_before(at)),
+            }
+        };
         let mut next = Some(from);
         for _ in 0..=mender.session.records.len() {
             match next {
                 Some(at) if at == to => return true,
                 Some(at) => {
-                    let logical = mender.session.logical_parent(at);
                     next = match mender.parent(at) {
                         Some(id) => find(id).or_else(|| self.before_new(id)),
-                        None => logical.and_then(find).filter(known),
+                        None => before(at),
                     };
                 }
                 None => return false,
@@ -438,8 +474,11 @@ pub(in crate::edit) fn preserved(
         return HashSet::new();
     }
     let mut walk: HashSet<Index> = HashSet::new();
-    let mut next = graph::live_leaf(session, links);
-    while let Some(at) = next.filter(|&at| walk.insert(at) && Some(&at) != live.first()) {
+    let leaf = graph::live_leaf(session, links);
+    let mut next = leaf;
+    // A compaction at the end may also be the beginning, of lines that stand before it.
+    let begins = |at: Index| Some(&at) == live.first() && Some(at) != leaf;
+    while let Some(at) = next.filter(|&at| walk.insert(at) && !begins(at)) {
         // A compaction without a summary is passed.
         let before = || {
             session

@@ -90,6 +90,12 @@ impl<'a> Mender<'a> {
         }
     }
 
+    /// The id that will stand where another is named, if any will.
+    pub(super) fn named<'b>(&'b self, id: &'b Id) -> Option<&'b Id> {
+        let now = self.plan.redirect.get(self.session, id);
+        now.unwrap_or(Some(id))
+    }
+
     /// The time a line will have.
     pub(super) fn time(&self, at: Index) -> Option<Time> {
         self.times.get(&at).copied().or(self.record(at).at())
