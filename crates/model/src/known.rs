@@ -6,41 +6,85 @@
 /// The kind of line with this label, such as `user` or `system/turn_duration`, if it was
 /// seen before.
 pub fn label(text: &str) -> Option<&'static str> {
-    find(LABELS, text)
+    LABELS.find(text)
 }
 
 /// Whether a field of this name was seen at the top of a line.
 pub fn is_field(name: &str) -> bool {
-    find(FIELDS, name).is_some()
+    FIELDS.find(name).is_some()
 }
 
 /// Whether a field of this name only says which, when or how: ids, times, names of kinds. What
 /// it holds is not text that somebody wrote.
 pub fn is_mark(name: &str) -> bool {
-    find(MARKS, name).is_some()
+    MARKS.find(name).is_some()
 }
 
 /// Whether a field of this name was seen in `message`.
 pub fn is_message_field(name: &str) -> bool {
-    find(MESSAGE_FIELDS, name).is_some()
+    MESSAGE_FIELDS.find(name).is_some()
 }
 
 /// Whether a field of this name was seen in a content block.
 pub fn is_block_field(name: &str) -> bool {
-    find(BLOCK_FIELDS, name).is_some()
+    BLOCK_FIELDS.find(name).is_some()
 }
 
 /// The type of content block with this name, if it was seen before.
 pub fn block(name: &str) -> Option<&'static str> {
-    find(BLOCKS, name)
+    BLOCKS.find(name)
 }
 
-fn find(list: &'static [&'static str], name: &str) -> Option<&'static str> {
-    list.binary_search(&name).ok().map(|at| list[at])
+/// Names, to be asked for hundreds of times in every line.
+struct Names {
+    list: &'static [&'static str],
+    /// The number of a name, from 1, at its [`place`] or at the next one that was free.
+    places: [u8; PLACES],
+}
+
+/// So many that most names have their place for themselves.
+const PLACES: usize = 512;
+
+impl Names {
+    const fn new(list: &'static [&'static str]) -> Names {
+        assert!(list.len() < 256);
+        let mut places = [0; PLACES];
+        let mut at = 0;
+        while at < list.len() {
+            let mut place = place(list[at].as_bytes());
+            while places[place] != 0 {
+                place = (place + 1) % PLACES;
+            }
+            at += 1;
+            places[place] = at as u8;
+        }
+        Names { list, places }
+    }
+
+    fn find(&self, name: &str) -> Option<&'static str> {
+        let mut place = place(name.as_bytes());
+        loop {
+            let number = usize::from(self.places[place]);
+            let known = self.list[number.checked_sub(1)?];
+            if known == name {
+                return Some(known);
+            }
+            place = (place + 1) % PLACES;
+        }
+    }
+}
+
+/// Where a name should stand, going by some of its bytes.
+const fn place(name: &[u8]) -> usize {
+    let [first, .., last] = name else {
+        return name.len();
+    };
+    let inner = name[name.len() / 2] as usize * 37 + name[name.len() / 3] as usize * 101;
+    (*first as usize * 7 + *last as usize * 59 + name.len() * 23 + inner) % PLACES
 }
 
 /// Types of line, and their subtypes.
-const LABELS: &[&str] = &[
+static LABELS: Names = Names::new(&[
     "agent-name",
     "ai-title",
     "api-request",
@@ -123,10 +167,10 @@ const LABELS: &[&str] = &[
     "tools-used",
     "user",
     "worktree-state",
-];
+]);
 
 /// Fields that hold no text.
-const MARKS: &[&str] = &[
+static MARKS: Names = Names::new(&[
     "agentId",
     "bridgeSessionId",
     "commandUuid",
@@ -187,10 +231,10 @@ const MARKS: &[&str] = &[
     "userType",
     "uuid",
     "version",
-];
+]);
 
 /// Types of content block.
-const BLOCKS: &[&str] = &[
+static BLOCKS: Names = Names::new(&[
     "document",
     "fallback",
     "image",
@@ -204,10 +248,10 @@ const BLOCKS: &[&str] = &[
     "tool_use",
     "web_fetch_tool_result",
     "web_search_tool_result",
-];
+]);
 
 /// Fields of `message`.
-const MESSAGE_FIELDS: &[&str] = &[
+static MESSAGE_FIELDS: Names = Names::new(&[
     "container",
     "content",
     "context_management",
@@ -221,10 +265,10 @@ const MESSAGE_FIELDS: &[&str] = &[
     "timestamp",
     "type",
     "usage",
-];
+]);
 
 /// Fields of content blocks.
-const BLOCK_FIELDS: &[&str] = &[
+static BLOCK_FIELDS: Names = Names::new(&[
     "cache_control",
     "caller",
     "citations",
@@ -244,10 +288,10 @@ const BLOCK_FIELDS: &[&str] = &[
     "to",
     "tool_use_id",
     "type",
-];
+]);
 
 /// Fields at the top of a line.
-const FIELDS: &[&str] = &[
+static FIELDS: Names = Names::new(&[
     "agentId",
     "agentName",
     "aiTitle",
@@ -411,16 +455,37 @@ const FIELDS: &[&str] = &[
     "uuid",
     "version",
     "worktreeSession",
-];
+]);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_are_sorted_so_that_they_can_be_searched() {
-        for list in [LABELS, MARKS, BLOCKS, MESSAGE_FIELDS, BLOCK_FIELDS, FIELDS] {
-            assert!(list.is_sorted());
+    fn every_name_is_found_soon_and_no_other_is() {
+        for names in [
+            &LABELS,
+            &MARKS,
+            &BLOCKS,
+            &MESSAGE_FIELDS,
+            &BLOCK_FIELDS,
+            &FIELDS,
+        ] {
+            assert!(names.list.is_sorted_by(|one, next| one < next));
+            let mut steps = 0;
+            for name in names.list {
+                assert_eq!(names.find(name), Some(*name));
+                let from = place(name.as_bytes());
+                let at = |step: &usize| {
+                    let number = names.places[(from + step) % PLACES];
+                    names.list[usize::from(number) - 1] == *name
+                };
+                steps += 1 + (0..PLACES).find(at).unwrap();
+            }
+            assert!(steps <= 2 * names.list.len(), "{steps}");
+            for other in ["", "x", "neverSeen", "parentUUID"] {
+                assert_eq!(names.find(other), None);
+            }
         }
         assert!(is_field("parentUuid") && !is_field("neverSeen"));
     }
