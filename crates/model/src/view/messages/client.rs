@@ -13,7 +13,6 @@ use crate::fault::NULL_LINE;
 use crate::id::Id;
 use crate::marks::{Lists, Marks};
 use crate::session::{Index, Record, Role, Session};
-use crate::time::Time;
 use crate::view::messages::Outcome;
 use crate::view::messages::siblings;
 use crate::view::messages::walk::Walk;
@@ -49,7 +48,7 @@ pub(super) struct Lines<'a> {
     pub(super) session: &'a Session,
     pub(super) rules: &'a Rules,
     pub(super) order: Vec<Index>,
-    by_time: OnceCell<Vec<(Time, Index)>>,
+    by_time: OnceCell<Vec<Index>>,
     taken: Marks,
     /// Lines that are passed through, and where they lead.
     bridged: HashMap<&'a Id, Option<&'a Id>>,
@@ -81,13 +80,13 @@ impl<'a> Lines<'a> {
         lines
     }
 
-    /// The lines by time, then by place: for healing, which few sessions need.
-    pub(super) fn by_time(&self) -> &[(Time, Index)] {
+    /// The lines that have a time, by it, then by place: for healing, which few sessions need.
+    pub(super) fn by_time(&self) -> &[Index] {
         self.by_time.get_or_init(|| {
-            let lines = self.order.iter();
-            let timed = lines.filter_map(|&at| Some((self.record(at).at()?, at)));
-            let mut by_time: Vec<_> = timed.collect();
-            by_time.sort_unstable();
+            let timed = |at: &&Index| self.record(**at).at().is_some();
+            let mut by_time = Vec::with_capacity(self.order.len());
+            by_time.extend(self.order.iter().filter(timed));
+            by_time.sort_unstable_by_key(|&at| (self.record(at).at(), at));
             by_time
         })
     }

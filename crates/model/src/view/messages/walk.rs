@@ -65,39 +65,44 @@ impl<'l, 'a> Walk<'l, 'a> {
             }
             free
         });
-        let end = by_time.partition_point(|(time, _)| *time <= own);
-        let newest = by_time[free.last_before(end)?].0;
-        let start = by_time.partition_point(|(time, _)| *time < newest);
-        let (time, first) = by_time[free.first_from(start)?];
-        (own.since(time) <= HEAL_MS).then_some(first)
+        let time = |&at: &Index| self.lines.record(at).at();
+        let end = by_time.partition_point(|at| time(at) <= Some(own));
+        let newest = time(&by_time[free.last_before(end)?]);
+        let start = by_time.partition_point(|at| time(at) < newest);
+        let first = by_time[free.first_from(start)?];
+        (own.since(time(&first)?) <= HEAL_MS).then_some(first)
     }
 }
 
 /// Where the line stands among all lines by time.
 fn place(lines: &Lines<'_>, at: Index) -> Option<usize> {
-    let time = lines.record(at).at()?;
-    lines.by_time().binary_search(&(time, at)).ok()
+    let key = |at: Index| (lines.record(at).at(), at);
+    let by_time = lines.by_time();
+    by_time
+        .binary_search_by_key(&key(at), |&other| key(other))
+        .ok()
 }
 
 /// Places of which some are taken; finds the nearest free one without a search.
 struct Free {
     /// One more than the nearest free place at or before this one, or a place on the way.
-    before: Vec<usize>,
+    before: Vec<u32>,
     /// The nearest free place at or behind this one, or a place on the way.
-    behind: Vec<usize>,
+    behind: Vec<u32>,
 }
 
 impl Free {
     fn new(count: usize) -> Free {
+        let all = 0..=count as u32;
         Free {
-            before: (0..=count).collect(),
-            behind: (0..=count).collect(),
+            before: all.clone().collect(),
+            behind: all.collect(),
         }
     }
 
     fn take(&mut self, place: usize) {
-        self.before[place + 1] = place;
-        self.behind[place] = place + 1;
+        self.before[place + 1] = place as u32;
+        self.behind[place] = place as u32 + 1;
     }
 
     /// The last free place before `end`.
@@ -113,10 +118,10 @@ impl Free {
 }
 
 /// Follows the links to their end, and shortens them for the next time.
-fn root(links: &mut [usize], mut at: usize) -> usize {
-    while links[at] != at {
-        links[at] = links[links[at]];
-        at = links[at];
+fn root(links: &mut [u32], mut at: usize) -> usize {
+    while links[at] as usize != at {
+        links[at] = links[links[at] as usize];
+        at = links[at] as usize;
     }
     at
 }
