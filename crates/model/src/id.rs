@@ -69,6 +69,9 @@ impl PartialOrd for Id {
 
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 
+/// Where the two digits of each byte begin.
+const DIGITS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
 impl Id {
     /// The id with this text.
     pub fn new(text: &str) -> Id {
@@ -125,17 +128,12 @@ fn packed(text: &str) -> Option<[u8; 16]> {
         return None;
     }
     let mut bytes = [0u8; 16];
-    let mut at = 0;
     let mut bad = 0;
-    for byte in &mut bytes {
-        at += usize::from(text[at] == b'-');
-        let (high, low) = (
-            NIBBLES[usize::from(text[at])],
-            NIBBLES[usize::from(text[at + 1])],
-        );
+    for (byte, at) in bytes.iter_mut().zip(DIGITS) {
+        let digit = |at: usize| NIBBLES[usize::from(text[at])];
+        let (high, low) = (digit(at), digit(at + 1));
         bad |= high | low;
         *byte = high << 4 | low & 15;
-        at += 2;
     }
     (bad & 16 == 0).then_some(bytes)
 }
@@ -176,6 +174,15 @@ mod tests {
             "2f723639-cb3c-465d-8642-02ad42cb346g",
         ] {
             assert_eq!(Id::new(odd).to_string(), odd);
+        }
+        // A dash anywhere else, two of them too.
+        let uuid = texts[0].as_bytes();
+        for (one, other) in (0..uuid.len()).flat_map(|one| (0..=one).map(move |other| (one, other)))
+        {
+            let mut text = uuid.to_vec();
+            (text[one], text[other]) = (b'-', b'-');
+            let text = String::from_utf8(text).unwrap();
+            assert_eq!(Id::new(&text).to_string(), text);
         }
         for ninth in 0..=255u8 {
             let text = format!("2f723639-cb3c-465d-{ninth:02x}42-02ad42cb3466");
