@@ -43,9 +43,9 @@ fn outline(session: &Session) -> impl PartialEq + std::fmt::Debug + use<> {
             (
                 record.line,
                 record.offset,
-                record.len,
+                record.len(),
                 record.thread,
-                record.message,
+                record.message(),
             )
         })
         .collect();
