@@ -5,28 +5,19 @@
 //! [`crate::view::messages`], which uses the same two steps with that client's rules.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::entry::Kind;
-use crate::id::Id;
 use crate::marks::{Marks, Slots};
 use crate::session::{Index, Link, Record, Session};
-
-/// What is done about a parent that is not in the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
-    /// The line becomes a root: what went before is lost.
-    Cut,
-    /// The line follows the one before it in the file.
-    Heal,
-}
 
 /// Links between lines. `order` lists the lines of the chain as they stand in the file.
 #[derive(Clone, Debug)]
 pub struct Links {
     /// The lines of the chain, in file order.
-    pub order: Vec<Index>,
+    pub order: Arc<Vec<Index>>,
     parent: Slots,
     /// Lines whose named parent is nowhere.
     pub missing: Vec<Index>,
@@ -58,15 +49,11 @@ impl Links {
     }
 }
 
-/// The links as we read them: every line with an id is a link, a missing parent is healed, a
-/// circle is cut. Conversation lines without an id follow the line before them.
+/// The links as we read them: every line with an id is a link, a missing parent is healed by
+/// the line before it in the file, a circle is cut. Conversation lines without an id follow the
+/// line before them.
 pub fn links(session: &Session) -> Links {
-    let mut links = link(
-        session,
-        |record| record.in_chain() || is_nameless(record),
-        Missing::Heal,
-        false,
-    );
+    let mut links = linked(session);
     cut_cycles(&mut links);
     links
 }
@@ -76,73 +63,39 @@ pub fn is_nameless(record: &Record) -> bool {
     record.uuid.is_none() && record.is_conversation()
 }
 
-/// Links the records that `takes` chooses. Where `bridge` is set, other lines with an id are
-/// passed through to their own parents.
-pub fn link(
-    session: &Session,
-    takes: impl Fn(&Record) -> bool,
-    missing: Missing,
-    bridge: bool,
-) -> Links {
+fn linked(session: &Session) -> Links {
     let records = &session.records;
+    let takes = |record: &Record| record.in_chain() || is_nameless(record);
+    let mut order = Vec::with_capacity(records.len());
+    order.extend(
+        (0..)
+            .zip(records)
+            .filter_map(|(at, record)| takes(record).then_some(at)),
+    );
     let mut links = Links {
-        order: Vec::new(),
+        order: Arc::new(order),
         parent: Slots::default(),
         missing: Vec::new(),
         cycles: Vec::new(),
     };
     links.parent.make_room(|_| records.len());
-    let mut taken = Marks::default();
-    let mut through: HashMap<&Id, Option<&Id>> = HashMap::new();
-    for (at, record) in records.iter().enumerate() {
-        if takes(record) {
-            taken.insert(at as Index);
-            links.order.push(at as Index);
-        } else if let (true, Some(id)) = (bridge && record.in_chain(), &record.uuid) {
-            through.insert(id, session.parent_of(record));
-        }
-    }
     let mut last: Option<Index> = None;
-    for &at in &links.order {
+    for &at in links.order.iter() {
         let record = &records[at as usize];
-        let named = follow(session.parent_of(record), &through);
-        let known = match through.is_empty() {
-            true => session.parent_at(record),
-            false => named.and_then(|id| session.find(id)),
-        };
-        let known = known.filter(|&parent| taken.contains(parent));
-        let parent = match (known, named) {
-            (Some(parent), _) => Some(parent),
-            (None, Some(_)) => {
+        let known = session.parent_at(record);
+        let parent = match known.filter(|&parent| takes(&records[parent as usize])) {
+            Some(parent) => Some(parent),
+            None if session.parent_of(record).is_some() => {
                 links.missing.push(at);
-                last.filter(|_| missing == Missing::Heal)
+                last
             }
-            (None, None) if is_nameless(record) && record.parent() == Link::Absent => {
-                last.filter(|_| missing == Missing::Heal)
-            }
-            (None, None) => None,
+            None if is_nameless(record) && record.parent() == Link::Absent => last,
+            None => None,
         };
         links.parent.put(at, parent);
         last = Some(at);
     }
     links
-}
-
-/// The parent behind lines that are only passed through.
-fn follow<'a>(parent: Option<&'a Id>, through: &HashMap<&Id, Option<&'a Id>>) -> Option<&'a Id> {
-    let mut id = parent?;
-    if through.is_empty() {
-        return Some(id);
-    }
-    let mut left = through.len() + 1;
-    while let Some(next) = through.get(id) {
-        id = (*next)?;
-        left -= 1;
-        if left == 0 {
-            return None;
-        }
-    }
-    Some(id)
 }
 
 /// Cuts every circle at the line whose parent comes later in the file; that line follows the
@@ -320,7 +273,7 @@ pub(crate) fn line_before(
 
 /// Progress and notes that hang on a live line are live; so is what follows only them.
 fn hang_beside(session: &Session, links: &Links, live: &mut Marks) {
-    for &at in &links.order {
+    for &at in links.order.iter() {
         let record = &session.records[at as usize];
         let beside = !record.is_conversation() && !record.kind.compacts();
         let parent = links.above(at);

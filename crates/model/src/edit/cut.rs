@@ -368,7 +368,7 @@ impl<'a> Shape<'a> {
         let mut below = vec![false; self.session.records.len()];
         self.family(line, &mut below);
         let mut children: HashMap<Index, Vec<Index>> = HashMap::new();
-        for &at in &self.links.order {
+        for &at in self.links.order.iter() {
             if let Some(parent) = self.links.above(at) {
                 children.entry(parent).or_default().push(at);
             }
@@ -438,7 +438,7 @@ impl<'a> Shape<'a> {
             }
         }
         self.answers(&mut way);
-        for &at in &self.links.order {
+        for &at in self.links.order.iter() {
             let record = &self.session.records[at as usize];
             let beside = !record.is_conversation() && !record.kind.is_boundary();
             let hangs = match self.links.above(at) {

@@ -17,7 +17,7 @@ use crate::view::profile::Profile;
 pub(super) fn relink(plan: &mut Plan, session: &Session, settings: Settings) {
     let links = graph::links(session);
     let mut up = Up::new(session, &links);
-    for &at in &links.order {
+    for &at in links.order.iter() {
         if !plan.is_dropped(at) {
             adopt(plan, session, &links, &mut up, at);
         }

@@ -85,6 +85,8 @@ pub struct Plan {
     removed: Marks,
     /// Records whose copy of a result for the screen goes.
     copyless: Marks,
+    /// Records of messages that lost their calls.
+    callless: Marks,
     /// What else becomes of lines that stay.
     pub(super) changes: HashMap<Index, Change>,
     /// Lines to be put in front of a record; behind the last one under the number of records.
@@ -114,6 +116,7 @@ impl Plan {
             dropped: Marks::default(),
             removed: Marks::default(),
             copyless: Marks::default(),
+            callless: Marks::default(),
             changes: HashMap::new(),
             inserted: BTreeMap::new(),
             redirect: Detours::default(),
@@ -206,6 +209,11 @@ impl Plan {
         }
     }
 
+    /// Lets a record say that its message ends the turn: it lost its calls.
+    pub(super) fn end_turn(&mut self, record: Index) {
+        self.callless.insert(record);
+    }
+
     /// Marks a record as shortened to so many percent.
     pub(super) fn mark(&mut self, record: Index, percent: u8) {
         self.changes.entry(record).or_default().mark = Some(percent);
@@ -266,7 +274,7 @@ impl Plan {
 
     /// Whether nothing is changed.
     pub fn is_empty(&self) -> bool {
-        let sets = [&self.dropped, &self.removed, &self.copyless];
+        let sets = [&self.dropped, &self.removed, &self.copyless, &self.callless];
         sets.iter().all(|set| set.is_empty()) && self.changes.is_empty() && self.inserted.is_empty()
     }
 
@@ -280,6 +288,7 @@ impl Plan {
         let mut blocks = session.records[record as usize].blocks.clone();
         self.is_dropped(record)
             || self.copyless.contains(record)
+            || self.callless.contains(record)
             || blocks.any(|block| self.removed.contains(block))
             || self.changes.contains_key(&record)
     }
@@ -289,7 +298,8 @@ impl Plan {
         let known = self.changes.get(&record);
         let blocks = session.records[record as usize].blocks.clone();
         let goes = |block: &Index| self.removed.contains(*block);
-        if !self.copyless.contains(record) && !blocks.clone().any(|block| goes(&block)) {
+        let marked = self.copyless.contains(record) || self.callless.contains(record);
+        if !marked && !blocks.clone().any(|block| goes(&block)) {
             return known.map(Cow::Borrowed);
         }
         let mut change = known.cloned().unwrap_or_default();
@@ -299,6 +309,7 @@ impl Plan {
         if self.copyless.contains(record) {
             change.copy = Some(Copy::Remove);
         }
+        change.ends_turn = self.callless.contains(record);
         Some(Cow::Owned(change))
     }
 

@@ -101,7 +101,7 @@ fn end_turn(plan: &mut Plan, session: &Session, message: &Message) {
     if all.any(calls) && !still {
         for &record in &message.records {
             if !plan.is_dropped(record) {
-                plan.entry(record).ends_turn = true;
+                plan.end_turn(record);
             }
         }
     }

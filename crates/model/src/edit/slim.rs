@@ -107,7 +107,7 @@ fn followed(session: &Session, plan: &Plan) -> HashSet<Index> {
     let mut followed: HashSet<Index> = HashSet::default();
     let mut ends = named(session);
     ends.extend(newest(session, &links));
-    for &at in &links.order {
+    for &at in links.order.iter() {
         let is_progress = session.records[at as usize].kind == Kind::Progress;
         if is_progress && !ends.contains(&at) || plan.is_dropped(at) {
             continue;

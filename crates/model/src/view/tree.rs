@@ -87,7 +87,7 @@ pub fn tree(
         line: 0,
     }];
     let nodes = place(session, &links);
-    for &at in &links.order {
+    for &at in links.order.iter() {
         let record = &session.records[at as usize];
         let Some(kind) = node_kind(record).filter(|_| record.thread == 0) else {
             continue;

@@ -99,7 +99,7 @@ fn any_graph_is_read_and_every_line_has_one_place() {
         let session = Session::from_log(&log, Role::Main);
         let links = graph::links(&session);
         assert!(!graph::has_cycle(&links), "seed {seed}");
-        let mut order = links.order.clone();
+        let mut order = links.order.to_vec();
         order.sort_unstable();
         order.dedup();
         assert_eq!(order.len(), links.order.len(), "seed {seed}");

@@ -49,7 +49,7 @@ fn check_graph(lines: &[String], texts: &[&str]) -> Read {
     all_views(&read);
     let links = graph::links(&read.session);
     assert!(!graph::has_cycle(&links));
-    let mut order = links.order.clone();
+    let mut order = links.order.to_vec();
     order.sort_unstable();
     order.dedup();
     assert_eq!(order.len(), links.order.len(), "a line has two places");

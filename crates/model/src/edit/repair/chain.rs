@@ -444,7 +444,7 @@ fn drop_boundaries(mender: &mut Mender<'_>) {
 /// Lines that follow one that went follow the one that stands for it.
 fn adopt(mender: &mut Mender<'_>) {
     let order = mender.links.order.clone();
-    for at in order {
+    for &at in order.iter() {
         let parent = mender
             .parent(at)
             .and_then(|id| mender.plan.redirect.get(mender.session, id));
