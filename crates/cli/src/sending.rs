@@ -77,6 +77,8 @@ pub struct Summary {
     pub elsewhere: u64,
     /// Turns that are not over yet.
     pub waiting: u64,
+    /// Turns of which it took nothing; they are sent again next time.
+    pub refused: u64,
     /// Spans that the receiver does not take, and why.
     pub rejected: Vec<String>,
     /// Files that could not be read.

@@ -34,19 +34,16 @@ impl Default for Patience {
     }
 }
 
-/// A span that was not taken.
+/// Spans that were not taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
-    /// Where it stood, if that is known.
-    pub span: Option<(TraceId, SpanId)>,
+    /// Which ones; none if that is not known.
+    pub spans: Vec<(TraceId, SpanId)>,
     /// How many there are.
     pub count: u64,
     /// What the receiver says.
     pub why: String,
 }
-
-/// So many spans in a row are refused before we believe that it is not the spans.
-const BLAMED: usize = 5;
 
 /// Somebody who brings requests to a receiver.
 pub struct Courier<'a> {
@@ -65,8 +62,6 @@ struct State {
     pause: Option<Instant>,
     /// Something was taken, so that it is the spans when some are not.
     taken: bool,
-    /// Single spans that were refused before anything was taken.
-    blamed: usize,
 }
 
 impl<'a> Courier<'a> {
@@ -96,11 +91,13 @@ impl<'a> Courier<'a> {
         while let Some(batch) = left.pop() {
             match self.insist(&batch.encode())? {
                 Taken::Yes => self.lock().taken = true,
-                Taken::Without(spans, why) => {
+                Taken::Without(count, why) => {
                     self.lock().taken = true;
+                    let all = count >= batch.spans().len() as u64;
+                    let spans = if all { batch.spans() } else { &[] };
                     rejected.push(Rejected {
-                        span: None,
-                        count: spans,
+                        spans: spans.to_vec(),
+                        count,
                         why,
                     });
                 }
@@ -109,7 +106,7 @@ impl<'a> Courier<'a> {
                     Err(alone) => {
                         self.blame(&why)?;
                         rejected.push(Rejected {
-                            span: alone.spans().first().copied(),
+                            spans: alone.spans().to_vec(),
                             count: 1,
                             why,
                         });
@@ -190,12 +187,9 @@ impl<'a> Courier<'a> {
 
     /// A receiver that takes nothing at all, not even a request without spans, is none.
     fn blame(&self, why: &str) -> Result<(), Stopped> {
-        let mut state = self.lock();
-        state.blamed += 1;
-        if state.taken || state.blamed < BLAMED {
+        if self.lock().taken {
             return Ok(());
         }
-        drop(state);
         if matches!(self.insist(&[])?, Taken::Yes) {
             self.lock().taken = true;
             return Ok(());

@@ -138,6 +138,13 @@ pub fn modified(metadata: &Metadata) -> i64 {
     nanoseconds(metadata) / 1_000_000
 }
 
+/// When a file was made, in milliseconds since 1970, where the disk knows.
+pub fn made(metadata: &Metadata) -> Option<i64> {
+    let made = metadata.created().ok()?;
+    let made = made.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(made.as_millis()).ok()
+}
+
 fn nanoseconds(metadata: &Metadata) -> i64 {
     let Ok(time) = metadata.modified() else {
         return 0;

@@ -92,10 +92,15 @@ pub fn run(world: &World, args: &SendArgs) -> Result<(), Failure> {
     if world.ui.json {
         let mut out = world.ui.out();
         world.ui.row(&mut out, &row(&summary))?;
-        return Ok(out.flush()?);
+        out.flush()?;
+    } else {
+        world.ui.note(&sentence(&summary, "sent"));
     }
-    world.ui.note(&sentence(&summary, "sent"));
-    Ok(())
+    match (summary.turns, summary.refused) {
+        (0, 1..) => Err(Failure::failed("the receiver took none of the turns")
+            .hint("see above what it says about them; nothing was marked as sent")),
+        _ => Ok(()),
+    }
 }
 
 /// The sessions that are asked for, the oldest first.
@@ -113,7 +118,7 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
             return Err(Failure::nothing("no session has anything since then")
                 .hint("list all of them with `unspool ls`"));
         }
-        sending::oldest_first(&mut files);
+        sending::oldest_first(world, &mut files);
         return Ok(files);
     }
     let latest = [OsString::from("@")];
@@ -134,7 +139,7 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
     files.dedup_by(|a, b| a.path == b.path);
-    sending::oldest_first(&mut files);
+    sending::oldest_first(world, &mut files);
     Ok(files)
 }
 
@@ -167,6 +172,7 @@ fn row(summary: &Summary) -> SentRow {
         already: summary.already,
         elsewhere: summary.elsewhere,
         waiting: summary.waiting,
+        refused: summary.refused,
         rejected: summary.rejected.clone(),
     }
 }
@@ -192,6 +198,7 @@ fn sentence(summary: &Summary, done: &str) -> String {
         (summary.already, "sent before"),
         (summary.elsewhere, "copied from an older session"),
         (summary.waiting, "not over yet"),
+        (summary.refused, "not taken, to be sent again next time"),
     ];
     for (turns, what) in also.into_iter().filter(|(turns, _)| *turns > 0) {
         parts.push(format!("{} {what}", amount::count(turns, "turn")));

@@ -1,18 +1,22 @@
 //! Which files repeat turns of others, and which of them is the oldest.
 //!
 //! A resumed, forked or cloned file begins with the lines of the one it comes from. Which of
-//! them is the oldest is told as `usage` tells it: one that does not say it was forked comes
-//! before one that does, then the one whose last line is earlier, then the order of the paths.
+//! them is the oldest: one that does not say it was forked comes before one that does, one that
+//! this program did not make before one that it did, one that was there when its first reply
+//! came before one that was not; then the one whose last line is earlier, then the order of the
+//! paths.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use unspool_model::id::Id;
-use unspool_model::session::{Role, Session};
+use unspool_model::session::{Message, Role, Session};
 use unspool_store::family::{self, Family};
 use unspool_store::read::{self, Loaded, Reader};
-use unspool_store::{AgentFile, Error, Found, SessionFile, each, find};
+use unspool_store::{AgentFile, Error, Found, SessionFile, each, find, open};
+
+use crate::world::World;
 
 /// So much of a file's start tells where its conversation begins.
 const START: u64 = 16 << 10;
@@ -20,18 +24,40 @@ const START: u64 = 16 << 10;
 /// So much of its end tells when it was last written.
 const END: u64 = 64 << 10;
 
+/// A file that is made so many milliseconds after its first reply is a copy.
+const LATE: i64 = 60_000;
+
+/// Sessions that this program made of others, by their ids.
+#[derive(Default)]
+pub struct Made(HashSet<String>);
+
+impl Made {
+    /// Those that the journal knows. Where it cannot be read, none is known.
+    pub fn by(world: &World) -> Made {
+        let list = world.journal().list().unwrap_or_default();
+        let made = list.into_iter().filter_map(|one| {
+            let task = one.entry.task;
+            let other = |made: &String| !task.sources.contains(made);
+            task.session.filter(other)
+        });
+        Made(made.collect())
+    }
+}
+
 /// Puts the oldest first.
-pub fn oldest_first(files: &mut Vec<SessionFile>) {
-    let ages = each::map(files, each::threads(), |_| 0, age);
+pub fn oldest_first(world: &World, files: &mut Vec<SessionFile>) {
+    let made = Made::by(world);
+    let ages = each::map(files, each::threads(), |_| 0, |file| age(file, &made));
     let mut both: Vec<(Age, SessionFile)> = ages.into_iter().zip(files.drain(..)).collect();
     both.sort_by(|(a, x), (b, y)| (a, &x.path).cmp(&(b, &y.path)));
     files.extend(both.into_iter().map(|(_, file)| file));
 }
 
-/// Whether it says it was forked, and when it was last written.
-type Age = (bool, i64);
+/// Whether it says it was forked, whether this program made it, whether it was made late, and
+/// when it was last written.
+type Age = (bool, bool, bool, i64);
 
-fn age(file: &SessionFile) -> Age {
+fn age(file: &SessionFile, made: &Made) -> Age {
     let small = file.bytes <= START + END;
     let whole = small.then(|| read::read(&file.path, Role::Main));
     let (start, end) = match whole {
@@ -42,10 +68,25 @@ fn age(file: &SessionFile) -> Age {
         ),
     };
     let forked = |loaded: &Loaded| loaded.session.forked_from.is_some();
+    let late = |loaded: &Loaded| is_late(&file.path, &loaded.session);
     let last = end.as_ref().or(start.as_ref());
     let last = last.and_then(|loaded| loaded.session.last);
-    let forked = start.as_ref().is_some_and(forked);
-    (forked, last.map_or(file.modified, |time| time.0))
+    (
+        start.as_ref().is_some_and(forked),
+        made.0.contains(&file.id),
+        start.as_ref().is_some_and(late),
+        last.map_or(file.modified, |time| time.0),
+    )
+}
+
+/// Whether a file was made long after its first reply was written. Not all disks know.
+fn is_late(path: &Path, session: &Session) -> bool {
+    let mut replies = session.messages.iter();
+    let reply = replies.find_map(Message::first);
+    let made = open::look(path).ok().and_then(|it| open::made(&it));
+    reply
+        .zip(made)
+        .is_some_and(|(reply, made)| made > reply.0.saturating_add(LATE))
 }
 
 /// The first line of a conversation, which copies share.
@@ -135,8 +176,14 @@ impl Folder {
         family::rest_by(reader, &found, file, from)
     }
 
-    /// Older files with the conversation that begins with this line, the oldest first.
-    pub fn older(&self, file: &SessionFile, root: Option<Id>) -> Vec<&SessionFile> {
+    /// Older files with the conversation that begins with this line, the oldest first. What
+    /// this program made is asked for only if there are others.
+    pub fn older<'m>(
+        &self,
+        file: &SessionFile,
+        root: Option<Id>,
+        made: impl FnOnce() -> &'m Made,
+    ) -> Vec<&SessionFile> {
         let Some(root) = root else {
             return Vec::new();
         };
@@ -147,10 +194,11 @@ impl Folder {
         if others.is_empty() {
             return others;
         }
-        let own = (age(file), &file.path);
+        let made = made();
+        let own = (age(file, made), &file.path);
         let mut older: Vec<(Age, &SessionFile)> = others
             .into_iter()
-            .map(|other| (age(other), other))
+            .map(|other| (age(other, made), other))
             .collect();
         older.retain(|(age, other)| (*age, &other.path) < own);
         older.sort_by(|(a, x), (b, y)| (a, &x.path).cmp(&(b, &y.path)));

@@ -8,13 +8,13 @@
 //! A session that another process is sending at this moment comes last, when nothing is held
 //! that somebody else could wait for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use unspool_send::deliver::{Courier, Rejected};
-use unspool_send::id::TraceId;
+use unspool_send::id::{SpanId, TraceId};
 use unspool_send::ledger::{Claim, Key, Ledger, Note};
 use unspool_send::otlp::{Batch, Limits, Packer, Resource, Texts};
 use unspool_send::post::{Http, Stopped};
@@ -157,9 +157,54 @@ struct Over;
 /// What a worker has not been told of as taken.
 struct Hold {
     packer: Packer,
-    /// What to note when a trace is taken.
-    pending: HashMap<TraceId, Note>,
+    pending: Pending,
     sessions: Vec<Packed>,
+}
+
+/// Turns of which something is still to be sent.
+#[derive(Default)]
+struct Pending {
+    turns: HashMap<TraceId, Turn>,
+    /// Sessions with a turn of which nothing was taken.
+    refused: HashSet<usize>,
+}
+
+/// A turn that is being sent.
+struct Turn {
+    /// What to note when it is taken.
+    note: Note,
+    /// The session it is sent for.
+    at: usize,
+    /// Something of it was taken.
+    taken: bool,
+}
+
+impl Pending {
+    /// Some spans were sent, and some of them were not taken.
+    fn sent(&mut self, spans: &[(TraceId, SpanId)], rejected: &[Rejected]) {
+        let lost = rejected.iter().flat_map(|one| &one.spans);
+        let lost: HashSet<&(TraceId, SpanId)> = lost.collect();
+        for (trace, _) in spans.iter().filter(|span| !lost.contains(span)) {
+            if let Some(turn) = self.turns.get_mut(trace) {
+                turn.taken = true;
+            }
+        }
+    }
+
+    /// What to note of traces that were sent whole, and how many of them nobody took. Those are
+    /// sent again next time: a receiver that was set up wrong has lost nothing.
+    fn whole(&mut self, ends: &[TraceId]) -> (Vec<Note>, u64) {
+        let (mut notes, mut refused) = (Vec::new(), 0);
+        for turn in ends.iter().filter_map(|id| self.turns.remove(id)) {
+            if turn.taken {
+                notes.push(turn.note);
+            } else {
+                self.refused.insert(turn.at);
+                refused += 1;
+            }
+        }
+        (notes, refused)
+    }
 }
 
 /// A session whose last span is packed.
@@ -228,7 +273,7 @@ impl Run<'_> {
     fn hold(&self) -> Hold {
         Hold {
             packer: Packer::new(self.limits, &self.resource),
-            pending: HashMap::new(),
+            pending: Pending::default(),
             sessions: Vec::new(),
         }
     }
@@ -311,7 +356,7 @@ impl Run<'_> {
         if let Some(order) = order {
             self.pass(order);
         }
-        self.pack(&opened, &choice, file.bytes, hold)?;
+        self.pack(at, &opened, &choice, hold)?;
         let marks = self.marks.as_ref();
         let mark = marks.and_then(|marks| marks.next(&opened, self.setting.settled(&opened)));
         hold.sessions.push(Packed {
@@ -338,11 +383,12 @@ impl Run<'_> {
 
     fn pack(
         &self,
+        at: usize,
         opened: &Opened<'_>,
         choice: &Choice,
-        bytes: u64,
         hold: &mut Hold,
     ) -> Result<(), Over> {
+        let bytes = self.files[at].bytes;
         let share = bytes / (choice.turns.len() as u64 + 1);
         for (head, trace) in opened.chosen(choice) {
             let note = Note::Sent {
@@ -351,7 +397,12 @@ impl Run<'_> {
                 spans: head.spans,
                 session: trace.session.as_str().into(),
             };
-            hold.pending.insert(head.id, note);
+            let turn = Turn {
+                note,
+                at,
+                taken: false,
+            };
+            hold.pending.turns.insert(head.id, turn);
             let Hold {
                 packer, pending, ..
             } = hold;
@@ -365,14 +416,15 @@ impl Run<'_> {
     }
 
     /// Sends one request and notes what is whole with it.
-    fn post(&self, batch: Batch, pending: &mut HashMap<TraceId, Note>) -> Result<(), Over> {
+    fn post(&self, batch: Batch, pending: &mut Pending) -> Result<(), Over> {
         let ends = batch.ends().to_vec();
-        let spans = batch.spans().len() as u64;
+        let spans = batch.spans().to_vec();
         let rejected = match self.courier.deliver(batch) {
             Ok(rejected) => rejected,
             Err(why) => return self.fail(stopped(why)),
         };
-        let notes: Vec<Note> = ends.iter().filter_map(|id| pending.remove(id)).collect();
+        pending.sent(&spans, &rejected);
+        let (notes, refused) = pending.whole(&ends);
         let mut shared = self.lock();
         if let Err(error) = shared.ledger.note(&notes) {
             drop(shared);
@@ -380,7 +432,8 @@ impl Run<'_> {
         }
         let lost: u64 = rejected.iter().map(|one| one.count).sum();
         shared.summary.turns += notes.len() as u64;
-        shared.summary.spans += spans.saturating_sub(lost);
+        shared.summary.refused += refused;
+        shared.summary.spans += (spans.len() as u64).saturating_sub(lost);
         let told = rejected.iter().map(refusal);
         shared.summary.rejected.extend(told);
         Ok(())
@@ -391,8 +444,12 @@ impl Run<'_> {
         if let Some(batch) = hold.packer.finish() {
             self.post(batch, &mut hold.pending)?;
         }
-        // All of it is in the ledger now, and nobody else is at these sessions.
+        // All that was taken is in the ledger now, and nobody else is at these sessions.
+        let refused = std::mem::take(&mut hold.pending.refused);
         for Packed { at, mark, .. } in &hold.sessions {
+            if refused.contains(at) {
+                continue;
+            }
             if let (Some(marks), Some(mark)) = (&self.marks, mark) {
                 marks.keep(&self.files[*at], mark);
             }
@@ -410,12 +467,18 @@ impl Run<'_> {
         for Packed { at, slot, owed, .. } in hold.sessions.drain(..) {
             let path = &self.files[at].path;
             let known = due.get(path);
-            if owed && self.wishes.patient && known != Some(&true) {
+            let refused = refused.contains(&at);
+            if refused && self.wishes.patient && known != Some(&false) {
+                notes.push(Note::Due {
+                    path: path.clone(),
+                    open: false,
+                });
+            } else if owed && self.wishes.patient && known != Some(&true) {
                 notes.push(Note::Due {
                     path: path.clone(),
                     open: true,
                 });
-            } else if !owed && known.is_some() {
+            } else if !owed && !refused && known.is_some() {
                 notes.push(Note::Paid { path: path.clone() });
             }
             Self::release(&mut shared, slot);
@@ -503,9 +566,9 @@ impl Run<'_> {
 }
 
 fn refusal(rejected: &Rejected) -> String {
-    let what = match rejected.span {
-        Some((trace, span)) => format!("span {span} of trace {trace}"),
-        None => format!("{} spans", rejected.count),
+    let what = match &rejected.spans[..] {
+        [(trace, span)] => format!("span {span} of trace {trace}"),
+        _ => format!("{} spans", rejected.count),
     };
     format!("{what}: {}", rejected.why)
 }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use unspool_model::price::Prices;
 use unspool_model::session::Role;
@@ -23,7 +23,7 @@ use unspool_store::{AgentFile, Error, SessionFile};
 use super::Wishes;
 use super::choice::{self, Choice, Head, Owners, View};
 use super::mark::{self, Look, Mark};
-use super::near::{self, Folder, Folders};
+use super::near::{self, Folder, Folders, Made};
 use super::place::{self, environment};
 use crate::secrets;
 use crate::world::World;
@@ -40,6 +40,7 @@ pub struct Setting<'a> {
     options: Options<'static>,
     reader: Reader,
     folders: Folders,
+    made: OnceLock<Made>,
     watch: Watch,
 }
 
@@ -88,6 +89,7 @@ impl<'a> Setting<'a> {
             },
             reader: Reader::default(),
             folders: Folders::default(),
+            made: OnceLock::new(),
             watch: Watch::default(),
         }
     }
@@ -177,7 +179,8 @@ impl<'a> Setting<'a> {
             Some(mark) => mark.root(),
             None => near::root(&opened.read.family.main.session),
         };
-        for other in opened.read.folder.older(opened.file, root) {
+        let made = || self.made.get_or_init(|| Made::by(self.world));
+        for other in opened.read.folder.older(opened.file, root, made) {
             // It says itself what is its own.
             if self.paths.contains(&*other.path) {
                 continue;

@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::process::{Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use unspool_testkit::home::Home;
@@ -277,6 +278,31 @@ fn spans_that_a_receiver_drops_are_told() {
 }
 
 #[test]
+fn what_a_receiver_takes_nothing_of_is_not_sent() {
+    let answers: [fn() -> Answer; 2] = [
+        || Answer::Fail("400 Bad Request", vec![], "not today".into()),
+        || Answer::TakeWithout(1_000, "not today".into()),
+    ];
+    for answer in answers {
+        let open = Arc::new(AtomicBool::new(false));
+        let door = Arc::clone(&open);
+        let sink = Sink::scripted(move |_| match door.load(Ordering::Relaxed) {
+            true => Answer::Take,
+            false => answer(),
+        });
+        let mut home = home();
+        home.session(CWD, ID, "you: hello\nclaude: hi\n");
+        connect(&mut home, &sink);
+        let told = fails(&home, &SEND);
+        assert!(told.contains("not today"), "{told}");
+        open.store(true, Ordering::Relaxed);
+        let told = send(&home, &SEND);
+        assert!(told.contains("1 turn with 2 spans"), "{told}");
+        assert!(send(&home, &SEND).contains("nothing new"));
+    }
+}
+
+#[test]
 fn bad_configuration_says_what_to_set_and_nothing_counts_as_sent() {
     let sink = Sink::langfuse();
     let mut home = home_with_session();
@@ -377,6 +403,29 @@ fn a_copy_that_is_sent_alone_leaves_its_old_turns_to_the_older_session() {
     assert!(told.contains("1 turn with"), "{told}");
     assert_eq!(sink.roots().len(), 3);
     assert!(send(&home, &SEND).contains("nothing new"));
+}
+
+#[test]
+fn a_copy_of_ours_is_younger_than_a_session_that_went_on() {
+    let (first, second) = (
+        "you: hello\nclaude: hi\n",
+        "(at=+1h) you: more\nclaude: yes\n",
+    );
+    for all in [true, false] {
+        let sink = Sink::langfuse();
+        let mut home = home();
+        connect(&mut home, &sink);
+        home.session(CWD, ID, first);
+        assert!(home.output(&["clone", ID]).status.success());
+        home.session(CWD, ID, &format!("{first}{second}"));
+        match all {
+            true => send(&home, &SEND),
+            false => send(&home, &["send", ID, "--to", "langfuse"]),
+        };
+        let roots = sink.roots();
+        let sessions: Vec<&str> = roots.iter().map(|root| root.text("session.id")).collect();
+        assert_eq!(sessions, [ID, ID]);
+    }
 }
 
 #[test]

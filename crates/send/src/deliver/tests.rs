@@ -163,7 +163,7 @@ fn a_span_that_is_refused_is_found_and_the_rest_goes_on() {
         let courier = Courier::new(&receiver, quick());
         let rejected = courier.deliver(batch.clone()).unwrap();
         assert_eq!(rejected.len(), 1);
-        assert_eq!(rejected[0].span, Some(batch.spans()[bad]));
+        assert_eq!(rejected[0].spans, [batch.spans()[bad]]);
         let mut rest = all.clone();
         rest.remove(bad);
         assert_eq!(*receiver.kept.lock().unwrap(), rest);
@@ -199,6 +199,31 @@ fn a_receiver_that_takes_nothing_at_all_is_given_up_soon() {
 }
 
 #[test]
+fn a_receiver_that_takes_nothing_is_found_out_by_a_single_span() {
+    let receiver = scripted(|_, _| Answer::Refused("no".into()));
+    let (mut one, _) = batch().split().unwrap();
+    while let Ok((first, _)) = one.clone().split() {
+        one = first;
+    }
+    let stopped = Courier::new(&receiver, quick()).deliver(one).unwrap_err();
+    assert!(stopped.why.contains("refuses everything"), "{stopped:?}");
+}
+
+#[test]
+fn which_spans_were_lost_is_known_if_all_were() {
+    let batch = batch();
+    let receiver = scripted(|_, ids: &[Vec<u8>]| {
+        Answer::Taken(Some(Lost {
+            spans: ids.len() as u64,
+            why: "none".into(),
+        }))
+    });
+    let courier = Courier::new(&receiver, quick());
+    let rejected = courier.deliver(batch.clone()).unwrap();
+    assert_eq!(rejected[0].spans, batch.spans());
+}
+
+#[test]
 fn spans_lost_out_of_a_taken_request_are_told_and_not_sent_again() {
     let receiver = scripted(|_, _| {
         Answer::Taken(Some(Lost {
@@ -212,6 +237,7 @@ fn spans_lost_out_of_a_taken_request_are_told_and_not_sent_again() {
         (rejected[0].count, rejected[0].why.as_str()),
         (2, "too old")
     );
+    assert_eq!(rejected[0].spans, []);
     assert_eq!(courier.counts().1, 1);
 }
 

@@ -128,6 +128,7 @@ fn words(summary: &Summary) -> String {
         (summary.already, "sent before"),
         (summary.elsewhere, "belong to an older session"),
         (summary.waiting, "not over yet"),
+        (summary.refused, "not taken"),
     ] {
         if count > 0 {
             words += &format!(", {} {what}", amount::grouped(count));
