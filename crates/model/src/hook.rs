@@ -132,9 +132,10 @@ impl Event {
         }
     }
 
-    /// Whether something may have come to an end that is worth sending.
+    /// Whether something may have come to an end that is worth sending. Who does not say what
+    /// happened may mean that.
     pub fn is_sent(&self) -> bool {
-        self.is_begin() || SENT.contains(&self.name.as_str())
+        self.name.is_empty() || self.is_begin() || SENT.contains(&self.name.as_str())
     }
 
     /// Whether a client begins with a session, new or old.
@@ -284,6 +285,8 @@ mod tests {
         assert_eq!(told.event.session, "");
         assert_eq!(told.event.transcript, None);
         assert!(!told.event.is_sent());
+        let told = Event::read(br#"{"session_id":"s","transcript_path":"/t.jsonl"}"#);
+        assert!(told.event.is_sent(), "an event without a name");
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            most: 4 << 20,
+            most: 64 << 20,
             patience: Duration::from_secs(1),
             grace: Duration::from_millis(20),
         }

@@ -52,9 +52,12 @@ impl Log {
         self.write("WARN", text);
     }
 
-    /// Something was not done.
+    /// Something was not done. Said once: what is set up wrong is so at every event.
     pub fn error(&self, text: &str) {
-        self.write("ERROR", text);
+        let line = format!("[ERROR] {}", clean::line(text));
+        if self.last().is_none_or(|last| !last.ends_with(&line)) {
+            self.write("ERROR", text);
+        }
     }
 
     fn write(&self, level: &str, text: &str) {
