@@ -297,7 +297,8 @@ fn gather_lines(
             Kind::Assistant => row.closed = is_synthetic(session, record),
             _ => {}
         }
-        let counts = record.is_conversation()
+        // Who has the conversation summarised later does not make the turn before it longer.
+        let counts = record.is_conversation() && record.input != Input::Summary
             || matches!(record.kind, Kind::TurnDuration | Kind::StopHookSummary);
         if counts {
             row.ended = row.ended.max(record.at());
