@@ -332,6 +332,18 @@ fn itself(text: &str, secret: &Secret<'_>) -> String {
     }
 }
 
+/// Fields whose values are shown, and that no line is found by.
+const SHOWN: [&str; 8] = [
+    "cwd",
+    "gitBranch",
+    "model",
+    "permissionMode",
+    "slug",
+    "stop_reason",
+    "stop_sequence",
+    "version",
+];
+
 /// What an open bracket belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
@@ -603,9 +615,14 @@ impl Walk<'_> {
         let Some(key) = key else {
             return false;
         };
+        // Nothing is found by what stands on a screen, and everything there is read.
+        let masks = self.redactor.key.is_none();
         match frame.level {
-            Level::Top => known::is_mark(key),
-            Level::Message => key != "content" && known::is_message_field(key),
+            Level::Top => known::is_mark(key) && !(masks && SHOWN.contains(&key)),
+            Level::Message => {
+                let is_field = key != "content" && known::is_message_field(key);
+                is_field && !(masks && SHOWN.contains(&key))
+            }
             Level::Block => match key {
                 "id" | "tool_use_id" | "signature" | "type" => true,
                 "data" => {

@@ -1,5 +1,6 @@
 //! One turn as a tree of spans.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
@@ -512,8 +513,27 @@ impl<'t, 'a> Build<'t, 'a> {
             (Some(start), Some(end)) => (Some(start), Some(end.max(start))),
             (start, end) => (start.or(end), end.or(start)),
         };
+        self.mask(&mut span);
         self.spans.push(span);
         true
+    }
+
+    /// Names may be anything, too.
+    fn mask(&self, span: &mut Span) {
+        let shape = self.traces.shape();
+        let mask = |text: &mut String| {
+            if let Cow::Owned(masked) = shape.note(text) {
+                *text = masked;
+            }
+        };
+        mask(&mut span.name);
+        span.stop.iter_mut().for_each(mask);
+        span.calls.iter_mut().for_each(|(_, tool)| mask(tool));
+        for (_, value) in &mut span.metadata {
+            if let Value::String(text) = value {
+                mask(text);
+            }
+        }
     }
 
     fn mark(&mut self, mark: u64) {

@@ -55,6 +55,29 @@ fn keeps(line: &str) {
 }
 
 #[test]
+fn what_is_shown_is_masked_where_an_edit_leaves_it_alone() {
+    let secret = token(1);
+    let masks = Redactor::masking(Secrets::standard().clone());
+    for field in ["cwd", "gitBranch", "permissionMode", "slug", "version"] {
+        let line = format!(r#"{{"type":"user","{field}":"/x/{secret}"}}"#);
+        keeps(&line);
+        let masked = masks.line(line.as_bytes()).unwrap_or_default();
+        assert!(
+            memmem::find(&masked.bytes, secret.as_bytes()).is_none(),
+            "{field}"
+        );
+    }
+    for field in ["model", "stop_reason"] {
+        let line = format!(r#"{{"type":"assistant","message":{{"{field}":"{secret}"}}}}"#);
+        keeps(&line);
+        assert!(masks.line(line.as_bytes()).is_some(), "{field}");
+    }
+    // Lines and calls are found by these.
+    let ids = format!(r#"{{"uuid":"{secret}","message":{{"id":"{secret}"}}}}"#);
+    assert_eq!(masks.line(ids.as_bytes()), None);
+}
+
+#[test]
 fn copies_of_files_beside_results_are_left_out_only_for_those_who_never_show_them() {
     let secret = token(1);
     let line = |head: &str, kept: &str| {
