@@ -1,9 +1,9 @@
 //! Secrets in the files of sessions: which files hold them, and where.
 //!
 //! Everything of a session that is text is looked at: its transcript, those of its sub-agents,
-//! the outputs of tools, the copies of files before they were changed, and its lines in the
-//! list of prompts that the client keeps for all sessions and in that of the sessions of its
-//! project.
+//! the outputs of tools, the copies of files before they were changed, what the client notes of
+//! it beside these, and its lines in the list of prompts that the client keeps for all sessions
+//! and in that of the sessions of its project.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -51,6 +51,8 @@ pub enum Holds {
     Output,
     /// A file as it was before it was changed.
     Backup,
+    /// What the client notes beside a transcript: things to do, tasks, sub-agents, a shell.
+    Note,
     /// Prompts of all sessions; only those of one session count if it is named.
     Prompts {
         /// The session.
@@ -67,7 +69,10 @@ pub enum Holds {
 impl Holds {
     /// Whether it is made of JSON lines.
     pub fn is_lines(&self) -> bool {
-        !matches!(self, Holds::Output | Holds::Backup | Holds::List { .. })
+        !matches!(
+            self,
+            Holds::Output | Holds::Backup | Holds::Note | Holds::List { .. }
+        )
     }
 }
 
@@ -97,12 +102,12 @@ pub struct Hit {
 /// The files of a session.
 pub fn of_session(found: &find::Found, file: &SessionFile) -> Vec<Source> {
     let mut all: Vec<Source> = search::files(found, file).into_iter().map(known).collect();
-    let backups = side::side(file).file_history;
-    all.extend(
-        backups
-            .into_iter()
-            .filter_map(|path| backup(path, &file.id)),
-    );
+    let backups = side::side(file).file_history.into_iter();
+    all.extend(backups.filter_map(|path| plain_file(path, Holds::Backup, &file.id)));
+    let mut noted = side::notes(&file.config);
+    noted.retain(|(_, session)| *session == file.id);
+    notes(&mut all, noted);
+    notes_beside(&mut all, file);
     let only = Some(file.id.clone());
     all.extend(prompts(&file.config, only.clone()));
     let folder = file.path.parent();
@@ -126,10 +131,13 @@ pub fn of_all(found: &find::Found, configs: &[PathBuf]) -> Vec<Source> {
         if !seen.insert(real) {
             continue;
         }
-        for (path, session) in side::backups(config) {
-            all.extend(backup(path, &session));
-        }
+        let backups = side::backups(config).into_iter();
+        all.extend(backups.filter_map(|(path, of)| plain_file(path, Holds::Backup, &of)));
+        notes(&mut all, side::notes(config));
         all.extend(prompts(config, None));
+    }
+    for file in &found.sessions {
+        notes_beside(&mut all, file);
     }
     let folders = found.sessions.iter().filter_map(|file| file.path.parent());
     let folders: BTreeSet<&Path> = folders.collect();
@@ -154,11 +162,26 @@ fn known(source: search::Source) -> Source {
     }
 }
 
-fn backup(path: PathBuf, session: &str) -> Option<Source> {
+/// Adds what the client notes beside transcripts.
+fn notes(all: &mut Vec<Source>, noted: Vec<(PathBuf, String)>) {
+    let noted = noted.into_iter();
+    all.extend(noted.filter_map(|(path, of)| plain_file(path, Holds::Note, &of)));
+}
+
+/// Adds what it notes in the folder of a session, unless that is the output of a tool.
+fn notes_beside(all: &mut Vec<Source>, file: &SessionFile) {
+    let mut noted = side::notes_beside(file);
+    let outputs = side::tool_results(file);
+    noted.retain(|path| !outputs.contains(path));
+    let noted = noted.into_iter().map(|path| (path, file.id.clone()));
+    notes(all, noted.collect());
+}
+
+fn plain_file(path: PathBuf, holds: Holds, session: &str) -> Option<Source> {
     let bytes = open::look(&path).ok()?.len();
     Some(Source {
         path,
-        holds: Holds::Backup,
+        holds,
         session: session.to_owned(),
         bytes,
     })
@@ -257,7 +280,7 @@ pub fn rewrite(
             {
                 None
             }
-            Holds::Output | Holds::Backup => redactor.file(&bytes),
+            Holds::Output | Holds::Backup | Holds::Note => redactor.file(&bytes),
             Holds::List { only } => redact_list(redactor, &bytes, only.as_ref()),
             _ => redactor.line(&bytes),
         };
@@ -286,7 +309,7 @@ fn left(source: &Source, redactor: &Redactor, bytes: &[u8]) -> u64 {
             let again = redact_list(redactor, bytes, only.as_ref());
             return again.map_or(0, |again| again.found.len() as u64);
         }
-        Holds::Output | Holds::Backup => redactor.places_of_text(bytes),
+        Holds::Output | Holds::Backup | Holds::Note => redactor.places_of_text(bytes),
         Holds::Session | Holds::Agent(_) | Holds::Prompts { .. } => redactor.places(bytes),
     };
     places.len() as u64
@@ -454,6 +477,7 @@ fn plain(source: &Source, bytes: &[u8], how: &Scan<'_>, hits: &mut Vec<Hit>) {
     }
     let place = match source.holds {
         Holds::Backup => "file",
+        Holds::Note => "note",
         _ => "result",
     };
     let mut ruler = Ruler::default();

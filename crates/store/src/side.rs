@@ -64,6 +64,40 @@ pub fn backups(config: &Path) -> Vec<(PathBuf, String)> {
     all
 }
 
+/// What the client keeps of all sessions beside their transcripts, each with its session: lists
+/// of things to do, tasks, and what their shells had set.
+pub fn notes(config: &Path) -> Vec<(PathBuf, String)> {
+    let mut all = Vec::new();
+    if config.as_os_str().is_empty() {
+        return all;
+    }
+    for path in files(&config.join("todos"), 0) {
+        let session = name(&path).split("-agent-").next().unwrap_or("").to_owned();
+        all.push((path, session));
+    }
+    for kind in ["tasks", "session-env"] {
+        let folder = config.join(kind);
+        for path in files(&folder, 3) {
+            let session = path.strip_prefix(&folder).ok();
+            let session = session.and_then(|path| path.iter().next());
+            let session = session.unwrap_or_default().to_string_lossy().into_owned();
+            all.push((path, session));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// Notes in the folder of a session: about its sub-agents, and its title.
+pub fn notes_beside(file: &SessionFile) -> Vec<PathBuf> {
+    let mut all = file
+        .beside
+        .as_ref()
+        .map_or_else(Vec::new, |dir| files(dir, 3));
+    all.retain(|path| name(path).ends_with(".json"));
+    all
+}
+
 /// Only the large tool outputs of a session.
 pub fn tool_results(file: &SessionFile) -> Vec<PathBuf> {
     let dir = file.beside.as_ref().map(|dir| dir.join("tool-results"));

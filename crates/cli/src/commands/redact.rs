@@ -40,8 +40,8 @@ use crate::world::World;
   unspool redact 2f72 --in-place            the session itself; `unspool undo` takes it back
 
 Each secret becomes [REDACTED:rule:hash]; equal secrets have equal hashes. In place that is
-done in the transcript, sub-agents, tool results, copies of changed files and the lines of the
-session in the list of prompts. What undo needs is kept in our own folder, secrets included.")]
+done in the transcript, sub-agents, tool results, copies of changed files, todos, tasks, what its
+shell had set, and the lines of the session in the list of prompts. What undo needs is kept in our own folder, secrets included.")]
 pub struct RedactArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     #[arg(required_unless_present = "all")]
@@ -248,7 +248,11 @@ fn replace(
     let role = match source.holds {
         Holds::Session => Role::Main,
         Holds::Agent(_) => Role::Agent,
-        Holds::Output | Holds::Backup | Holds::Prompts { .. } | Holds::List { .. } => {
+        Holds::Output
+        | Holds::Backup
+        | Holds::Note
+        | Holds::Prompts { .. }
+        | Holds::List { .. } => {
             let mut done = Rewritten::default();
             bench.put(spot, |out| {
                 done = secrets::rewrite(source, &file, redactor, out)?;

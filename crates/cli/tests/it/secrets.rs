@@ -230,6 +230,14 @@ fn transcript(home: &Home) -> String {
 #[test]
 fn redacting_in_place_takes_every_secret_out_and_touches_nothing_else() {
     let home = leaky();
+    let notes = [
+        format!("todos/{ID}-agent-{ID}.json"),
+        format!("tasks/{ID}/1.json"),
+        format!("session-env/{ID}/env.sh"),
+    ];
+    for note in &notes {
+        home.write(format!(".claude/{note}"), format!("[\"{}\"]", token('b')));
+    }
     age(&home);
     let before = transcript(&home);
     let (text, code) = run(&home, &["redact", ID, "--in-place", "--dry-run"]);
@@ -239,7 +247,14 @@ fn redacting_in_place_takes_every_secret_out_and_touches_nothing_else() {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["session"], ID);
     assert!(result["undo"].is_u64());
-    assert_eq!(result["side_files"], 4);
+    assert_eq!(result["side_files"], 8);
+    for note in &notes {
+        let text = std::fs::read_to_string(home.claude_dir().join(note)).unwrap();
+        assert!(
+            text.starts_with("[\"[REDACTED:github-pat:"),
+            "{note}: {text}"
+        );
+    }
     assert_eq!(result["lines"]["dropped"], 0);
     let after = transcript(&home);
     let hashes = after.matches("[REDACTED:github-pat:").count();
