@@ -9,10 +9,14 @@ use std::time::{Duration, Instant};
 use crate::{Provider, Refusal, Said, Stopped};
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// The words.
+    /// The words, for a model: what is wanted, and the text it is about.
     pub text: String,
+    /// The text alone, for a command.
+    pub material: String,
+    /// What is wanted of it.
+    pub wish: String,
     /// About how many tokens it is about, which decides how long to wait.
     pub tokens: u64,
     /// How many tokens the answer may take.
@@ -223,6 +227,7 @@ mod tests {
             text: at.to_string(),
             tokens: 100,
             limit: 100,
+            ..Question::default()
         };
         (0..count).map(one).collect()
     }

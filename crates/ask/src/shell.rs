@@ -1,4 +1,5 @@
-//! Any command: the question on its standard input, the answer on its standard output.
+//! Any command: the text on its standard input, the answer on its standard output. What is
+//! wanted of the text stands in a variable, for commands that ask a model.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,6 +23,9 @@ const MOST: u64 = 16 << 20;
 /// How long to pause when a command failed: it may have asked somebody far away.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The variable that says what is wanted.
+pub const WISH: &str = "UNSPOOL_PROMPT";
+
 /// How often to look whether a command is over.
 const STEP: Duration = Duration::from_millis(5);
 
@@ -33,7 +37,7 @@ impl Shell {
         Shell { line: line.into() }
     }
 
-    fn command(&self) -> Command {
+    fn command(&self, question: &Question) -> Command {
         let (shell, flag) = if cfg!(windows) {
             ("cmd", "/C")
         } else {
@@ -41,6 +45,7 @@ impl Shell {
         };
         let mut command = Command::new(shell);
         command.arg(flag).arg(&self.line);
+        command.env(WISH, &question.wish);
         // In a group of its own, so that all it starts can be ended with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -69,7 +74,7 @@ impl Shell {
             // What shells say of a command that is not there or cannot be run.
             Some(126 | 127) => Err(Refusal::Stop(Stopped {
                 why: format!("the command `{}` cannot be run{last}", self.line),
-                hint: "try it in a shell: it gets the request on its standard input".to_owned(),
+                hint: "try it in a shell: it gets the text on its standard input".to_owned(),
             })),
             Some(code) => Err(later(format!("the command ended with {code}{last}"))),
             None => Err(later(format!("the command was killed{last}"))),
@@ -80,7 +85,7 @@ impl Shell {
 impl Provider for Shell {
     fn ask(&self, question: &Question, timeout: Duration) -> Result<Said, Refusal> {
         let until = Instant::now() + timeout;
-        let child = group::spawn(&mut self.command());
+        let child = group::spawn(&mut self.command(question));
         let mut child = child.map_err(|error| {
             Refusal::Stop(Stopped {
                 why: format!("the shell cannot be started: {error}"),
@@ -88,7 +93,7 @@ impl Provider for Shell {
             })
         })?;
         let group = group::Group::enter(child.id());
-        write(&mut child, question.text.clone());
+        write(&mut child, question.material.clone());
         let said = read(child.stdout.take());
         let noise = read(child.stderr.take());
         let ended = await_end(&group, &mut child, &said, until);
@@ -155,9 +160,11 @@ mod tests {
 
     fn question(text: &str) -> Question {
         Question {
-            text: text.to_owned(),
+            material: text.to_owned(),
+            wish: "make it shorter".to_owned(),
             tokens: 1,
             limit: 1,
+            ..Question::default()
         }
     }
 
@@ -173,6 +180,10 @@ mod tests {
     fn a_command_reads_the_question_and_its_output_is_the_answer() {
         assert_eq!(text("tr a-z A-Z", "hällo"), "HäLLO");
         assert_eq!(text("cat | wc -c", &"x".repeat(300_000)).trim(), "300000");
+        assert_eq!(
+            text("echo $UNSPOOL_PROMPT: $(cat)", "x"),
+            "make it shorter: x\n"
+        );
         // Not even one that does not read is in the way.
         assert_eq!(text("echo hi", &"x".repeat(300_000)), "hi\n");
     }

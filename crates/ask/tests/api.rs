@@ -17,6 +17,7 @@ fn question(text: &str) -> Question {
         text: text.to_owned(),
         tokens: 10,
         limit: 77,
+        ..Question::default()
     }
 }
 

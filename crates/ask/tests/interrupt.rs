@@ -44,9 +44,9 @@ mod unix {
     pub fn ask(note: &str) {
         let line = format!("sleep 60 & echo $! > {note}.tmp; mv {note}.tmp {note}; wait");
         let question = Question {
-            text: String::new(),
             tokens: 1,
             limit: 1,
+            ..Question::default()
         };
         let _ = Shell::new(line).ask(&question, Duration::from_secs(60));
     }

@@ -138,13 +138,14 @@ fn fetch(
         .iter()
         .map(|(_, task, request)| Question {
             text: (*request).clone(),
+            material: task.text.clone(),
+            wish: rules::wish(task),
             tokens: task.tokens,
             limit: limit(&task.text),
         })
         .collect();
     let accept = |at: usize, said: &str| {
-        let text = rules::answer(said)
-            .ok_or_else(|| "the answer is not the JSON object that was asked for".to_owned())?;
+        let text = options.who.answer(said)?;
         match rules::refuse(chosen[at].1, &text) {
             Some(why) => Err(why.to_owned()),
             None => Ok(text),
@@ -219,12 +220,11 @@ pub fn summary(
     let question = Question {
         tokens: unspool_model::tokens::of_text(&request),
         text: request.clone(),
+        material: told,
+        wish: rules::SUMMARY_WISH.to_owned(),
         limit: SUMMARY,
     };
-    let accept = |_: usize, said: &str| {
-        rules::answer(said)
-            .ok_or_else(|| "the answer is not the JSON object that was asked for".to_owned())
-    };
+    let accept = |_: usize, said: &str| options.who.answer(said);
     let asked = ask(
         &*provider,
         &[question],

@@ -115,6 +115,10 @@ fn a_command_shortens_the_older_half() {
     assert_eq!((report.texts, report.shortened, report.failed), (3, 3, 0));
     assert_eq!(report.after, 6);
     assert!(report.before > 200);
+    // What it prints is the text.
+    let (report, replies) = compressed(dir.path(), &command("head -c 2 | tr r s")).unwrap();
+    assert_eq!(replies[..4], ["s1", "s2", "s3", "r4"]);
+    assert_eq!((report.shortened, report.failed), (3, 0));
 }
 
 #[test]
@@ -122,8 +126,8 @@ fn what_fails_leaves_the_text_as_it_was_and_is_counted() {
     let dir = tempfile::tempdir().unwrap();
     for (line, why) in [
         ("echo sorry >&2; exit 1", "ended with 1: sorry"),
-        ("echo no JSON", "JSON"),
-        ("echo '{\"text\":\"\"}'", "JSON"),
+        ("cat > /dev/null", "empty"),
+        ("cat", "not shorter"),
         (
             "printf '{\"text\":\"'; yes long | head -c 2000 | tr -d '\\n'; echo '\"}'",
             "not shorter",

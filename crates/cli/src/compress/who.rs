@@ -1,6 +1,7 @@
 //! Who is asked.
 
 use unspool_ask::{Access, Api, Provider, Shell, Stopped};
+use unspool_model::edit::compress;
 
 /// Who is asked for shorter texts.
 #[derive(Clone, Debug)]
@@ -42,6 +43,22 @@ impl Who {
         match self {
             Who::Command(line) => line,
             Who::Model { name, .. } => name,
+        }
+    }
+
+    /// The text of an answer. A model is asked for a form, in which an error is no answer; a
+    /// command may use it too, but what it prints is the text, and an error is how it ends.
+    pub fn answer(&self, said: &str) -> Result<String, String> {
+        let text = match (compress::answer(said), self) {
+            (Some(text), _) => text,
+            (None, Who::Command(_)) => said.trim().to_owned(),
+            (None, Who::Model { .. }) => {
+                return Err("the answer is not the JSON object that was asked for".to_owned());
+            }
+        };
+        match text.is_empty() {
+            true => Err("the answer is empty".to_owned()),
+            false => Ok(text),
         }
     }
 

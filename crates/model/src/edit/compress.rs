@@ -10,7 +10,7 @@ mod task;
 
 pub use answer::answer;
 pub use band::{BadBand, Band, bands};
-pub use request::{digest, request, summary_request};
+pub use request::{SUMMARY_WISH, digest, request, summary_request, wish};
 pub use task::{MINIMUM, Task, tasks};
 
 use super::{Loss, Plan};
