@@ -2,7 +2,8 @@
 //!
 //! What is kept: everything a client reads on resume (the last title, mode and leaf), what
 //! rewinding needs, what says where the work went (pull requests, worktrees), and prompts that
-//! stand nowhere else. Lines that could not be read are left to repair.
+//! stand nowhere else. Lines that could not be read are left to repair. A circle of parents, on
+//! which old clients hang, is cut where we cut it when we read.
 
 use foldhash::{HashMap, HashMapExt, HashSet};
 
@@ -72,7 +73,8 @@ pub(super) fn is_of_turn(session: &Session, record: &Record) -> bool {
 
 /// Lets bookkeeping go. What any client would send stays as it is.
 pub fn slim(session: &Session, plan: &mut Plan) {
-    let followed = followed(session, plan);
+    let links = graph::links(session);
+    let followed = followed(session, plan, &links);
     let prompts = prompts(session);
     let mut later: HashMap<(&str, bool), Index> = HashMap::new();
     for (at, record) in session.records.iter().enumerate().rev() {
@@ -92,6 +94,12 @@ pub fn slim(session: &Session, plan: &mut Plan) {
             plan.drop(at);
         }
     }
+    for &at in &links.cycles {
+        let mut above = links.ancestors(at).skip(1);
+        let above = above.find(|&above| !plan.is_dropped(above));
+        let above = above.and_then(|above| session.records[above as usize].uuid.clone());
+        plan.set_parent(at, above);
+    }
 }
 
 fn says(session: &Session, record: &Record) -> bool {
@@ -102,11 +110,10 @@ fn says(session: &Session, record: &Record) -> bool {
 }
 
 /// Lines that something else than progress follows, and those a client may go on from.
-fn followed(session: &Session, plan: &Plan) -> HashSet<Index> {
-    let links = graph::links(session);
+fn followed(session: &Session, plan: &Plan, links: &Links) -> HashSet<Index> {
     let mut followed: HashSet<Index> = HashSet::default();
     let mut ends = named(session);
-    ends.extend(newest(session, &links));
+    ends.extend(newest(session, links));
     for &at in links.order.iter() {
         let is_progress = session.records[at as usize].kind == Kind::Progress;
         if is_progress && !ends.contains(&at) || plan.is_dropped(at) {

@@ -68,6 +68,34 @@ fn recordings_of_the_newest_client_lose_most_of_their_bytes() {
 }
 
 #[test]
+fn a_circle_on_which_old_clients_hang_is_cut() {
+    let line = |uuid: &str, parent: &str, second: u32, kind: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-01-03T10:00:0{second}.000Z","message":{{"role":"{kind}","content":[{{"type":"text","text":"{uuid}"}}]}}}}"#
+        )
+    };
+    for parent in ["\"d\"", "\"b\""] {
+        let lines = [
+            line("a", "null", 0, "user"),
+            line("b", parent, 1, "assistant"),
+            line("c", "\"b\"", 2, "user"),
+            line("d", "\"c\"", 3, "assistant"),
+        ];
+        let log = Log::new(lines.join("\n") + "\n");
+        assert!(sent(&log).iter().any(|(_, sent)| sent == "hangs"));
+        let (after, _, problems) = edited(&log, None, TREE, slim::slim);
+        assert_eq!(problems, [], "{parent}");
+        for (profile, sent) in sent(&after) {
+            assert!(
+                sent.contains("\"a\"") && sent.contains("\"d\""),
+                "{}: {sent}",
+                profile.name()
+            );
+        }
+    }
+}
+
+#[test]
 fn an_empty_title_does_not_undo_the_one_before_it() {
     let lines = [
         r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s","timestamp":"2026-01-03T10:00:00.000Z","message":{"role":"user","content":"hello"}}"#,
