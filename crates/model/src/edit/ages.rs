@@ -2,9 +2,11 @@
 //!
 //! Operations that treat the old part of a session otherwise than the new one count turns of
 //! the branch that goes on. What was rewound is as old as the turn before it, so that it
-//! neither shifts the count nor is treated otherwise than its neighbours.
+//! neither shifts the count nor is treated otherwise than its neighbours; nor does what a person
+//! did without asking the model anything, such as `/model`.
 
 use super::plan::Plan;
+use crate::input::Input;
 use crate::marks::{Marks, Slots};
 use crate::session::{Index, Session};
 
@@ -21,15 +23,20 @@ impl Ages {
     /// Counts the turns that stay. Lines of sub-agents and lines that go have no age.
     pub(super) fn new(session: &Session, plan: &Plan) -> Ages {
         let mut count = 0;
+        let turns = session.turn_finder();
+        let lines = session.messages.iter().filter_map(|it| it.records.first());
+        let answered = lines.filter_map(|&line| turns.of(&session.records[line as usize]));
+        let answered: Marks = answered.collect();
         let mut age_of_turn = vec![(0, false); session.turns.len()];
-        for (turn, age) in session.turns.iter().zip(&mut age_of_turn) {
+        for ((at, turn), age) in (0..).zip(&session.turns).zip(&mut age_of_turn) {
             let stays = turn.thread == 0 && !plan.is_dropped(turn.record);
             let live = stays && plan.is_live(turn.record);
-            count += u32::from(live);
+            let input = session.records[turn.record as usize].input;
+            let asks = matches!(input, Input::Prompt | Input::Plan) || answered.contains(at);
+            count += u32::from(live && asks);
             *age = (count, live);
         }
         let mut live = Marks::default();
-        let turns = session.turn_finder();
         let of = (0..).zip(&session.records).map(|(at, record)| {
             let stays = record.thread == 0 && !plan.is_dropped(at);
             let turn = turns.of(record);

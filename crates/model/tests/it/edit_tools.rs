@@ -332,6 +332,20 @@ fn results_that_are_lists_are_cut_too() {
 }
 
 #[test]
+fn what_asked_the_model_nothing_is_no_turn_of_a_share() {
+    let command = |name: &str| format!("you: <command-name>/{name}</command-name>\n");
+    let turn = "you: go\nclaude: [Read a]\nresult: Read a b\nclaude: done\n";
+    let source = script::jsonl(&format!(
+        "{}{}{}",
+        command("model"),
+        command("fast"),
+        turn.repeat(4)
+    ));
+    let after = strip(&Log::new(source), 50, Mode::Remove);
+    assert_eq!(results(&after.log).0, 2);
+}
+
+#[test]
 fn the_oldest_share_of_turns_is_stripped() {
     let source = log(&work(1, 4));
     assert_eq!(results(&strip(&source, 50, Mode::Remove).log), (2, 2));
