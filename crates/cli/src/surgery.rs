@@ -202,7 +202,10 @@ fn identity(
     let old = std::iter::once(file.id.clone()).chain(said);
     let mut identity = Identity::new(home.id.clone(), old);
     if let Some(cwd) = &order.cwd {
-        let from = session.cwds.iter().next();
+        // The directory it was started in, from which it may have gone to others.
+        let named = |(cwd, _): &(&str, u32)| project::slug(cwd) == *file.folder;
+        let from = session.cwds.iter().find(named);
+        let from = from.or_else(|| session.cwds.iter().next());
         let from = from.map_or_else(String::new, |(cwd, _)| cwd.to_owned());
         identity.cwd = Some((from, real_directory(cwd)?));
     }
@@ -283,8 +286,6 @@ fn fill(result: &mut EditResult, written: Written) {
 }
 
 fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Bench, Failure> {
-    let mut roots = journal::roots(file);
-    roots.push(home.folder.clone());
     let task = Task {
         at: world.now().0,
         operation: order.operation.to_owned(),
@@ -293,7 +294,8 @@ fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Resul
         sources: vec![file.id.clone()],
         session: Some(home.id.clone()),
         path: Some(home.transcript()),
-        roots,
+        // A new folder of a project is below them. It is no root of its own: an undo removes it.
+        roots: journal::roots(file),
         ..Task::default()
     };
     Bench::new(world, task, order.dry_run)

@@ -246,6 +246,10 @@ fn summary_of(trims: &Trims) -> Result<Option<Summarised>, Failure> {
         return Ok(None);
     };
     let text = trims.summary_text.clone();
+    if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(Failure::failed("the summary is empty")
+            .hint("say with `--summary-text` what the model must know, or leave that out"));
+    }
     Ok(Some((turn_number(turn)?, asked(trims), text)))
 }
 

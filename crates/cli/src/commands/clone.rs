@@ -20,6 +20,8 @@ use crate::world::{Chosen, World};
   unspool clone 2f72 --slim                    without bookkeeping; not one message changes
   unspool clone 2f72 --results-over 20000      large results keep their start and end
   unspool clone 2f72 --cwd ~/other/project     in another project
+  unspool clone 2f72 --compress 0-50:35 --with 'claude -p \"$UNSPOOL_PROMPT\"'
+                                               the older half in fewer words
 
 The source is never changed. What would not resume, or would say something else than what was
 asked, is not written. Sub-agents, tool results, backups of files, todos and tasks come along.
@@ -71,7 +73,7 @@ pub struct Trims {
     pub truncate_tools: Option<u8>,
 
     /// Strip the calls of this share of all turns, oldest first
-    #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["preset", "keep_tools", "truncate_tools"], help_heading = "Tools")]
+    #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Tools")]
     pub strip_tools: Option<u8>,
 
     /// Whether stripped calls go or are cut short
@@ -153,7 +155,7 @@ pub struct Trims {
     )]
     pub summary_text: Option<String>,
 
-    /// The command that writes shorter: the text on its standard input [default: the Messages API]
+    /// The command that writes shorter: the text on its standard input, what is wanted in $UNSPOOL_PROMPT, the shorter text on its standard output [default: the Messages API]
     #[arg(long, value_name = "CMD", help_heading = "Compression")]
     pub with: Option<String>,
 
@@ -201,6 +203,13 @@ pub fn preview(world: &World, chosen: Chosen, preset: &str) -> Result<EditResult
 /// Makes the copy.
 pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
     let wishes = Wishes::new(world, &args.trims)?.dry(args.dry_run);
+    if args
+        .title
+        .as_ref()
+        .is_some_and(|title| title.trim().is_empty())
+    {
+        return Err(Failure::failed("the title is empty").hint("write a word or two"));
+    }
     let chosen = world.choose(args.session.as_deref())?;
     let order = Order {
         operation: "clone",

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use unspool_model::edit;
-use unspool_model::edit::check::{CONVERSATION, FAULTS, Problem, Wanted};
+use unspool_model::edit::check::{CONVERSATION, FAULTS, NOTHING, Problem, Wanted};
 use unspool_model::log::Splitter;
 use unspool_model::session::{Keeps, Role, Session};
 use unspool_show::wire::edit::{CheckRow, EditResult};
@@ -77,8 +77,12 @@ pub fn refused(problems: &[Problem]) -> Result<(), Failure> {
                 "the result would not be what was asked: {}{more}; nothing was written",
                 first.what
             );
-            let hint =
-                "look at the session with `unspool check`; `unspool repair` mends what is broken";
+            let hint = match first.about {
+                NOTHING => "take less away, such as with another preset; `--dry-run` says how much",
+                _ => {
+                    "look at the session with `unspool check`; `unspool repair` mends what is broken"
+                }
+            };
             Err(Failure::failed(what).hint(hint))
         }
     }

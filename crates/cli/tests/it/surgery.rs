@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use unspool_testkit::home::{Home, slug};
+use unspool_testkit::script;
 
 use super::{ID, home, home_with_session};
 
@@ -120,6 +121,72 @@ fn merged_sessions_say_what_each_said_in_turn() {
 }
 
 #[test]
+fn a_copy_in_a_project_that_was_not_there_can_be_undone() {
+    let home = home_with_session();
+    let target = home.path().join("elsewhere");
+    std::fs::create_dir(&target).unwrap();
+    let projects = home.claude_dir().join("projects");
+    let before = std::fs::read_dir(&projects).unwrap().count();
+    let result = answer(
+        &home,
+        &["clone", ID, "--cwd", target.to_str().unwrap(), "--json"],
+    );
+    let path = std::path::PathBuf::from(result["path"].as_str().unwrap());
+    assert!(path.exists());
+    let undone = home.output(&["undo"]);
+    assert!(undone.status.success(), "{undone:?}");
+    assert!(!path.exists());
+    assert_eq!(std::fs::read_dir(&projects).unwrap().count(), before);
+}
+
+#[test]
+fn a_session_that_changed_directories_moves_with_all_of_them() {
+    let home = home();
+    let text = script::jsonl(
+        "(cwd=/home/dev/x/sub) you: one\nclaude: two\n(cwd=/home/dev/x) you: three\nclaude: four\n",
+    );
+    home.transcript("/home/dev/x", ID, text);
+    let target = home.path().join("elsewhere");
+    std::fs::create_dir(&target).unwrap();
+    let result = answer(
+        &home,
+        &["clone", ID, "--cwd", target.to_str().unwrap(), "--json"],
+    );
+    let text = std::fs::read_to_string(result["path"].as_str().unwrap()).unwrap();
+    assert!(!text.contains("/home/dev/x"), "{text}");
+    assert!(text.contains("elsewhere/sub\""), "{text}");
+}
+
+#[test]
+fn an_empty_summary_or_title_is_no_summary_and_no_title() {
+    let home = home_with_session();
+    for args in [
+        &["--summary", "2", "--summary-text", " "][..],
+        &["--title", ""],
+    ] {
+        let output = home.output(&[&["clone", ID][..], args].concat());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("is empty"), "{said}");
+    }
+}
+
+#[test]
+fn a_preset_and_a_share_can_be_asked_for_together() {
+    let home = home_with_session();
+    let args = [
+        "clone",
+        ID,
+        "--preset",
+        "default",
+        "--strip-tools",
+        "100",
+        "--json",
+    ];
+    assert!(answer(&home, &args)["calls"]["removed"].as_u64() > Some(0));
+}
+
+#[test]
 fn a_summary_stands_for_what_was_before_a_turn() {
     let home = home_with_session();
     let args = [
@@ -134,7 +201,8 @@ fn a_summary_stands_for_what_was_before_a_turn() {
     let result = answer(&home, &args);
     let said = sent(&home, result["session"].as_str().unwrap());
     let said: Vec<&str> = said.iter().map(|text| text.trim_end()).collect();
-    assert_eq!(said, ["It was fixed.", "thanks", "welcome"]);
+    assert!(said[0].ends_with("\n\nIt was fixed."), "{said:?}");
+    assert_eq!(said[1..], ["thanks", "welcome"]);
     let missing = home.output(&["clone", ID, "--summary", "9", "--summary-text", "x"]);
     assert_eq!(missing.status.code(), Some(2));
 }

@@ -51,7 +51,7 @@ struct Client {
 /// Something that is not as it was wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What was looked at: [`FAULTS`], [`CONVERSATION`] or the name of a client.
+    /// What was looked at: [`FAULTS`], [`CONVERSATION`], [`NOTHING`] or the name of a client.
     pub about: &'static str,
     /// What is wrong, for a person.
     pub what: String,
@@ -59,6 +59,9 @@ pub struct Problem {
 
 /// Faults that the source did not have.
 pub const FAULTS: &str = "faults";
+
+/// That something is left of the conversation.
+pub const NOTHING: &str = "rest";
 
 /// What the model is told.
 pub const CONVERSATION: &str = "conversation";
@@ -147,7 +150,7 @@ impl Wanted {
     pub fn compare(&self, after: &Session) -> Vec<Problem> {
         if self.is_empty() {
             let what = "nothing would be left of the conversation";
-            return vec![Problem::new(CONVERSATION, what.to_owned())];
+            return vec![Problem::new(NOTHING, what.to_owned())];
         }
         let mut problems = Vec::new();
         self.compare_faults(after, &mut problems);

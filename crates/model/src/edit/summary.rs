@@ -32,6 +32,9 @@ pub struct Summary {
     pub first: Id,
 }
 
+/// Without it the model would take the summary for something that the person says now.
+const LEAD: &str = "The beginning of this conversation was replaced by this summary. What follows goes on from there.";
+
 /// Lets `text` stand for everything before the turn that the record `first` opens.
 ///
 /// Call it when the plan is settled: it says what the first line that stays follows.
@@ -84,7 +87,8 @@ pub fn put(
     let stamp = |uuid, time| Stamp { uuid, time };
     let line = lines::compact_boundary(&envelope, stamp(&boundary, at(2)), follows.as_ref(), sum);
     plan.insert(first, line);
-    let line = lines::compact_summary(&envelope, stamp(&summary, at(1)), &boundary, text);
+    let text = format!("{LEAD}\n\n{}", text.trim());
+    let line = lines::compact_summary(&envelope, stamp(&summary, at(1)), &boundary, &text);
     plan.insert(first, line);
     plan.set_parent(first, Some(summary.clone()));
     let count = before.iter().filter(said).count() as u64;
