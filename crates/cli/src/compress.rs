@@ -64,6 +64,8 @@ pub struct Report {
     pub after: u64,
     /// What it took, as far as it is told.
     pub spent: Usage,
+    /// Those that nobody was asked for: what stands for them is as long as they should become.
+    pub guessed: u64,
 }
 
 /// Asks for the texts in the bands and writes what comes into the plan. Call it when other
@@ -111,6 +113,12 @@ pub fn run(
             .map(|&at| (at, &tasks[at], &requests[at]))
             .collect();
         fetch(world, options, &kept, &chosen, &mut answers, &mut report)?;
+    }
+    if options.dry_run {
+        report.guessed = missing.len() as u64;
+        for at in missing {
+            answers[at] = Some(rules::guess(&tasks[at]));
+        }
     }
     for (task, answer) in tasks.iter().zip(&answers) {
         if let Some(text) = answer {

@@ -20,7 +20,8 @@ use unspool_model::edit::identity::Identity;
 use unspool_model::edit::redact::Redactor;
 use unspool_model::edit::{self, Pen, Plan, Settings, Written};
 use unspool_model::session::{Role, Session};
-use unspool_show::wire::edit::{Amounts, CallCounts, EditResult, LineCounts, LostRow};
+use unspool_show::amount;
+use unspool_show::wire::edit::{Amounts, CallCounts, CheckRow, EditResult, LineCounts, LostRow};
 use unspool_store::carry::Home;
 use unspool_store::find::SessionFile;
 use unspool_store::journal::{self, Task};
@@ -76,7 +77,7 @@ pub fn copy(
     let home = home(file, order)?;
     let identity = identity(&main.session, file, order, &home)?;
     let mut plan = Plan::new(&main.session);
-    wishes.write(world, &main.session, &main.source, &mut plan)?;
+    let guessed = wishes.write(world, &main.session, &main.source, &mut plan)?;
     plan.settle(
         &main.session,
         Settings {
@@ -119,12 +120,25 @@ pub fn copy(
     chosen.family.main.session = Session::default();
     let after = draft.read()?.session;
     proof::prove(&wanted, &after, &mut result)?;
+    result
+        .checks
+        .extend((guessed > 0).then(|| estimate(guessed)));
     index::enter(world, &mut bench, file, &home, &after)?;
     result.undo = bench.commit(|task| note(task, &result))?;
     if result.undo.is_some() {
         tell_older_cloner(world, shares, file, &home);
     }
     Ok(result)
+}
+
+/// Says that the sizes are no more than a guess: a model would have to be asked.
+fn estimate(texts: u64) -> CheckRow {
+    let texts = amount::count(texts, "text");
+    CheckRow {
+        name: "estimate".to_owned(),
+        ok: true,
+        detail: format!("bytes and tokens are estimates: {texts} would be written by a model"),
+    }
 }
 
 /// How much of a session went, in percent.

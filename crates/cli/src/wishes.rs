@@ -81,14 +81,15 @@ impl Wishes {
     }
 
     /// Writes the wishes into a plan. What goes as a whole goes first, so that shares are of
-    /// what is left.
+    /// what is left. Says how many texts only stand for what will be written.
     pub fn write(
         &self,
         world: &World,
         session: &Session,
         source: &dyn Source,
         plan: &mut Plan,
-    ) -> Result<(), Failure> {
+    ) -> Result<u64, Failure> {
+        let mut guessed = 0;
         cut::cut(session, plan, &self.cut)
             .map_err(|refused| Failure::failed(&refused).hint(refused.hint()))?;
         if let Some(keep) = self.preset {
@@ -115,6 +116,7 @@ impl Wishes {
         }
         if let Some(options) = &self.compress {
             let report = compress::run(world, session, source, plan, options)?;
+            guessed = report.guessed;
             // Some that fail stay as they are; a copy in which all did is not what was asked.
             if let (0, Some(why)) = (report.shortened, report.why) {
                 let what = format!("no text could be made shorter: {why}; nothing was written");
@@ -123,7 +125,9 @@ impl Wishes {
                 );
             }
         }
-        Ok(())
+        let summary = self.summary.as_ref();
+        let pending = summary.is_some_and(|(_, options, text)| options.dry_run && text.is_none());
+        Ok(guessed + u64::from(pending))
     }
 
     /// Puts a summary in place of what stands before a turn, if that was asked. The plan must

@@ -170,8 +170,8 @@ fn one(
     let files = archive::files(found, file);
     let current = known.iter().rev().find(|one| {
         // A copy that is to be all that is left is checked again.
-        archive::is_current(one, file, files.len())
-            && (!args.remove || archive::check(dir, one).is_ok())
+        let is_all = || one.listed == archive::listed(file) && archive::check(dir, one).is_ok();
+        archive::is_current(one, file, files.len()) && (!args.remove || is_all())
     });
     let made = match current {
         Some(archive) => archive.clone(),

@@ -81,9 +81,13 @@ pub fn tell(world: &World, result: &EditResult) -> Result<(), Failure> {
     if result.redactions > 0 {
         writeln!(out, "  masked  {redacted}")?;
     }
-    let known = result.checks.iter().filter(|check| check.name == "faults");
-    for check in known {
-        writeln!(out, "  faults  {}", clean::text(&check.detail))?;
+    for check in &result.checks {
+        let head = match check.name.as_str() {
+            "faults" => "faults",
+            "estimate" => "about ",
+            _ => continue,
+        };
+        writeln!(out, "  {head}  {}", clean::text(&check.detail))?;
     }
     let clients: Vec<&str> = result
         .checks

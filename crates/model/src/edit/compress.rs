@@ -28,6 +28,12 @@ pub fn refuse(task: &Task, text: &str) -> Option<&'static str> {
     is_longer.then_some("the answer is not shorter than the text")
 }
 
+/// Stands for a text that nobody was asked for yet: as long as it should become.
+pub fn guess(task: &Task) -> String {
+    let length = task.text.chars().count() * usize::from(task.share) / 100;
+    task.text.chars().take(length.max(1)).collect()
+}
+
 /// Puts a shorter text in the place of the old one. All texts of the line become one, where
 /// the first of them stood.
 pub fn apply(plan: &mut Plan, task: &Task, text: &str) {
