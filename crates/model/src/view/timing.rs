@@ -31,7 +31,7 @@ pub fn asked(session: &Session) -> Vec<Option<Time>> {
                 *first = Some(earlier(*last, record.at()));
             }
         }
-        *last = record.at().or(*last);
+        *last = record.at();
     }
     asked.into_iter().map(Option::flatten).collect()
 }
@@ -99,5 +99,10 @@ mod tests {
     fn without_times_there_is_none() {
         let bare = r#"{"type":"assistant","message":{"id":"a","role":"assistant","content":"x"}}"#;
         assert_eq!(asked(&session(&[bare])), [None]);
+        // Nor is that of an earlier line one.
+        let prompt = r#"{"type":"user","message":{"role":"user","content":"x"}}"#;
+        let lines = [user(1, "\"hi\""), reply(3, "b")];
+        let lines = [&lines[0], &lines[1], prompt, bare];
+        assert_eq!(asked(&session(&lines)).last(), Some(&None));
     }
 }

@@ -509,7 +509,9 @@ impl<'t, 'a> Build<'t, 'a> {
         if !self.seen.insert(span.id) {
             return false;
         }
-        (span.start, span.end) = match (span.start, span.end) {
+        // Nobody receives a time before 1970: a clock was wrong.
+        let told = |time: Option<Time>| time.filter(|time| time.0 >= 0);
+        (span.start, span.end) = match (told(span.start), told(span.end)) {
             (Some(start), Some(end)) => (Some(start), Some(end.max(start))),
             (start, end) => (start.or(end), end.or(start)),
         };

@@ -267,6 +267,16 @@ fn without_times_there_are_none_and_nothing_is_now() {
 }
 
 #[test]
+fn a_time_before_1970_is_none() {
+    let told = Told::lines(&[
+        r#"{"type":"user","timestamp":"1969-12-31T23:00:00.000Z","content":"hi"}"#,
+        r#"{"timestamp":"2026-01-03T10:00:00.000Z","message":{"id":"m","role":"assistant","content":"yes"}}"#,
+    ]);
+    let start = told.only().spans[0].start;
+    assert_eq!(start, Time::parse("2026-01-03T10:00:00.000Z"));
+}
+
+#[test]
 fn the_time_on_the_line_counts_before_that_in_the_message() {
     let told = Told::lines(&[
         r#"{"type":"user","timestamp":"2026-01-01T00:00:01.000Z","content":"hi"}"#,
