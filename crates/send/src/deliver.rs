@@ -45,6 +45,9 @@ pub struct Rejected {
     pub why: String,
 }
 
+/// So many spans in a row are refused before we ask whether it is the spans.
+const BLAMED: usize = 5;
+
 /// Somebody who brings requests to a receiver.
 pub struct Courier<'a> {
     receiver: &'a dyn Receiver,
@@ -62,6 +65,8 @@ struct State {
     pause: Option<Instant>,
     /// Something was taken, so that it is the spans when some are not.
     taken: bool,
+    /// Single spans that were refused before anything was taken.
+    blamed: usize,
 }
 
 impl<'a> Courier<'a> {
@@ -104,7 +109,7 @@ impl<'a> Courier<'a> {
                 Taken::No(why) => match batch.split() {
                     Ok((first, second)) => left.extend([second, first]),
                     Err(alone) => {
-                        self.blame(&why)?;
+                        self.blame(&why, left.is_empty())?;
                         rejected.push(Rejected {
                             spans: alone.spans().to_vec(),
                             count: 1,
@@ -185,11 +190,15 @@ impl<'a> Courier<'a> {
         }
     }
 
-    /// A receiver that takes nothing at all, not even a request without spans, is none.
-    fn blame(&self, why: &str) -> Result<(), Stopped> {
-        if self.lock().taken {
+    /// A receiver that takes nothing at all, not even a request without spans, is none. Some
+    /// refuse a request without spans, so it is the last thing that is tried.
+    fn blame(&self, why: &str, last: bool) -> Result<(), Stopped> {
+        let mut state = self.lock();
+        state.blamed += 1;
+        if state.taken || !last && state.blamed < BLAMED {
             return Ok(());
         }
+        drop(state);
         if matches!(self.insist(&[])?, Taken::Yes) {
             self.lock().taken = true;
             return Ok(());

@@ -210,6 +210,20 @@ fn a_receiver_that_takes_nothing_is_found_out_by_a_single_span() {
 }
 
 #[test]
+fn a_bad_span_in_front_is_found_though_requests_without_any_are_refused() {
+    let batch = batch();
+    let bad = ids(&batch)[0].clone();
+    let receiver = scripted(
+        |_, ids: &[Vec<u8>]| match ids.is_empty() || ids.contains(&bad) {
+            true => Answer::Refused("no".into()),
+            false => Answer::Taken(None),
+        },
+    );
+    let rejected = Courier::new(&receiver, quick()).deliver(batch.clone());
+    assert_eq!(rejected.unwrap()[0].spans, [batch.spans()[0]]);
+}
+
+#[test]
 fn which_spans_were_lost_is_known_if_all_were() {
     let batch = batch();
     let receiver = scripted(|_, ids: &[Vec<u8>]| {
