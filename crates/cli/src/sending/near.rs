@@ -63,7 +63,7 @@ fn age(file: &SessionFile, made: &Made) -> Age {
     let (start, end) = match whole {
         Some(whole) => (whole.ok(), None),
         None => (
-            read::read_start(&file.path, Role::Main, START).ok(),
+            answered(file),
             read::read_end(&file.path, Role::Main, 1, END).ok(),
         ),
     };
@@ -77,6 +77,18 @@ fn age(file: &SessionFile, made: &Made) -> Age {
         start.as_ref().is_some_and(late),
         last.map_or(file.modified, |time| time.0),
     )
+}
+
+/// The start of a file, up to its first reply.
+fn answered(file: &SessionFile) -> Option<Loaded> {
+    let mut bytes = START;
+    loop {
+        let start = read::read_start(&file.path, Role::Main, bytes).ok()?;
+        if bytes >= file.bytes || !start.session.messages.is_empty() {
+            return Some(start);
+        }
+        bytes = bytes.saturating_mul(16);
+    }
 }
 
 /// Whether a file was made long after its first reply was written. Not all disks know.

@@ -429,6 +429,33 @@ fn a_copy_of_ours_is_younger_than_a_session_that_went_on() {
 }
 
 #[test]
+fn a_copy_whose_first_reply_comes_late_is_no_older_for_that() {
+    let sink = Sink::langfuse();
+    let mut home = home();
+    connect(&mut home, &sink);
+    home.session(
+        CWD,
+        ID,
+        &format!("you: {}\nclaude: hi\n", "long ".repeat(6_000)),
+    );
+    let folder = home.claude_dir().join("projects/-home-dev-x");
+    let text = fs::read_to_string(folder.join(format!("{ID}.jsonl"))).unwrap();
+    // The same lines and a long turn more, as a client that says nothing of it writes them.
+    let copy = "0f000000-0000-4000-8000-000000000002";
+    let more = format!(
+        "you: {}\n(id=msg_copy) claude: yes\n",
+        "more ".repeat(20_000)
+    );
+    let more = format!("(cwd={CWD}, session={copy}, at=2026-01-06T00:00:00.000Z)\n{more}");
+    let lines = text.replace(ID, copy) + &after(&text, &more, "22222222");
+    fs::write(folder.join(format!("{copy}.jsonl")), lines).unwrap();
+    send(&home, &SEND);
+    let roots = sink.roots();
+    let sessions: Vec<&str> = roots.iter().map(|root| root.text("session.id")).collect();
+    assert_eq!(sessions, [ID, copy]);
+}
+
+#[test]
 fn turns_of_an_older_exporter_are_not_sent_again() {
     let sink = Sink::langfuse();
     let home = ready(&sink);
