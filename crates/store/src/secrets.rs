@@ -5,7 +5,7 @@
 //! it beside these, and its lines in the list of prompts that the client keeps for all sessions
 //! and in that of the sessions of its project.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::ops::Range;
@@ -101,12 +101,33 @@ pub struct Hit {
 
 /// The files of a session.
 pub fn of_session(found: &find::Found, file: &SessionFile) -> Vec<Source> {
+    with_notes(found, file, side::notes_of(file))
+}
+
+/// Every session with its files.
+pub fn of_each(found: &find::Found) -> Vec<(&SessionFile, Vec<Source>)> {
+    // Notes of all sessions lie in the same folders, each of which is looked at once.
+    let mut noted: HashMap<(&Path, String), Vec<PathBuf>> = HashMap::new();
+    let configs: HashSet<&Path> = found.sessions.iter().map(|file| &*file.config).collect();
+    for config in configs {
+        for (path, session) in side::notes(config) {
+            noted.entry((config, session)).or_default().push(path);
+        }
+    }
+    let sessions = found.sessions.iter();
+    let each = sessions.map(|file| {
+        let notes = noted.remove(&(&*file.config, file.id.clone()));
+        (file, with_notes(found, file, notes.unwrap_or_default()))
+    });
+    each.collect()
+}
+
+fn with_notes(found: &find::Found, file: &SessionFile, noted: Vec<PathBuf>) -> Vec<Source> {
     let mut all: Vec<Source> = search::files(found, file).into_iter().map(known).collect();
-    let backups = side::side(file).file_history.into_iter();
+    let backups = side::backups_of(file).into_iter();
     all.extend(backups.filter_map(|path| plain_file(path, Holds::Backup, &file.id)));
-    let mut noted = side::notes(&file.config);
-    noted.retain(|(_, session)| *session == file.id);
-    notes(&mut all, noted);
+    let noted = noted.into_iter().map(|path| (path, file.id.clone()));
+    notes(&mut all, noted.collect());
     notes_beside(&mut all, file);
     let only = Some(file.id.clone());
     all.extend(prompts(&file.config, only.clone()));

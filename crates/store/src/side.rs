@@ -41,8 +41,7 @@ pub fn side(file: &SessionFile) -> Side {
     tasks.retain(|path| path.extension().is_some_and(|end| end == "json"));
     Side {
         tool_results: tool_results(file),
-        file_history: config("file-history")
-            .map_or_else(Vec::new, |dir| files(&dir.join(&file.id), 0)),
+        file_history: backups_of(file),
         todos,
         tasks,
         custom_title: beside("custom-title.json").filter(|path| path.is_file()),
@@ -86,6 +85,24 @@ pub fn notes(config: &Path) -> Vec<(PathBuf, String)> {
     }
     all.sort_unstable();
     all
+}
+
+/// The same of one session.
+pub fn notes_of(file: &SessionFile) -> Vec<PathBuf> {
+    let Side { mut todos, .. } = side(file);
+    if !file.config.as_os_str().is_empty() && is_plain(&file.id) {
+        for kind in ["tasks", "session-env"] {
+            todos.extend(files(&file.config.join(kind).join(&file.id), 3));
+        }
+    }
+    todos
+}
+
+/// Copies of files before a session changed them.
+pub fn backups_of(file: &SessionFile) -> Vec<PathBuf> {
+    let known = !file.config.as_os_str().is_empty() && is_plain(&file.id);
+    let folder = known.then(|| file.config.join("file-history").join(&file.id));
+    folder.map_or_else(Vec::new, |folder| files(&folder, 0))
 }
 
 /// Notes in the folder of a session: about its sub-agents, and its title.

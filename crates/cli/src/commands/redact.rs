@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use unspool_model::edit::check::Wanted;
@@ -152,8 +152,7 @@ fn everything(world: &World) -> Result<Vec<Job>, Failure> {
     }
     let mut jobs = Vec::new();
     let mut seen: HashSet<PathBuf> = HashSet::new();
-    for file in &found.sessions {
-        let mut sources = secrets::of_session(&found, file);
+    for (file, mut sources) in secrets::of_each(&found) {
         let shared = |holds: &Holds| matches!(holds, Holds::Prompts { .. } | Holds::List { .. });
         sources.retain(|source| !shared(&source.holds));
         seen.extend(sources.iter().map(|source| source.path.clone()));
@@ -186,10 +185,21 @@ fn redact(
         world.ui.warn(&warning.to_string());
     }
     let found = job.sources.iter().zip(&hits);
-    let sources: Vec<&Source> = found
+    let mut sources: Vec<&Source> = found
         .filter(|(_, hits)| !hits.is_empty())
         .map(|(source, _)| source)
         .collect();
+    // Nothing is written through links, and a note must not be in the way of the rest.
+    let task = task(world, args, job);
+    sources.retain(|source| {
+        let linked = source.holds == Holds::Note && is_linked(&source.path, &task.roots);
+        if linked {
+            let path = source.path.display();
+            let what = format!("{path} holds secrets and is left as it is: a link leads to it");
+            world.ui.warn(&what);
+        }
+        !linked
+    });
     if sources.is_empty() {
         return Ok(None);
     }
@@ -205,7 +215,7 @@ fn redact(
         result.resume = format!("claude --resume {}", file.id);
         untouched(&mut result, &read::read(&file.path, Role::Main)?);
     }
-    let mut bench = Bench::new(world, task(world, args, job), args.dry_run)?;
+    let mut bench = Bench::new(world, task, args.dry_run)?;
     let mut checks = Vec::new();
     let mut thinking = 0;
     for source in sources {
@@ -225,6 +235,16 @@ fn redact(
         forget(world, &hits.concat())?;
     }
     Ok(Some(result))
+}
+
+/// Whether a link stands on the way to a file, below the folders that may be written to.
+fn is_linked(path: &Path, roots: &[PathBuf]) -> bool {
+    let is_root = |folder: &&Path| roots.iter().any(|root| root == folder);
+    let mut above = path
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| !is_root(folder));
+    above.any(Path::is_symlink)
 }
 
 /// What is said of a transcript that stays as it is.

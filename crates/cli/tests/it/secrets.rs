@@ -227,6 +227,20 @@ fn transcript(home: &Home) -> String {
     std::fs::read_to_string(home.path().join(path)).unwrap()
 }
 
+#[cfg(unix)]
+#[test]
+fn a_note_behind_a_link_is_named_and_does_not_keep_the_rest_from_being_redacted() {
+    let home = leaky();
+    home.write(format!("real/{ID}-agent-{ID}.json"), token('b'));
+    let link = home.claude_dir().join("todos");
+    std::os::unix::fs::symlink(home.path().join("real"), link).unwrap();
+    age(&home);
+    let (text, code) = run(&home, &["redact", ID, "--in-place"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("a link leads to it"), "{text}");
+    assert!(!transcript(&home).contains(&token('b')));
+}
+
 #[test]
 fn redacting_in_place_takes_every_secret_out_and_touches_nothing_else() {
     let home = leaky();
