@@ -108,14 +108,17 @@ fn failed<T: std::fmt::Debug>(result: Result<T, Failure>) -> String {
 #[test]
 fn a_command_shortens_the_older_half() {
     let dir = tempfile::tempdir().unwrap();
-    let line = r#"grep -o '^r[0-9]' | sed 's/.*/Sure:\n```json\n{"text":"short-&"}\n```/'"#;
+    let line = r#"grep -o '^r[0-9]' | sed 's/.*/{"text":"short-&"}/'"#;
     let (report, replies) = compressed(dir.path(), &command(line)).unwrap();
     let expected = ["short-r1", "short-r2", "short-r3", "r4", "r5", "r6"];
     assert_eq!(replies, expected);
     assert_eq!((report.texts, report.shortened, report.failed), (3, 3, 0));
     assert_eq!(report.after, 6);
     assert!(report.before > 200);
-    // What it prints is the text.
+    // What it prints is the text, also where that ends like an answer of a model.
+    let line = r#"head -c 2; echo ' {"text":"no"}'"#;
+    let (_, replies) = compressed(dir.path(), &command(line)).unwrap();
+    assert_eq!(replies[0], "r1");
     let (report, replies) = compressed(dir.path(), &command("head -c 2 | tr r s")).unwrap();
     assert_eq!(replies[..4], ["s1", "s2", "s3", "r4"]);
     assert_eq!((report.shortened, report.failed), (3, 0));

@@ -1,5 +1,6 @@
 //! Who is asked.
 
+use serde_json::Value;
 use unspool_ask::{Access, Api, Provider, Shell, Stopped};
 use unspool_model::edit::compress;
 
@@ -46,12 +47,18 @@ impl Who {
         }
     }
 
-    /// The text of an answer. A model is asked for a form, in which an error is no answer; a
-    /// command may use it too, but what it prints is the text, and an error is how it ends.
+    /// The text of an answer. A model is asked for a form, in which an error is no answer. What
+    /// a command prints is the text, unless all of it is such a form; an error is how it ends.
     pub fn answer(&self, said: &str) -> Result<String, String> {
-        let text = match (compress::answer(said), self) {
+        let said = said.trim();
+        let is_form = || said.starts_with('{') && serde_json::from_str::<Value>(said).is_ok();
+        let form = match self {
+            Who::Command(_) => compress::answer(said).filter(|_| is_form()),
+            Who::Model { .. } => compress::answer(said),
+        };
+        let text = match (form, self) {
             (Some(text), _) => text,
-            (None, Who::Command(_)) => said.trim().to_owned(),
+            (None, Who::Command(_)) => said.to_owned(),
             (None, Who::Model { .. }) => {
                 return Err("the answer is not the JSON object that was asked for".to_owned());
             }
