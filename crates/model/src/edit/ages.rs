@@ -24,7 +24,8 @@ impl Ages {
     pub(super) fn new(session: &Session, plan: &Plan) -> Ages {
         let mut count = 0;
         let turns = session.turn_finder();
-        let lines = session.messages.iter().filter_map(|it| it.records.first());
+        let replies = session.messages.iter().filter(|it| !it.synthetic);
+        let lines = replies.filter_map(|it| it.records.first());
         let answered = lines.filter_map(|&line| turns.of(&session.records[line as usize]));
         let answered: Marks = answered.collect();
         let mut age_of_turn = vec![(0, false); session.turns.len()];

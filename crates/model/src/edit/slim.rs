@@ -97,8 +97,11 @@ pub fn slim(session: &Session, plan: &mut Plan) {
     for &at in &links.cycles {
         let mut above = links.ancestors(at).skip(1);
         let above = above.find(|&above| !plan.is_dropped(above));
-        let above = above.and_then(|above| session.records[above as usize].uuid.clone());
-        plan.set_parent(at, above);
+        let above = above.map(|above| session.records[above as usize].uuid.clone());
+        // Nobody can follow a line without an id: that is left to repair.
+        if above != Some(None) {
+            plan.set_parent(at, above.flatten());
+        }
     }
 }
 

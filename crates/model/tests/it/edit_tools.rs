@@ -334,9 +334,10 @@ fn results_that_are_lists_are_cut_too() {
 #[test]
 fn what_asked_the_model_nothing_is_no_turn_of_a_share() {
     let command = |name: &str| format!("you: <command-name>/{name}</command-name>\n");
+    let nothing = "(model=<synthetic>) claude: No response requested.\n";
     let turn = "you: go\nclaude: [Read a]\nresult: Read a b\nclaude: done\n";
     let source = script::jsonl(&format!(
-        "{}{}{}",
+        "{}{nothing}{}{}",
         command("model"),
         command("fast"),
         turn.repeat(4)
