@@ -300,6 +300,9 @@ fn fill(result: &mut EditResult, written: Written) {
 }
 
 fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Result<Bench, Failure> {
+    let mut roots = journal::roots(file);
+    // A folder that is made for it is no root: an undo removes it.
+    roots.extend(home.folder.exists().then(|| home.folder.clone()));
     let task = Task {
         at: world.now().0,
         operation: order.operation.to_owned(),
@@ -308,8 +311,7 @@ fn begin(world: &World, file: &SessionFile, order: &Order, home: &Home) -> Resul
         sources: vec![file.id.clone()],
         session: Some(home.id.clone()),
         path: Some(home.transcript()),
-        // A new folder of a project is below them. It is no root of its own: an undo removes it.
-        roots: journal::roots(file),
+        roots,
         ..Task::default()
     };
     Bench::new(world, task, order.dry_run)

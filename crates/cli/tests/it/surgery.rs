@@ -139,6 +139,23 @@ fn a_copy_in_a_project_that_was_not_there_can_be_undone() {
     assert_eq!(std::fs::read_dir(&projects).unwrap().count(), before);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_copy_goes_into_a_project_whose_folder_is_a_link() {
+    let home = home_with_session();
+    let (target, real) = (home.path().join("elsewhere"), home.path().join("real"));
+    fs::create_dir(&target).unwrap();
+    fs::create_dir(&real).unwrap();
+    let folder = slug(target.canonicalize().unwrap().to_str().unwrap());
+    let folder = home.claude_dir().join("projects").join(folder);
+    std::os::unix::fs::symlink(&real, &folder).unwrap();
+    let args = ["clone", ID, "--cwd", target.to_str().unwrap(), "--json"];
+    answer(&home, &args);
+    assert!(fs::read_dir(&real).unwrap().count() > 0);
+    assert!(home.output(&["undo"]).status.success());
+    assert_eq!(fs::read_dir(&real).unwrap().count(), 0);
+}
+
 #[test]
 fn a_session_that_changed_directories_moves_with_all_of_them() {
     let home = home();
