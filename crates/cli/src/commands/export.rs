@@ -52,7 +52,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<FormatArg>,
 
-    /// Write to this file, or into this folder (one file each, and an index)
+    /// Write to this file, or into this folder (one file each, and an index); `-` is standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
 
@@ -197,6 +197,13 @@ struct Export<'a> {
     options: Options,
 }
 
+impl ExportArgs {
+    /// The file or folder to write to; none for standard output, which is also called `-`.
+    fn place(&self) -> Option<&PathBuf> {
+        self.output.as_ref().filter(|path| path.as_os_str() != "-")
+    }
+}
+
 /// The sessions that are asked for.
 fn targets(world: &World, args: &ExportArgs) -> Result<Vec<Target>, Failure> {
     if args.all {
@@ -221,7 +228,7 @@ fn targets(world: &World, args: &ExportArgs) -> Result<Vec<Target>, Failure> {
 
 /// The folder to write into, if it is not a file or standard output.
 fn folder(args: &ExportArgs, sessions: usize) -> Option<PathBuf> {
-    let output = args.output.as_ref()?;
+    let output = args.place()?;
     let text = output.to_string_lossy();
     let is_folder = text.ends_with(['/', std::path::MAIN_SEPARATOR]) || output.is_dir();
     (is_folder || args.all || sessions > 1).then(|| output.clone())
@@ -244,7 +251,7 @@ fn format_of(path: &Path) -> Option<Format> {
 impl<'a> Export<'a> {
     fn new(world: &'a World, args: &'a ExportArgs) -> Result<Export<'a>, Failure> {
         let named = args.to.map(FormatArg::format);
-        let format = named.or_else(|| format_of(args.output.as_ref()?));
+        let format = named.or_else(|| format_of(args.place()?));
         let format = format.ok_or_else(|| {
             Failure::failed("no format is named")
                 .hint("say `--to html`, md, txt, json, jsonl or messages")
@@ -293,7 +300,7 @@ impl<'a> Export<'a> {
                 Failure::failed("several sessions need a folder").hint("name one with `-o DIR/`")
             );
         };
-        let Some(path) = &self.args.output else {
+        let Some(path) = self.args.place() else {
             if self.format == Format::Html && self.world.ui.is_terminal() {
                 return Err(Failure::failed("a page is not for a terminal")
                     .hint("name a file with `-o page.html`"));

@@ -32,6 +32,8 @@ fn one_session_goes_to_standard_output_in_every_format() {
         let text = home.run(&["export", ID, "--to", format]);
         assert!(text.contains(part), "{format}: {text}");
         assert!(text.contains("fix it"), "{format}: {text}");
+        let named = home.run(&["export", ID, "--to", format, "-o", "-"]);
+        assert_eq!(named, text, "{format}");
     }
 }
 
