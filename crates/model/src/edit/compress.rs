@@ -30,8 +30,7 @@ pub fn refuse(task: &Task, text: &str) -> Option<&'static str> {
 
 /// Stands for a text that nobody was asked for yet: as long as it should become.
 pub fn guess(task: &Task) -> String {
-    let length = task.text.chars().count() * usize::from(task.share) / 100;
-    task.text.chars().take(length.max(1)).collect()
+    task.text.chars().take(task.wanted()).collect()
 }
 
 /// Puts a shorter text in the place of the old one. All texts of the line become one, where

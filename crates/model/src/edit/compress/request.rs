@@ -19,9 +19,8 @@ pub fn request(task: &Task) -> String {
 
 /// What is to be done with a text: a request without it.
 pub fn wish(task: &Task) -> String {
-    let share = task.share;
+    let (share, wanted) = (task.share, task.wanted());
     let all = task.text.chars().count();
-    let wanted = (all * usize::from(share)).div_ceil(100).max(1);
     format!(
         "\
 Write it again in fewer words: about {share} % of its length, which is {wanted} characters \

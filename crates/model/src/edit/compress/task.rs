@@ -35,6 +35,14 @@ pub struct Task {
     pub tokens: u64,
 }
 
+impl Task {
+    /// How many characters it should become.
+    pub(super) fn wanted(&self) -> usize {
+        let all = self.text.chars().count();
+        (all * usize::from(self.share)).div_ceil(100).max(1)
+    }
+}
+
 /// The texts of the turns in these bands, in the order of the conversation: what the model
 /// said, and with `include_user` what a person typed. Only what a client would send: neither
 /// branches that were left nor what lies before the last compaction. Turns are counted on the
