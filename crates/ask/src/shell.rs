@@ -24,7 +24,7 @@ const MOST: u64 = 16 << 20;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The variable that says what is wanted.
-pub const WISH: &str = "UNSPOOL_PROMPT";
+const WISH: &str = "UNSPOOL_PROMPT";
 
 /// How often to look whether a command is over.
 const STEP: Duration = Duration::from_millis(5);

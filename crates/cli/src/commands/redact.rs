@@ -41,7 +41,8 @@ use crate::world::World;
 
 Each secret becomes [REDACTED:rule:hash]; equal secrets have equal hashes. In place that is
 done in the transcript, sub-agents, tool results, copies of changed files, todos, tasks, what its
-shell had set, and the lines of the session in the list of prompts. What undo needs is kept in our own folder, secrets included.")]
+shell had set, and the lines of the session in the list of prompts. What undo needs is kept in
+our own folder, secrets included.")]
 pub struct RedactArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     #[arg(required_unless_present = "all")]
