@@ -19,6 +19,8 @@ mod phoenix;
 mod prices;
 mod secrets;
 mod soak;
+#[cfg(test)]
+mod standalone;
 mod test;
 mod truth;
 mod web;

@@ -1,9 +1,9 @@
 //! `cargo xtask truth`: `usage` and `search` against trees whose truth is known.
 //!
 //! Takes folders with `.claude` and `manifest.json` (of the outside generator) or
-//! `truth.json` (of ours) in them; without any, runs the outside generator, which
-//! shares no line of code and no author's habit with ours. Not part of the tests,
-//! because that generator is not part of the repository.
+//! `truth.json` (of ours) in them; without any, runs the outside generator given by
+//! `--generator`, which shares no line of code and no author's habit with ours. Not
+//! part of the tests, because that generator is not part of the repository.
 //!
 //! `cargo xtask truth [DIR…] [--program PATH] [--generator PATH] [--seeds 1,2] [--sizes S,20]`;
 //! a size is S, M, L or a number of megabytes.
@@ -23,7 +23,7 @@ use expected::Expected;
 struct Request {
     dirs: Vec<PathBuf>,
     program: Option<PathBuf>,
-    generator: PathBuf,
+    generator: Option<PathBuf>,
     seeds: Vec<String>,
     sizes: Vec<String>,
 }
@@ -40,10 +40,14 @@ pub fn run(args: &[String]) -> Outcome {
         wrong += check(&program, dir)?;
     }
     if request.dirs.is_empty() {
+        let generator = request
+            .generator
+            .as_deref()
+            .ok_or("name a folder, or a generator with `--generator PATH`")?;
         for seed in &request.seeds {
             for size in &request.sizes {
                 let dir = Scratch::new(&format!("{size}-{seed}"))?;
-                generate(&request.generator, seed, size, &dir.0)?;
+                generate(generator, seed, size, &dir.0)?;
                 wrong += check(&program, &dir.0)?;
             }
         }
@@ -61,7 +65,7 @@ impl Request {
         let mut request = Request {
             dirs: Vec::new(),
             program: None,
-            generator: crate::root().join("../shared/bench/gen_corpus.py"),
+            generator: None,
             seeds: list("20261115,7,99"),
             sizes: list("S,20"),
         };
@@ -70,7 +74,7 @@ impl Request {
             let mut value = || args.next().ok_or_else(|| format!("`{arg}` needs a value"));
             match arg.as_str() {
                 "--program" => request.program = Some(value()?.into()),
-                "--generator" => request.generator = value()?.into(),
+                "--generator" => request.generator = Some(value()?.into()),
                 "--seeds" => request.seeds = list(value()?),
                 "--sizes" => request.sizes = list(value()?),
                 _ if arg.starts_with("--") => return Err(format!("unknown option `{arg}`")),

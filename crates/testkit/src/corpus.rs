@@ -2,11 +2,9 @@
 //!
 //! They lie beside this file (`corpus/<version>/<scenario>/projects/…`), with
 //! the requests that the API received (`requests.jsonl`) where a test compares
-//! them. If the folder of all recordings stands beside the repository
-//! (`../shared/corpus`), what differs there is listed too: ours are the same
-//! recordings with their filling text (`lorem ipsum …`) shortened.
+//! them. Filling text (`lorem ipsum …`) is shortened. Nothing outside the
+//! repository is read, so that every checkout tests the same.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -52,26 +50,18 @@ impl File {
 
 /// Every transcript, in a fixed order.
 pub fn files() -> Vec<File> {
-    let mut seen = HashSet::new();
     let mut files = Vec::new();
-    for root in roots() {
-        for (version, scenario, folder) in scenarios(&root) {
-            for path in transcripts(&folder.join("projects")) {
-                let inside = path.strip_prefix(&root).unwrap_or(&path).to_owned();
-                let size = path.metadata().map_or(0, |metadata| metadata.len());
-                if !seen.insert((inside, size)) {
-                    continue;
-                }
-                let is_agent = path
-                    .file_name()
-                    .is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
-                files.push(File {
-                    version: version.clone(),
-                    scenario: scenario.clone(),
-                    role: if is_agent { Role::Agent } else { Role::Main },
-                    path,
-                });
-            }
+    for (version, scenario, folder) in scenarios(&root()) {
+        for path in transcripts(&folder.join("projects")) {
+            let is_agent = path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("agent-"));
+            files.push(File {
+                version: version.clone(),
+                scenario: scenario.clone(),
+                role: if is_agent { Role::Agent } else { Role::Main },
+                path,
+            });
         }
     }
     files
@@ -79,10 +69,8 @@ pub fn files() -> Vec<File> {
 
 /// The requests that the API received in a scenario, in order; none if they were not kept.
 pub fn requests(version: &str, scenario: &str) -> Vec<Value> {
-    let read = |root: PathBuf| {
-        std::fs::read_to_string(root.join(version).join(scenario).join("requests.jsonl")).ok()
-    };
-    let text = roots().into_iter().find_map(read).unwrap_or_default();
+    let path = root().join(version).join(scenario).join("requests.jsonl");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines()
         .map(|line| match serde_json::from_str(line) {
             Ok(Value::Object(mut request)) => request.remove("body").unwrap_or_default(),
@@ -91,13 +79,8 @@ pub fn requests(version: &str, scenario: &str) -> Vec<Value> {
         .collect()
 }
 
-fn roots() -> Vec<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let beside = here.join("../../../shared/corpus");
-    [here.join("corpus"), beside]
-        .into_iter()
-        .filter(|root| root.is_dir())
-        .collect()
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
 fn scenarios(root: &Path) -> Vec<(String, String, PathBuf)> {
@@ -137,6 +120,8 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]

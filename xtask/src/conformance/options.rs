@@ -165,14 +165,9 @@ impl Options {
     }
 }
 
-/// The recordings beside the repository, or the ones inside it.
+/// The recordings of the repository.
 fn standard_corpus(root: &Path) -> PathBuf {
-    let beside = root.join("../shared/corpus");
-    if beside.is_dir() {
-        beside
-    } else {
-        root.join("crates/testkit/corpus")
-    }
+    root.join("crates/testkit/corpus")
 }
 
 /// The root of the repository.
