@@ -10,7 +10,8 @@
 //!
 //! This crate knows folders and file names. It does not know what a line means (see
 //! `unspool-model`), reads neither the environment nor the clock, and prints nothing. What
-//! writes in it goes through [`write`].
+//! writes sessions in it goes through [`write`], what a person asked to be written somewhere
+//! through [`output_file`], and our own files through [`own_file`].
 
 pub mod append;
 pub mod archive;
@@ -30,15 +31,19 @@ pub mod lineage;
 pub mod list;
 pub mod live;
 pub mod open;
+pub mod output_file;
+pub mod own_file;
 mod pieces;
 pub mod project;
 pub mod read;
+pub mod read_folder;
 pub mod rehome;
 pub mod resolve;
 pub mod rewrite;
 pub mod scan;
 pub mod search;
 pub mod secrets;
+pub mod session_paths;
 pub mod settle;
 pub mod side;
 pub mod signals;
