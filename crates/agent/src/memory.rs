@@ -347,7 +347,10 @@ pub fn imports(text: &str) -> Vec<String> {
 
 /// Adds a line to a memory file, which is made if it is not there.
 pub fn append(file: &Path, text: &str) -> io::Result<()> {
-    let old = match fs::read(file) {
+    let old = match fs::metadata(file).and_then(|about| match about.is_file() {
+        true => fs::read(file),
+        false => Err(io::Error::other("not a regular file")),
+    }) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(error),

@@ -49,6 +49,13 @@ pub fn change(
             }
         }
     }
+    match fs::symlink_metadata(&real) {
+        // Neither a pipe nor a device is replaced by a file, nor a link that leads nowhere.
+        Ok(about) if !about.is_file() => {
+            return Err(format!("{}: this is not a regular file", path.display()));
+        }
+        _ => {}
+    }
     let old = match fs::read_to_string(&real) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -143,5 +150,40 @@ pub fn removed(old: &str, kind: Kind, rule: &str) -> Result<String, String> {
             return Ok(text);
         };
         text = jsonc::remove(&text, list, index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{FileTypeExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn settings_that_are_no_file_are_neither_waited_for_nor_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("settings.json");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let nowhere = folder.path().join("nowhere.json");
+        symlink("missing", &nowhere).unwrap();
+        for path in [&pipe, &nowhere] {
+            let why = change(path, Scope::User, |_| Ok("{}".to_owned())).unwrap_err();
+            assert!(why.contains("not a regular file"), "{why}");
+        }
+        let kind = fs::symlink_metadata(&pipe).unwrap().file_type();
+        assert!(kind.is_fifo() && nowhere.is_symlink());
+        assert!(!folder.path().join("missing").exists());
+    }
+
+    #[test]
+    fn settings_of_a_person_that_are_a_link_stay_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (kept, link) = (folder.path().join("kept"), folder.path().join("link"));
+        fs::write(&kept, "{}").unwrap();
+        symlink("kept", &link).unwrap();
+        assert!(change(&link, Scope::User, |_| Ok("{\"a\":1}".to_owned())).unwrap());
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "{\"a\":1}");
     }
 }

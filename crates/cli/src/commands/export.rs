@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::fs::DirBuilder;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -13,6 +13,8 @@ use unspool_show::amount;
 use unspool_show::document::{self, Detail, Format, Options, Whole};
 use unspool_show::wire::export::ExportRow;
 use unspool_show::wire::session::{Place, SessionRow};
+use unspool_store::open;
+use unspool_store::output_file::{self, Existing, OutputFile};
 use unspool_store::project;
 use unspool_store::read::Reader;
 use unspool_store::resolve::Target;
@@ -68,7 +70,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "N")]
     pub max_chars: Option<usize>,
 
-    /// Replace files that exist
+    /// Replace files that exist; links to files are refused, devices and pipes are written into
     #[arg(long)]
     pub force: bool,
 }
@@ -395,43 +397,26 @@ impl<'a> Export<'a> {
                     .hint("write it somewhere else"),
             );
         }
-        if path.is_dir() {
-            return Err(Failure::failed(format!("{name} is a folder")));
-        }
-        if !self.args.force && path.symlink_metadata().is_ok() {
-            return Err(Failure::failed(format!("{name} exists already"))
-                .hint("replace it with `--force`, or name another file"));
-        }
-        Ok(())
+        Ok(output_file::check(path, self.existing())?)
     }
 
-    /// Writes a file whole or not at all, and says so.
+    fn existing(&self) -> Existing {
+        match self.args.force {
+            true => Existing::Replace,
+            false => Existing::Refuse,
+        }
+    }
+
+    /// Writes a file whole or not at all, or into a device or a pipe, and says so.
     fn file(
         &self,
         path: &Path,
         session: &str,
         write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let name = path.display();
-        let failed = |error: std::io::Error| Failure::failed(format!("{name}: {error}"));
-        let parent = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        let folder = parent.unwrap_or(Path::new("."));
-        // Temporary files are 0600 from the start.
-        let file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-        let mut out = BufWriter::with_capacity(256 << 10, file);
+        let mut out = OutputFile::create(path, self.existing())?;
         write(&mut out)?;
-        let file = out
-            .into_inner()
-            .map_err(|error| failed(error.into_error()))?;
-        let bytes = file.as_file().metadata().map_err(failed)?.len();
-        if self.args.force {
-            file.persist(path).map_err(|error| failed(error.error))?;
-        } else {
-            file.persist_noclobber(path)
-                .map_err(|error| failed(error.error))?;
-        }
+        let bytes = out.finish()?;
         self.told(path, session, bytes)
     }
 
@@ -479,7 +464,7 @@ impl<'a> Export<'a> {
     fn lines(&self, out: &mut dyn Write, chosen: &Chosen) -> Result<(), Failure> {
         let path = chosen.target.path();
         let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
-        let mut file = File::open(path).map_err(failed)?;
+        let (mut file, _) = open::open(path)?;
         if self.world.reveal {
             std::io::copy(&mut file, out)?;
             return Ok(());

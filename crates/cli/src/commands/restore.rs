@@ -1,12 +1,13 @@
 //! `restore`: a file as it was after a turn.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use unspool_model::view::files::{self, Restore};
+use unspool_store::open;
+use unspool_store::output_file::{self, Existing};
 use unspool_store::resolve::Target;
 use unspool_store::side;
 
@@ -126,7 +127,11 @@ fn backup(chosen: &Chosen, file: &str) -> Result<Vec<u8>, String> {
         .iter()
         .find(|path| path.file_name().is_some_and(|name| name == file));
     let path = path.ok_or_else(|| format!("the backup {file} is gone"))?;
-    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+    let mut bytes = Vec::new();
+    let (mut file, _) = open::open(path).map_err(|error| error.to_string())?;
+    let read = file.read_to_end(&mut bytes);
+    read.map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(bytes)
 }
 
 fn write(output: Option<&Path>, content: &[u8]) -> Result<(), Failure> {
@@ -135,14 +140,13 @@ fn write(output: Option<&Path>, content: &[u8]) -> Result<(), Failure> {
         out.write_all(content)?;
         return Ok(out.flush()?);
     };
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let opened = options.open(path);
-    let mut file = opened.map_err(|error| {
-        Failure::failed(format!("{}: {error}", path.display()))
-            .hint("name a file that does not exist")
+    output_file::write(path, Existing::Refuse, content).map_err(|error| {
+        // There is no `--force` here.
+        let free = path.symlink_metadata().is_err();
+        match free || output_file::is_stream(path) {
+            true => Failure::from(error),
+            false => Failure::failed(error).hint("name a file that does not exist"),
+        }
     })?;
-    Ok(file.write_all(content)?)
+    Ok(())
 }

@@ -19,6 +19,7 @@ mod help;
 mod hook;
 mod mistakes;
 mod moving;
+mod outputs;
 mod pipe;
 mod prices;
 mod ranked;
