@@ -14,9 +14,10 @@ use unspool_store::dirs;
 use unspool_store::events::Events;
 use unspool_store::family::{self, Family};
 use unspool_store::find::{self, Found, SessionFile};
-use unspool_store::journal::{Journal, Task, Work};
+use unspool_store::journal::{Entry, Journal, Step, Task, Work};
 use unspool_store::read::Reader;
 use unspool_store::resolve::{self, Target};
+use unspool_store::session_paths;
 use unspool_store::signals::Signals;
 
 use crate::demo::Demo;
@@ -283,7 +284,7 @@ impl World {
 
     /// Where edits are noted.
     pub fn journal(&self) -> Journal {
-        Journal::open(&self.data("undo"))
+        Journal::open(&self.data("undo")).only(is_undoable)
     }
 
     /// Begins an edit, and tells what was found of one that a crash left.
@@ -313,6 +314,25 @@ pub fn now() -> Time {
         .ok()
         .and_then(|text| Time::parse(&text));
     fixed.unwrap_or_else(|| Time(Timestamp::now().as_millisecond()))
+}
+
+/// What undoing an edit may touch: files of sessions, and the settings that the hook is put into.
+fn is_undoable(entry: &Entry, step: &Step) -> bool {
+    let path = step.path();
+    let is_settings = || {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let operations = ["hook install", "hook uninstall", "undo"];
+        operations.contains(&entry.task.operation.as_str())
+            && name.contains("settings")
+            && name.ends_with(".json")
+    };
+    match step {
+        Step::Moved { to, .. } if session_paths::is_move_of_project(path, to) => true,
+        Step::Moved { to, .. } if !session_paths::is_of_any_session(to) => false,
+        // Only folders that are empty go.
+        Step::Emptied { .. } => true,
+        _ => session_paths::is_of_any_session(path) || is_settings(),
+    }
 }
 
 fn places(dirs: &[PathBuf]) -> String {

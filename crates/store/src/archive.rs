@@ -4,7 +4,6 @@
 //! An archive is a folder in our own data: `manifest.json` (an [`Archive`]) and one zstd file
 //! for each file of the session. It appears under its name only when all of it was verified.
 
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +17,9 @@ use crate::find::{Found, SessionFile};
 use crate::journal::Work;
 use crate::list::{self, List};
 use crate::open::{self, Stamp};
+use crate::own_file;
+use crate::read_folder::{self, EntryKind};
+use crate::session_paths;
 use crate::side;
 use crate::write::{self, Ground, Mark};
 
@@ -74,9 +76,10 @@ impl Archive {
 
 /// All archives in a folder, the oldest first. What is none is passed over.
 pub fn list(dir: &Path) -> Vec<Archive> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let manifests = entries.filter_map(|entry| {
-        let bytes = fs::read(entry.path().join(MANIFEST)).ok()?;
+    let entries = read_folder::entries(dir).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(EntryKind::is_dir));
+    let manifests = folders.filter_map(|entry| {
+        let bytes = own_file::read(&entry.path().join(MANIFEST)).ok()?;
         let archive: Archive = serde_json::from_slice(&bytes).ok()?;
         (entry.file_name().to_str() == Some(archive.id.as_str())).then_some(archive)
     });
@@ -164,7 +167,7 @@ pub fn make(dir: &Path, wanted: Wanted<'_>) -> Result<Archive, Error> {
         let failed = |error: io::Error| Error::unwritable("write", &path, error);
         let text = serde_json::to_vec_pretty(&archive).map_err(|error| failed(error.into()))?;
         write::create(&ground, &path, |out| out.write_all(&text))?;
-        let again = fs::read(&path).map_err(failed)?;
+        let again = own_file::read(&path).map_err(failed)?;
         if serde_json::from_slice::<Archive>(&again).ok().as_ref() != Some(&archive) {
             return Err(damaged(&path, "it reads otherwise than it was written"));
         }
@@ -176,7 +179,7 @@ pub fn make(dir: &Path, wanted: Wanted<'_>) -> Result<Archive, Error> {
     });
     if made.is_err() {
         // Ours alone, and of no use.
-        let _ = fs::remove_dir_all(&unfinished);
+        let _ = read_folder::remove_all(&unfinished);
     }
     made
 }
@@ -219,13 +222,7 @@ fn home(session: &SessionFile) -> PathBuf {
 
 /// Opens our folder of archives, and makes it.
 fn own(dir: &Path) -> Result<Ground, Error> {
-    let mut folders = fs::DirBuilder::new();
-    folders.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-    folders
-        .create(dir)
-        .map_err(|error| Error::unwritable("make", dir, error))?;
+    own_file::make_folder(dir).map_err(|error| Error::unwritable("make", dir, error))?;
     Ground::open([dir])
 }
 
@@ -292,7 +289,8 @@ fn pack(
 
 /// Reads a copy back and compares it with what was read of the original.
 fn verify(copy: &Path, packed: &Packed) -> Result<(), Error> {
-    let read = unpacked(copy).and_then(Mark::of);
+    let most = packed.mark.size.saturating_add(1);
+    let read = unpacked(copy).and_then(|reader| Mark::of(reader.take(most)));
     match read {
         Ok(mark) if mark == packed.mark => Ok(()),
         Ok(_) => Err(damaged(copy, "it holds something else than the original")),
@@ -301,7 +299,7 @@ fn verify(copy: &Path, packed: &Packed) -> Result<(), Error> {
 }
 
 fn unpacked(copy: &Path) -> io::Result<impl Read> {
-    zstd::Decoder::new(File::open(copy)?)
+    zstd::Decoder::new(own_file::open(copy)?)
 }
 
 fn damaged(copy: &Path, why: &str) -> Error {
@@ -315,12 +313,51 @@ fn damaged(copy: &Path, why: &str) -> Error {
 pub fn check(dir: &Path, archive: &Archive) -> Result<(), Error> {
     let folder = dir.join(&archive.id);
     let mut files = archive.files.iter();
-    files.try_for_each(|packed| verify(&folder.join(&packed.file), packed))
+    files.try_for_each(|packed| verify(&folder.join(copy_name(archive, packed)?), packed))
+}
+
+/// The copy of a file in its archive, which is named as [`pack_all`] names it.
+fn copy_name<'a>(archive: &Archive, packed: &'a Packed) -> Result<&'a str, Error> {
+    let number = packed.file.strip_suffix(".zst");
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    match number.is_some_and(is_number) {
+        true => Ok(&packed.file),
+        false => Err(changed(archive, &packed.file, "no copy in it")),
+    }
+}
+
+/// Refuses an archive that names anything but the files of its session. The manifest is only a
+/// file: somebody may have changed it since, or given it to us.
+fn only_its_session(archive: &Archive) -> Result<(), Error> {
+    for packed in &archive.files {
+        copy_name(archive, packed)?;
+        if !session_paths::is_file_of(&archive.session, &packed.path) {
+            let name = packed.path.display().to_string();
+            return Err(changed(archive, &name, "no file of a session"));
+        }
+    }
+    let transcript = format!("{}.jsonl", archive.session);
+    let last = archive.files.last().and_then(|last| last.path.file_name());
+    match last.is_some_and(|last| last == transcript.as_str()) {
+        true => Ok(()),
+        false => Err(changed(archive, &transcript, "not the last of its files")),
+    }
+}
+
+fn changed(archive: &Archive, name: &str, what: &str) -> Error {
+    Error::refused(
+        format!(
+            "the archive `{}` names `{name}`, which is {what}: nothing is brought back",
+            archive.id
+        ),
+        "somebody changed its manifest.json; use another copy of the session",
+    )
 }
 
 /// Prepares to bring everything in an archive back below a config folder. Nothing is
 /// overwritten; what is read is checked before it counts. A plan that is there already stays.
 pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) -> Result<(), Error> {
+    only_its_session(archive)?;
     let folder = dir.join(&archive.id);
     for packed in &archive.files {
         let target = config.join(&packed.path);
@@ -328,7 +365,9 @@ pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) ->
             continue;
         }
         let copy = folder.join(&packed.file);
-        let mut reader = unpacked(&copy).map_err(|error| damaged(&copy, &error.to_string()))?;
+        let reader = unpacked(&copy).map_err(|error| damaged(&copy, &error.to_string()))?;
+        // One more than there should be: more than that never needs to be unpacked.
+        let mut reader = reader.take(packed.mark.size.saturating_add(1));
         let staged = work.create_at(&target, packed.modified, |out| {
             io::copy(&mut reader, out).map(drop)
         })?;
@@ -341,6 +380,7 @@ pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) ->
 
 /// Whether bringing everything back would work, with nothing written.
 pub fn could_restore(dir: &Path, archive: &Archive, config: &Path) -> Result<(), Error> {
+    only_its_session(archive)?;
     check(dir, archive)?;
     for packed in &archive.files {
         is_there(packed, &config.join(&packed.path))?;
@@ -372,7 +412,11 @@ fn relist(archive: &Archive, config: &Path, work: &mut Work) -> Result<(), Error
     if list.entry(&archive.session).is_some() {
         return Ok(());
     }
+    if !entry.is_object() {
+        return Ok(());
+    }
     let mut entry = entry.clone();
+    entry["sessionId"] = archive.session.clone().into();
     entry["fullPath"] = transcript.display().to_string().into();
     list.put(entry);
     list.write(work, &path)

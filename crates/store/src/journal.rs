@@ -19,8 +19,8 @@ mod work;
 mod tests;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,9 @@ use serde::{Deserialize, Serialize};
 use crate::disk::Folder;
 use crate::error::Error;
 use crate::find::SessionFile;
+use crate::own_file;
+use crate::read_folder::{self, FolderEntry};
+use crate::side;
 use crate::write::{Ground, Mark, Place};
 
 pub use undo::{How, Outlook};
@@ -39,6 +42,8 @@ pub use work::{Staged, Work};
 pub struct Journal {
     dir: PathBuf,
     wait: Duration,
+    /// What a note may make us write.
+    allowed: fn(&Entry, &Step) -> bool,
 }
 
 /// What is asked, before anything is done.
@@ -286,7 +291,31 @@ impl Journal {
         Journal {
             dir: dir.into(),
             wait: Duration::from_secs(10),
+            allowed: |_, _| true,
         }
+    }
+
+    /// Undoes and takes back such steps only: a note may have been changed by somebody else.
+    pub fn only(mut self, allowed: fn(&Entry, &Step) -> bool) -> Journal {
+        self.allowed = allowed;
+        self
+    }
+
+    /// Refuses a note that names what no edit of ours touches.
+    fn check(&self, entry: &Entry) -> Result<(), Error> {
+        let Some(step) = entry.steps.iter().find(|step| !(self.allowed)(entry, step)) else {
+            return Ok(());
+        };
+        let note = self.folder_of(entry.number);
+        Err(Error::refused(
+            format!(
+                "operation {} names `{}`, which is no file of a session: `{}` was changed by somebody",
+                entry.number,
+                step.path().display(),
+                note.join(ENTRY).display()
+            ),
+            "move the folder of that operation away; the files it is about stay as they are",
+        ))
     }
 
     /// How long to wait while another process edits.
@@ -363,12 +392,12 @@ impl Journal {
 
     /// The numbers of all works, rising.
     fn numbers(&self) -> Result<Vec<u64>, Error> {
-        let entries = match fs::read_dir(&self.dir) {
+        let entries = match read_folder::entries(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(Error::io(&self.dir, error)),
         };
-        let name = |entry: io::Result<fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+        let name = |entry: io::Result<FolderEntry>| entry.ok()?.file_name().into_string().ok();
         let mut numbers: Vec<u64> = entries
             .filter_map(name)
             .filter(|name| name.len() >= 6)
@@ -381,35 +410,37 @@ impl Journal {
     /// What is noted under a number; nothing if a crash came before the note.
     fn entry(&self, number: u64) -> Result<Option<Entry>, Error> {
         let path = self.folder_of(number).join(ENTRY);
-        let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
-        match read {
+        let bytes = match own_file::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io(&path, error)),
-            Ok(_) => {}
-        }
+            Ok(bytes) => bytes,
+        };
         let entry: Result<Entry, _> = serde_json::from_slice(&bytes);
-        entry.map(Some).map_err(|error| {
+        let strange = |why: &dyn std::fmt::Display| {
             Error::refused(
-                format!("`{}` is no note of ours: {error}", path.display()),
+                format!("`{}` is no note of ours: {why}", path.display()),
                 "move its folder away; the files it is about stay as they are",
             )
-        })
+        };
+        let entry = entry.map_err(|error| strange(&error))?;
+        let mut copies = entry.steps.iter().filter_map(Step::kept);
+        if let Some(kept) = copies.find(|kept| !side::is_plain(&kept.file)) {
+            return Err(strange(&format!("`{}` is no copy in it", kept.file)));
+        }
+        if entry.number != number {
+            return Err(strange(&format!(
+                "it says that it is number {}",
+                entry.number
+            )));
+        }
+        Ok(Some(entry))
     }
 
     fn lock(&self) -> Result<File, Error> {
         let failed = |error| Error::unwritable("make", &self.dir, error);
-        let mut folders = DirBuilder::new();
-        folders.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-        folders.create(&self.dir).map_err(failed)?;
+        own_file::make_folder(&self.dir).map_err(failed)?;
         let path = self.dir.join(LOCK);
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let opened = options.open(&path);
+        let opened = own_file::open_or_create(&path);
         let mut file = opened.map_err(|error| Error::unwritable("open", &path, error))?;
         self.await_lock(&path, &mut file)?;
         // Who has it is only told to others: failing to say so is no failure.
@@ -470,7 +501,7 @@ impl Journal {
 }
 
 fn busy(path: &Path) -> Error {
-    let holder = fs::read_to_string(path).unwrap_or_default();
+    let holder = own_file::read_to_string(path).unwrap_or_default();
     let holder = match holder.trim() {
         "" => String::new(),
         pid => format!(" (process {pid})"),

@@ -274,11 +274,7 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
         ))
         .hint("give more characters of the id"));
     }
-    // Where it came from, unless that is gone or another place is named.
-    let config = match world.dirs.first() {
-        Some(first) if world.named || !newest.config.is_dir() => first.clone(),
-        _ => newest.config.clone(),
-    };
+    let config = goal(world, newest)?;
     let short: String = newest.session.chars().take(8).collect();
     let transcript = newest.files.last().map(|file| config.join(&file.path));
     let number = match dry_run {
@@ -328,6 +324,24 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
         None => "nothing was written".to_owned(),
     });
     Ok(())
+}
+
+/// Where an archive is brought back to: where it came from, unless that is gone or another place
+/// is named. What an archive says about it counts only if it is a place that sessions live in.
+fn goal(world: &World, archive: &Archive) -> Result<PathBuf, Failure> {
+    let real = |dir: &Path| fs::canonicalize(dir).unwrap_or_else(|_| dir.to_owned());
+    let theirs = real(&archive.config);
+    let is_known = || world.dirs.iter().any(|dir| real(dir) == theirs);
+    match world.dirs.first() {
+        Some(first) if world.named || !archive.config.is_dir() => Ok(first.clone()),
+        _ if is_known() => Ok(archive.config.clone()),
+        _ => Err(Failure::failed(format!(
+            "{} came from {}, where no sessions are looked for",
+            archive.session,
+            archive.config.display()
+        ))
+        .hint("name the folder to bring it back to with `--claude-dir DIR`")),
+    }
 }
 
 fn list(world: &World, dir: &Path) -> Result<(), Failure> {

@@ -251,6 +251,148 @@ fn a_damaged_archive_is_noticed_and_nothing_comes_back() {
     assert_eq!(tree(&home.claude_dir()), []);
 }
 
+/// Names in an archive of a session that no session has.
+const STRANGE: &[&str] = &[
+    "settings.json",
+    "settings.local.json",
+    "commands/evil.md",
+    "skills/evil/SKILL.md",
+    "agents/evil.md",
+    "plugins/evil.json",
+    "CLAUDE.md",
+    "Projects/-home-dev-x/x.jsonl",
+    "projects/../settings.json",
+    "projects/-home-dev-x/../../settings.json",
+    "./settings.json",
+    "../outside",
+    "projects/-home-dev-x/memory/MEMORY.md",
+    "projects/-home-dev-x/CLAUDE.md",
+    "projects/-home-dev-x/sessions-index.json",
+    "projects/-home-dev-x/agent-x.md",
+    "projects/settings.json",
+    "file-history/another/x@v1",
+    "todos/another-agent-x.json",
+    "tasks/evil.md",
+    "plans/deep/er.md",
+    "plans/evil.sh",
+    "history.jsonl",
+    "/tmp/unspool-absolute",
+    "",
+];
+
+#[test]
+fn an_archive_brings_back_a_session_and_nothing_else() {
+    for name in STRANGE {
+        let home = home_with_session();
+        let row = json(&home, &["archive", "5e55", "--remove"]).remove(0);
+        let manifest = PathBuf::from(row["archive"].as_str().unwrap()).join("manifest.json");
+        let mut value: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+        value["files"][0]["path"] = (*name).into();
+        fs::write(&manifest, value.to_string()).unwrap();
+        let before = tree(home.path());
+        for args in [
+            &["archive", "--restore", "5e55", "--dry-run"][..],
+            &["archive", "--restore", "5e55"],
+        ] {
+            let output = home.output(args);
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+            assert!(told.contains("no file of a session"), "{name}: {told}");
+        }
+        let after = tree(home.path());
+        let is_lock = |path: &Path| path.ends_with("undo/lock");
+        let new: Vec<_> = after.iter().filter(|one| !before.contains(one)).collect();
+        assert!(new.iter().all(|(path, _)| is_lock(path)), "{name}: {new:?}");
+    }
+}
+
+#[test]
+fn an_archive_whose_session_has_a_strange_name_brings_nothing_back() {
+    for id in [
+        "commands", "skills", "memory", "..", "", "a/b", ".hidden", "agents",
+    ] {
+        let home = home_with_session();
+        let row = json(&home, &["archive", "5e55", "--remove"]).remove(0);
+        let manifest = PathBuf::from(row["archive"].as_str().unwrap()).join("manifest.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        value["session"] = id.into();
+        for (name, file) in [(format!("{id}/evil.md"), 0), (format!("{id}.jsonl"), 1)] {
+            value["files"][file]["path"] = name.into();
+        }
+        let last = value["files"].as_array().unwrap().len() - 1;
+        value["files"][last]["path"] = format!("{id}.jsonl").into();
+        fs::write(&manifest, value.to_string()).unwrap();
+        let output = home.output(&["archive", "--restore", "5e55"]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{id}: {told}");
+        assert_eq!(tree(&home.claude_dir()), [], "{id}");
+    }
+}
+
+#[test]
+fn copies_outside_of_the_archive_are_not_read() {
+    let home = home_with_session();
+    let row = json(&home, &["archive", "5e55", "--remove"]).remove(0);
+    let folder = PathBuf::from(row["archive"].as_str().unwrap());
+    let manifest = folder.join("manifest.json");
+    let mut value: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();
+    let copy = value["files"][0]["file"].as_str().unwrap().to_owned();
+    fs::rename(folder.join(&copy), home.path().join("elsewhere.zst")).unwrap();
+    for name in [
+        home.path().join("elsewhere.zst").display().to_string(),
+        "../../../elsewhere.zst".to_owned(),
+    ] {
+        value["files"][0]["file"] = name.clone().into();
+        fs::write(&manifest, value.to_string()).unwrap();
+        let output = home.output(&["archive", "--restore", "5e55"]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        assert_eq!(tree(&home.claude_dir()), []);
+    }
+    #[cfg(unix)]
+    {
+        value["files"][0]["file"] = copy.clone().into();
+        fs::write(&manifest, value.to_string()).unwrap();
+        std::os::unix::fs::symlink(home.path().join("elsewhere.zst"), folder.join(&copy)).unwrap();
+        let output = home.output(&["archive", "--restore", "5e55"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(tree(&home.claude_dir()), []);
+    }
+}
+
+#[test]
+fn undo_touches_no_file_that_is_none_of_a_session() {
+    for name in [
+        ".claude/commands/evil.md",
+        ".claude/skills/evil/SKILL.md",
+        ".claude/CLAUDE.md",
+        ".claude/projects/-home-dev-x/memory/MEMORY.md",
+        ".bashrc",
+        "project/.git/hooks/pre-commit",
+    ] {
+        let home = home_with_session();
+        home.output(&["rename", "5e55", "one"]);
+        let entry = home.unspool_dir().join("undo/000001/entry.json");
+        let mut value: Value = serde_json::from_slice(&fs::read(&entry).unwrap()).unwrap();
+        let kept = entry.with_file_name("0");
+        fs::write(&kept, "echo evil").unwrap();
+        let mark = unspool_store::write::Mark::of(&b"echo evil"[..]).unwrap();
+        value["roots"] = serde_json::json!([home.path()]);
+        value["steps"] = serde_json::json!([{
+            "step": "removed",
+            "path": home.path().join(name),
+            "before": {"file": "0", "mark": mark, "mode": 0o755, "modified": 0},
+        }]);
+        fs::write(&entry, value.to_string()).unwrap();
+        for args in [&["undo", "--dry-run"][..], &["undo"], &["undo", "--force"]] {
+            let output = home.output(args);
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+        }
+        assert!(!home.path().join(name).exists(), "{name}");
+    }
+}
+
 #[test]
 fn a_session_in_use_is_not_removed() {
     let mut home = home_with_session();

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::journal::work::{cut, finished, remove_if_empty};
 use crate::journal::{self, Entry, Journal, Kept, PLACES, State, Step};
 use crate::open;
+use crate::own_file;
 use crate::write::{Ground, Mark, Place};
 
 /// Looks at one work and ends it if a crash left it open. Says in words what was done.
@@ -29,6 +30,7 @@ pub(super) fn recover(journal: &Journal, number: u64) -> Result<Vec<String>, Err
     if entry.state == State::Done {
         return Ok(Vec::new());
     }
+    journal.check(&entry)?;
     let ground = Ground::open(&entry.task.roots)?;
     if entry.state == State::Open {
         abandon(&folder, &ground, &entry)?;
@@ -206,7 +208,7 @@ impl Back<'_> {
         if size != Some(after) || before.mark.size == 0 {
             return Ok(size == Some(after + before.mark.size));
         }
-        let read = fs::read(self.folder.path().join(&before.file));
+        let read = own_file::read(&self.folder.path().join(&before.file));
         let bytes = read.map_err(|error| Error::io(&place.path, error))?;
         place.append(&bytes)?;
         Ok(true)
@@ -424,7 +426,7 @@ fn sweep_folder(folder: &Folder, token: &str) -> Result<(), Error> {
 /// Folders that were used and made, as noted.
 fn places(folder: &Folder) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut used, mut made) = (Vec::new(), Vec::new());
-    let text = fs::read_to_string(folder.path().join(PLACES)).unwrap_or_default();
+    let text = own_file::read_to_string(&folder.path().join(PLACES)).unwrap_or_default();
     for line in text.lines() {
         // Half a line at the end was never acted upon.
         match serde_json::from_str::<(String, PathBuf)>(line) {

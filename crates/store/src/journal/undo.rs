@@ -1,12 +1,12 @@
 //! Undoing a work: the reverse of its steps, the last one first, as a work of its own.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::journal::{Entry, Journal, Kept, Listed, Step, Task, Work};
 use crate::open::Stamp;
+use crate::own_file;
 use crate::write::{Ground, Mark, Place};
 
 /// How to undo.
@@ -48,6 +48,7 @@ impl Journal {
     /// What undoing a work would do; without a number the latest that is not undone.
     pub fn outlook(&self, number: Option<u64>, how: &How<'_>) -> Result<Outlook, Error> {
         let entry = self.undoable(number)?;
+        self.check(&entry)?;
         let ground = Ground::open(&entry.task.roots)?;
         let mut plan = Plan {
             ground: &ground,
@@ -77,6 +78,7 @@ impl Journal {
     pub fn undo(&self, number: Option<u64>, how: &How<'_>) -> Result<(u64, Outlook), Error> {
         self.recover()?;
         let entry = self.undoable(number)?;
+        self.check(&entry)?;
         let number = entry.number;
         let task = Task {
             at: how.at,
@@ -148,7 +150,8 @@ impl Journal {
             }
             Act::RestoreEnd(path, kept) => {
                 let from = self.folder_of(number).join(&kept.file);
-                let text = fs::read_to_string(&from).map_err(|error| Error::io(&from, error))?;
+                let text =
+                    own_file::read_to_string(&from).map_err(|error| Error::io(&from, error))?;
                 work.restore_end(path, text)
             }
             Act::Cut(path, stamp, after) => work.cut(path, *stamp, *after),
