@@ -88,7 +88,7 @@ impl Commands {
 
     fn take_all(&mut self, folder: &Path, origin: Origin) {
         let skills = folder.join("skills");
-        let mut names: Vec<PathBuf> = fs::read_dir(&skills)
+        let mut names: Vec<PathBuf> = unspool_store::read_folder::entries(&skills)
             .into_iter()
             .flatten()
             .flatten()

@@ -84,7 +84,11 @@ pub(crate) fn markdown(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut left = vec![(folder.to_path_buf(), 0)];
     while let Some((folder, depth)) = left.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        for entry in unspool_store::read_folder::entries(&folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = entry.path();
             let Ok(kind) = entry.file_type() else {
                 continue;

@@ -5,7 +5,7 @@
 //! fences itself in and becomes the command.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -116,7 +116,7 @@ fn become_command(
         (Ok(()), None) => io::Error::other("there is no command"),
         (Ok(()), Some(program)) => std::process::Command::new(program).args(arguments).exec(),
     };
-    eprintln!("sandbox: {error}");
+    let _ = writeln!(io::stderr(), "sandbox: {error}");
     ExitCode::from(126)
 }
 

@@ -274,7 +274,7 @@ impl Settings {
         let base = path.parent().unwrap_or(Path::new("/")).to_path_buf();
         // Parts beside the file count more than the file, the last name most.
         let beside = path.with_extension("d");
-        let mut parts: Vec<PathBuf> = match fs::read_dir(&beside) {
+        let mut parts: Vec<PathBuf> = match unspool_store::read_folder::entries(&beside) {
             Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
             Err(_) => Vec::new(),
         };

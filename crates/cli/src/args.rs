@@ -1,12 +1,13 @@
 //! What may be typed. The doc comments are the help.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands;
-use crate::ui::Color;
+use crate::ui::{self, Color};
 
 /// Read, search, show, edit, export, watch and continue Claude Code sessions
 ///
@@ -178,8 +179,21 @@ pub fn read() -> Arguments {
         if wrong.kind() == ErrorKind::UnknownArgument {
             tell_mistyped();
         }
-        wrong.exit()
+        leave(&wrong)
     })
+}
+
+/// Ends the program with what is wrong about its arguments, or with the help that was asked for.
+fn leave(wrong: &clap::Error) -> ! {
+    let printed = wrong.print().and_then(|()| std::io::stdout().flush());
+    let code = match printed {
+        Err(why) if !wrong.use_stderr() && why.kind() != io::ErrorKind::BrokenPipe => {
+            ui::say(&format!("Error: {why}"));
+            2
+        }
+        _ => wrong.exit_code(),
+    };
+    std::process::exit(code)
 }
 
 /// A query may begin with a dash, so a mistyped option in front of it is taken for the query,
@@ -189,6 +203,6 @@ fn tell_mistyped() {
         search.mut_arg("query", |query| query.allow_hyphen_values(false))
     });
     if let Err(wrong) = strict.try_get_matches() {
-        wrong.exit();
+        leave(&wrong);
     }
 }

@@ -49,6 +49,7 @@ use crate::failure::Failure;
 use crate::own::Own;
 use crate::ui::Ui;
 use crate::world::World;
+use crate::zone_file;
 
 /// Does what was asked.
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
@@ -161,10 +162,12 @@ impl World {
 
 fn zone(global: &Global) -> Result<TimeZone, Failure> {
     match &global.timezone {
-        None => Ok(TimeZone::system()),
-        Some(name) => TimeZone::get(name).map_err(|_| {
-            Failure::failed(format!("`{name}` is no time zone"))
-                .hint("write one such as `Europe/Berlin` or `UTC`")
-        }),
+        None => Ok(zone_file::system().unwrap_or_else(TimeZone::system)),
+        Some(name) => zone_file::named(name)
+            .map_or_else(|| TimeZone::get(name), Ok)
+            .map_err(|_| {
+                Failure::failed(format!("`{name}` is no time zone"))
+                    .hint("write one such as `Europe/Berlin` or `UTC`")
+            }),
     }
 }

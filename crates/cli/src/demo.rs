@@ -5,24 +5,31 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use tempfile::TempDir;
 use unspool_model::log::Log;
 use unspool_model::session::{Role, Session};
+use unspool_store::read_folder;
 
 /// The recordings while they are in use.
 pub struct Demo {
-    dir: TempDir,
+    dir: PathBuf,
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        let _ = read_folder::remove_all(&self.dir);
+    }
 }
 
 impl Demo {
     /// Lays them out.
     pub fn unpack() -> io::Result<Demo> {
         let dir = tempfile::Builder::new().prefix("unspool-demo-").tempdir()?;
+        let demo = Demo { dir: dir.keep() };
         for (name, bytes) in FILES {
-            let path = dir.path().join(name);
+            let path = demo.dir.join(name);
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
@@ -36,12 +43,12 @@ impl Demo {
                     .set_modified(UNIX_EPOCH + since)?;
             }
         }
-        Ok(Demo { dir })
+        Ok(demo)
     }
 
     /// The folder that takes the place of `~/.claude`.
     pub fn path(&self) -> &Path {
-        self.dir.path()
+        &self.dir
     }
 }
 

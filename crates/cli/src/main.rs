@@ -1,4 +1,6 @@
 //! The program: arguments in, one command, an exit code out.
+// They panic where standard output or standard error cannot be written: see `ui::say`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod answers;
 mod args;
@@ -23,6 +25,7 @@ mod ui;
 mod when;
 mod wishes;
 mod world;
+mod zone_file;
 
 use std::borrow::Cow;
 use std::process::ExitCode;
@@ -46,9 +49,12 @@ fn main() -> ExitCode {
         Err(failure) => {
             if let Failure::Nothing(told) | Failure::Failed(told) = &failure {
                 // The message may quote a transcript or a file name.
-                eprintln!("Error: {}", clean::text(&masked(&told.message, reveal)));
+                ui::say(&format!(
+                    "Error: {}",
+                    clean::text(&masked(&told.message, reveal))
+                ));
                 if let Some(hint) = &told.hint {
-                    eprintln!("Hint: {}", clean::text(&masked(hint, reveal)));
+                    ui::say(&format!("Hint: {}", clean::text(&masked(hint, reveal))));
                 }
             }
             ExitCode::from(failure.code())

@@ -85,6 +85,11 @@ impl Screen {
     }
 }
 
+/// Rings the bell of the terminal.
+pub fn ring() -> io::Result<()> {
+    put("\x07")
+}
+
 impl Drop for Screen {
     fn drop(&mut self) {
         self.give_back();

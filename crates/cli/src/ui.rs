@@ -90,7 +90,7 @@ impl Ui {
     /// A remark that is no data.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            eprintln!("{}", clean::text(text));
+            say(&clean::text(text));
         }
     }
 
@@ -104,7 +104,7 @@ impl Ui {
     /// Something went wrong on the side.
     pub fn warn(&self, text: &str) {
         if !self.quiet {
-            eprintln!("Warning: {}", clean::text(text));
+            say(&format!("Warning: {}", clean::text(text)));
         }
     }
 
@@ -140,6 +140,12 @@ impl Ui {
             other => other,
         }
     }
+}
+
+/// Says a line on standard error. Where that cannot be written, as on a full disk, nobody can be
+/// told, and what is being done goes on.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 fn pager() -> Option<Child> {

@@ -3,10 +3,10 @@
 //! Transcripts of sub-agents are not in this list, since their lines name their session and
 //! are written anew.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::find::SessionFile;
+use crate::read_folder;
 use crate::side::is_plain;
 
 /// Where a copy of a session lives.
@@ -92,7 +92,7 @@ const DEEP: usize = 6;
 
 /// Regular files below a folder. Links are not followed: they may lead anywhere.
 fn tree(from: &Path, to: &Path, depth: usize, all: &mut Vec<Carried>) {
-    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+    for entry in read_folder::entries(from).into_iter().flatten().flatten() {
         let (old, new) = (entry.path(), to.join(entry.file_name()));
         match entry.file_type() {
             Ok(kind) if kind.is_file() && entry.file_name() != ".lock" => {
@@ -113,7 +113,7 @@ fn is_agent(path: &Path) -> bool {
 /// Lists of things to do are named by their session and by who has them.
 fn todos(from: &Home, to: &Home, all: &mut Vec<Carried>) {
     let (old, new) = (from.config.join("todos"), to.config.join("todos"));
-    for entry in fs::read_dir(old).into_iter().flatten().flatten() {
+    for entry in read_folder::entries(old).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let owner = name.strip_prefix(&format!("{}-agent-", from.id));
@@ -129,6 +129,8 @@ fn todos(from: &Home, to: &Home, all: &mut Vec<Carried>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::read_folder;
 
 /// The folders that hold `projects`, in the order they were given, each once.
 ///
@@ -34,7 +35,7 @@ pub fn config_dirs(
 
 /// Whether a folder that somebody named can be looked into.
 pub fn check(dir: &Path) -> Result<(), Error> {
-    match std::fs::read_dir(dir) {
+    match read_folder::entries(dir) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             Err(Error::io(dir, error))

@@ -15,6 +15,7 @@ use twox_hash::XxHash3_128;
 use unspool_model::hook::{Event, Running};
 
 use crate::open;
+use crate::read_folder;
 use crate::trail::Trail;
 
 /// An event with the time at which it was noted.
@@ -200,7 +201,10 @@ impl Events {
     /// Which sessions have told something, by [`key`], and when that was last, in milliseconds
     /// since 1970.
     pub fn told(&self) -> HashMap<String, i64> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let entries = read_folder::entries(&self.dir)
+            .into_iter()
+            .flatten()
+            .flatten();
         let told = entries.filter_map(|entry| {
             let name = entry.file_name();
             let key = name.to_str()?.strip_suffix(".jsonl")?;
@@ -214,7 +218,10 @@ impl Events {
 
     /// The last event of every session, the latest first.
     pub fn all(&self) -> Vec<Noted> {
-        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let entries = read_folder::entries(&self.dir)
+            .into_iter()
+            .flatten()
+            .flatten();
         let files = entries.map(|entry| entry.path());
         let files = files.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
         let mut all: Vec<Noted> = files
@@ -232,7 +239,10 @@ impl Events {
         if time(&marker).is_ok_and(|at| (0..PRUNED_EVERY).contains(&(now - at))) {
             return Ok(());
         }
-        for entry in fs::read_dir(&self.dir)?.flatten().take(PRUNED_AT_ONCE) {
+        for entry in read_folder::entries(&self.dir)?
+            .flatten()
+            .take(PRUNED_AT_ONCE)
+        {
             let path = entry.path();
             if time(&path).is_ok_and(|at| at < now - KEPT_FOR) {
                 let _ = fs::remove_file(&path);

@@ -6,7 +6,7 @@
 //! they hide behind; anything else that has the name of a transcript gets one [`Warning`].
 
 use std::collections::HashMap;
-use std::fs::{self, DirEntry, Metadata};
+use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::each;
 use crate::error::{Error, Warning};
 use crate::family;
 use crate::open::{self, Stamp};
+use crate::read_folder::{self, FolderEntry};
 use crate::resolve::Target;
 
 /// What a walk found.
@@ -311,8 +312,8 @@ impl Walk {
     }
 
     /// What stands in a folder; nothing if it is not there.
-    fn list(&mut self, dir: &Path) -> Vec<DirEntry> {
-        let entries = match fs::read_dir(dir) {
+    fn list(&mut self, dir: &Path) -> Vec<FolderEntry> {
+        let entries = match read_folder::entries(dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
             Err(error) => {
@@ -331,7 +332,7 @@ impl Walk {
     }
 
     /// What an entry is; warns about what it should not be.
-    fn look(&mut self, entry: &DirEntry, root: &Path) -> Thing {
+    fn look(&mut self, entry: &FolderEntry, root: &Path) -> Thing {
         let path = entry.path();
         match thing(entry, path.clone(), root) {
             Ok(thing) => thing,
@@ -356,7 +357,7 @@ enum Thing {
 }
 
 /// Asks the system as little as possible: most entries need no call or one.
-fn thing(entry: &DirEntry, path: PathBuf, root: &Path) -> io::Result<Thing> {
+fn thing(entry: &FolderEntry, path: PathBuf, root: &Path) -> io::Result<Thing> {
     let kind = entry.file_type()?;
     if kind.is_symlink() {
         return linked(path, root);
@@ -368,7 +369,7 @@ fn thing(entry: &DirEntry, path: PathBuf, root: &Path) -> io::Result<Thing> {
         return Ok(Thing::Nothing);
     }
     if !kind.is_file() {
-        return Err(unlike(kind));
+        return Err(unlike(entry.metadata()?.file_type()));
     }
     Ok(Thing::Transcript(path, entry.metadata()?))
 }

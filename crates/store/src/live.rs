@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::find::SessionFile;
 use crate::open;
+use crate::read_folder;
 use crate::side::{self, Running};
 
 /// A file that was written to so recently, in milliseconds, is in use.
@@ -44,7 +45,7 @@ impl Live {
             .or_else(|| {
                 let agents = session.beside.as_ref()?.join("subagents");
                 let written = |path: PathBuf| self.recent(&path);
-                let files = fs::read_dir(agents).ok()?.flatten();
+                let files = read_folder::entries(agents).ok()?.flatten();
                 let why = files.map(|entry| entry.path()).find_map(written)?;
                 Some(format!("a sub-agent of it works: {why}"))
             })
@@ -155,10 +156,13 @@ fn began_then(running: &Running) -> bool {
 fn writers() -> HashMap<PathBuf, u32> {
     let mut writers = HashMap::new();
     let own = std::process::id();
-    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = read_folder::entries("/proc")
+        .into_iter()
+        .flatten()
+        .flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     for pid in pids.filter(|pid| *pid != own) {
-        let handles = fs::read_dir(format!("/proc/{pid}/fd"));
+        let handles = read_folder::entries(format!("/proc/{pid}/fd"));
         for handle in handles.into_iter().flatten().flatten() {
             let Ok(target) = fs::read_link(handle.path()) else {
                 continue;

@@ -25,6 +25,7 @@ use crate::list;
 use crate::open::Stamp;
 use crate::project::{key, slug};
 use crate::read::{self, Loaded};
+use crate::read_folder;
 use crate::rewrite::rewrite;
 
 /// A session that moves.
@@ -308,7 +309,7 @@ fn emptied(found: &Found, movers: &[Mover]) -> Vec<(PathBuf, PathBuf)> {
 fn leftovers(emptied: &[(PathBuf, PathBuf)], known: &BTreeSet<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
     let mut all = Vec::new();
     for (folder, goal) in emptied {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        for entry in read_folder::entries(folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let plain = entry.file_type().is_ok_and(|kind| !kind.is_symlink());
             if plain && !known.contains(&path) && entry.file_name() != list::NAME {
@@ -338,7 +339,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn gather(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in read_folder::entries(folder).into_iter().flatten().flatten() {
         match entry.file_type() {
             Ok(kind) if kind.is_file() => all.push(entry.path()),
             Ok(kind) if kind.is_dir() && depth > 0 => gather(&entry.path(), depth - 1, all),

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::find::SessionFile;
 use crate::open;
+use crate::read_folder;
 
 /// Files that belong to a session, each list in the order of its names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub fn side(file: &SessionFile) -> Side {
 /// All copies of files before they were changed, each with its session.
 pub fn backups(config: &Path) -> Vec<(PathBuf, String)> {
     let mut all = Vec::new();
-    let folders = fs::read_dir(config.join("file-history"));
+    let folders = read_folder::entries(config.join("file-history"));
     for folder in folders.into_iter().flatten().flatten() {
         if folder.file_type().is_ok_and(|kind| kind.is_dir()) {
             let session = folder.file_name().to_string_lossy().into_owned();
@@ -135,7 +136,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
 /// Regular files in a folder and `depth` folders below it.
 fn files(dir: &Path, depth: usize) -> Vec<PathBuf> {
     let mut all = Vec::new();
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+    for entry in read_folder::entries(dir).into_iter().flatten().flatten() {
         let kind = entry.file_type();
         match kind {
             Ok(kind) if kind.is_file() => all.push(entry.path()),

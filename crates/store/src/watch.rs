@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
+use crate::read_folder;
+
 /// What a watch tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
@@ -240,7 +242,7 @@ impl<T: Fn(Seen)> Watcher<T> {
         if !tell && (deep || root.kind == Kind::Flat) {
             return;
         }
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let entries = read_folder::entries(dir).into_iter().flatten().flatten();
         if root.kind == Kind::Flat {
             return entries.for_each(|entry| (self.tell)(Seen::At(entry.path())));
         }

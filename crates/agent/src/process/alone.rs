@@ -5,7 +5,7 @@
 //! of its own, without a terminal, so that signals to its group reach the hook directly.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// The first argument that makes our program start the command behind it, and stay with it.
@@ -18,7 +18,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match kept(arguments) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("alone: {error}");
+            let _ = writeln!(io::stderr(), "alone: {error}");
             ExitCode::from(126)
         }
     }

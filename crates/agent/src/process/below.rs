@@ -59,7 +59,10 @@ struct Found {
 /// Every process.
 #[cfg(target_os = "linux")]
 fn all() -> impl Iterator<Item = Found> {
-    let read = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let read = unspool_store::read_folder::entries("/proc")
+        .into_iter()
+        .flatten()
+        .flatten();
     read.filter_map(|entry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read(entry.path().join("stat")).ok()?;

@@ -11,6 +11,7 @@ use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::index::{IndexRow, StageRow};
 use unspool_store::find::Found;
+use unspool_store::read_folder;
 
 use crate::background;
 use crate::failure::Failure;
@@ -261,7 +262,7 @@ pub fn drop_all(world: &World) -> Result<(), Failure> {
 
 /// The bytes of a file, or of all files in a folder of ours.
 fn size(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else {
+    let Ok(entries) = read_folder::entries(path) else {
         return fs::symlink_metadata(path).map_or(0, |metadata| metadata.len());
     };
     entries.flatten().map(|entry| size(&entry.path())).sum()
@@ -269,7 +270,7 @@ fn size(path: &Path) -> u64 {
 
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(metadata) if metadata.is_dir() => read_folder::remove_all(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };

@@ -72,7 +72,7 @@ pub fn plain(mut world: World) -> Result<(), Failure> {
         if world.ui.json {
             return Ok(());
         }
-        println!();
+        world.ui.printed(|out| Ok(writeln!(out)?))?;
         return show::latest(&world);
     }
     run(&world, &LsArgs::default())

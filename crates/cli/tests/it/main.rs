@@ -13,6 +13,7 @@ mod demo;
 mod dry;
 mod editing;
 mod export;
+mod faults;
 mod finding;
 mod headless;
 mod help;

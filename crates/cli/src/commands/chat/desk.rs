@@ -20,6 +20,8 @@ use unspool_tui::chat::{Choice, Desk, Next, Pick, Said, Told};
 use super::rules::Rules;
 use super::{ChatArgs, talk};
 use crate::commands::{export, ls, search};
+use unspool_store::read_folder;
+
 use crate::failure::Failure;
 use crate::world::{self, World};
 
@@ -582,7 +584,7 @@ fn picture(path: &Path) -> Option<Value> {
 /// What stands in a file, for the model alone.
 fn file(path: &Path, name: &str) -> Option<String> {
     if path.is_dir() {
-        let mut names: Vec<String> = std::fs::read_dir(path)
+        let mut names: Vec<String> = read_folder::entries(path)
             .ok()?
             .flatten()
             .take(1000)

@@ -14,6 +14,7 @@ use super::rules::Rules;
 use super::{ChatArgs, InputForm};
 use crate::commands::chat::output;
 use crate::failure::Failure;
+use crate::ui;
 
 /// So much may be piped in.
 const MOST: u64 = 10 << 20;
@@ -101,7 +102,7 @@ impl Input {
                         if let Ok(value) = serde_json::from_str(&line) {
                             take(&value, &remote, &desk);
                         } else if !line.trim().is_empty() {
-                            eprintln!("Warning: a line of input is no JSON, and is passed over");
+                            ui::say("Warning: a line of input is no JSON, and is passed over");
                         }
                     }
                     remote.send(Command::Close);
@@ -226,10 +227,10 @@ fn answer(response: &Value, remote: &Remote, desk: &Desk) {
     for update in updates.into_iter().flatten() {
         match desk.rules.obey(update) {
             Ok(command) => drop(remote.send(command)),
-            Err(why) => eprintln!(
+            Err(why) => ui::say(&format!(
                 "Warning: a permission is not changed: {}",
                 clean::text(&why)
-            ),
+            )),
         }
     }
     let answer = match said["behavior"].as_str() {

@@ -13,6 +13,7 @@ use unspool_show::clean;
 
 use super::ChatArgs;
 use crate::failure::Failure;
+use crate::ui;
 
 /// How the answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -90,7 +91,9 @@ impl Output {
                     self.say(told)?;
                 }
             }
-            Notice::Warn(text) if !self.quiet => eprintln!("Warning: {}", clean::text(text)),
+            Notice::Warn(text) if !self.quiet => {
+                ui::say(&format!("Warning: {}", clean::text(text)));
+            }
             Notice::Retry {
                 tries,
                 most,
@@ -105,9 +108,9 @@ impl Output {
                         || clean::text(message).into_owned(),
                         |status| status.to_string(),
                     );
-                    eprintln!(
+                    ui::say(&format!(
                         "The API failed ({why}); trying again in {seconds:.1} s ({tries} of {most})"
-                    );
+                    ));
                 }
                 self.say(json!({
                     "type": "system", "subtype": "api_retry", "attempt": tries, "max_retries": most,

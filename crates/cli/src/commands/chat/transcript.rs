@@ -7,6 +7,7 @@ use unspool_agent::driver::Place;
 use unspool_agent::record::{Face, Record, new_id};
 use unspool_model::write::slug;
 use unspool_store::project;
+use unspool_store::read_folder;
 use unspool_store::resolve::{self, Target};
 
 use super::ChatArgs;
@@ -15,15 +16,15 @@ use crate::world::World;
 
 /// A session that nobody keeps: its files are removed when it is over.
 pub struct Passing {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
     /// Copies of files that it changed.
     copies: PathBuf,
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        // The folder goes by itself.
-        let _ = std::fs::remove_dir_all(&self.copies);
+        let _ = read_folder::remove_all(&self.folder);
+        let _ = read_folder::remove_all(&self.copies);
     }
 }
 
@@ -49,7 +50,7 @@ pub(super) fn passing(
         return Ok(None);
     }
     Ok(Some(Passing {
-        folder: tempfile::TempDir::with_prefix("unspool-chat-")?,
+        folder: tempfile::TempDir::with_prefix("unspool-chat-")?.keep(),
         copies: place.config.join("file-history").join(id),
     }))
 }
@@ -64,7 +65,7 @@ pub(super) fn record(
     passing: Option<&Passing>,
 ) -> Result<Record, Failure> {
     let folder = match passing {
-        Some(passing) => passing.folder.path().to_owned(),
+        Some(passing) => passing.folder.clone(),
         None => place
             .config
             .join("projects")
