@@ -4,9 +4,11 @@
 //! a lock, and another one that finds it held ends at once.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::process::{Command, Stdio};
+
+use unspool_store::own_file;
 
 use crate::world::World;
 
@@ -50,16 +52,8 @@ fn spawn(command: &mut Command) -> bool {
 
 /// The right to be the one in the background; `None` if somebody has it.
 pub fn claim(folder: &Path) -> Option<File> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).ok()?;
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(folder.join("build.lock")).ok()?;
+    own_file::make_folder(folder).ok()?;
+    let file = own_file::open_or_create(&folder.join("build.lock")).ok()?;
     match file.try_lock() {
         // Where the disk knows no locks, two at once are slow but do no harm.
         Ok(()) | Err(TryLockError::Error(_)) => Some(file),

@@ -130,11 +130,13 @@ pub fn world(global: &Global) -> Result<World, Failure> {
         global.color,
         zone(global)?,
     );
+    let own = own();
+    own.check()?;
     let config = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
     let home = home();
     let mut world = World {
         ui,
-        own: own(),
+        own,
         dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref()),
         named: !global.claude_dir.is_empty() || config.is_some(),
         here: std::env::current_dir().ok(),

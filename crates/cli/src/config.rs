@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use unspool_model::view::status::State;
+use unspool_store::own_file;
 
 use crate::failure::Failure;
 
@@ -64,7 +65,7 @@ impl Config {
     /// Reads `config.toml`; without one everything is as it comes.
     pub fn read(folder: &Path) -> Result<Config, Failure> {
         let path = folder.join("config.toml");
-        let text = match std::fs::read_to_string(&path) {
+        let text = match own_file::read_settings(&path) {
             Ok(text) => text,
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
             Err(why) => {

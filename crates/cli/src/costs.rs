@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use unspool_model::price::{Origin, Prices};
+use unspool_store::own_file;
 
 use crate::failure::Failure;
 use crate::own::Own;
@@ -65,7 +66,7 @@ fn sources(own: &Own) -> [(Origin, PathBuf); 2] {
 /// A table from a file; `None` if there is no such file, or cannot be one.
 fn load(path: &Path, origin: Origin) -> Result<Option<Prices>, Failure> {
     let name = path.display();
-    let text = match std::fs::read_to_string(path) {
+    let text = match own_file::read_settings(path) {
         Ok(text) => text,
         Err(error) if is_absent(error.kind()) => return Ok(None),
         Err(error) => return Err(Failure::failed(format!("{name}: {error}")).hint(hint(origin))),

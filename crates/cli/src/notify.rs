@@ -16,12 +16,12 @@ use unspool_live::{Joined, Live, What};
 use unspool_model::view::status::Need;
 use unspool_show::clean;
 use unspool_show::wire::session::SessionRow;
+use unspool_store::own_file;
 use unspool_store::project;
 
 use crate::commands::status;
 use crate::config::{Config, Notify};
 use crate::failure::Failure;
-use crate::own;
 use crate::world::World;
 
 /// How many waits are remembered that were told.
@@ -81,7 +81,7 @@ fn listen(
         let due = teller.due(Instant::now());
         if !due.is_empty() {
             let text: Vec<String> = teller.told.iter().map(u64::to_string).collect();
-            let _ = own::write(memory, text.join("\n").as_bytes());
+            let _ = own_file::replace(memory, text.join("\n").as_bytes());
         }
         for row in due {
             // Whoever does not take messages loses them; nothing waits for that.
@@ -91,7 +91,7 @@ fn listen(
 }
 
 fn remembered(path: &std::path::Path) -> VecDeque<u64> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = own_file::read_to_string(path).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 

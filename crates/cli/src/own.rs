@@ -1,9 +1,9 @@
 //! Where our own files live: never inside Claude's folders.
 
 use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use unspool_store::{Error, own_file};
 
 /// The folders of this program. They need not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +63,18 @@ impl Own {
         }
     }
 
+    /// Refuses folders of ours that others may write: what stands in them tells us what to do.
+    pub fn check(&self) -> Result<(), Error> {
+        let mut checked: Vec<&Path> = Vec::new();
+        for folder in [&self.config, &self.data, &self.cache, &self.runtime] {
+            if !checked.contains(&folder.as_path()) {
+                own_file::check_folder(folder)?;
+                checked.push(folder);
+            }
+        }
+        Ok(())
+    }
+
     /// Where hooks note what happens.
     pub fn events(&self) -> PathBuf {
         self.data.join("events")
@@ -72,22 +84,6 @@ impl Own {
     pub fn socket(&self) -> PathBuf {
         self.runtime.join("daemon.sock")
     }
-}
-
-/// Writes a file whole or not at all, for nobody else to read, with the folders on the way.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut folders = DirBuilder::new();
-    folders.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-    folders.create(folder)?;
-    // Temporary files are 0600 from the start.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 
 use unspool_model::edit::redact::Redactor;
 use unspool_model::secrets::Secrets;
-
-use crate::own;
+use unspool_store::own_file;
 
 /// Words in the names of variables that hold secrets.
 const NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASS"];
@@ -54,7 +53,7 @@ const KEY: &str = "redact.key";
 /// run keeps nothing.
 pub fn redactor(config: &Path, dry_run: bool) -> io::Result<Redactor> {
     let path = config.join(KEY);
-    let key = match std::fs::read(&path) {
+    let key = match own_file::read(&path) {
         Ok(bytes) => bytes.try_into().map_err(|_| {
             io::Error::new(
                 ErrorKind::InvalidData,
@@ -65,7 +64,7 @@ pub fn redactor(config: &Path, dry_run: bool) -> io::Result<Redactor> {
             let mut key = [0; 32];
             getrandom::fill(&mut key).map_err(io::Error::other)?;
             if !dry_run {
-                own::write(&path, &key)?;
+                own_file::replace(&path, &key)?;
             }
             Ok(key)
         }

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use unspool_store::open::identity;
+use unspool_store::own_file;
 
 use crate::disk;
 use crate::error::Error;
@@ -135,11 +136,7 @@ pub fn write(
 /// is dropped. `None` where the disk knows no locks.
 pub fn hold(path: &Path, end: &str, patience: Duration) -> Result<Option<File>, Error> {
     let lock = beside(path, end);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    let file = private(&mut options)
-        .open(&lock)
-        .map_err(|why| Error::place(&lock, why))?;
+    let file = own_file::open_or_create(&lock).map_err(|why| Error::place(&lock, why))?;
     let since = Instant::now();
     loop {
         match file.try_lock() {
@@ -202,11 +199,10 @@ impl<'a> Place<'a> {
     }
 
     fn look_as(&self, flags: OpenFlags) -> Result<Look, Error> {
-        match fs::metadata(&self.path) {
-            Ok(metadata) if metadata.is_file() => {}
-            Ok(_) => return Err(self.error(io::Error::other("it is not a file"))),
+        match fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Look::Missing),
-            Err(error) => return Err(self.error(error)),
+            // SQLite opens these by their names, and would wait for a pipe or follow a link.
+            _ => self.plain()?,
         }
         match self.connect(flags) {
             Ok(look) => Ok(look),
@@ -217,6 +213,15 @@ impl<'a> Place<'a> {
                 error => Err(error),
             },
         }
+    }
+
+    /// Refuses what is no regular file where SQLite will open one.
+    fn plain(&self) -> Result<(), Error> {
+        let beside = COMPANIONS.iter().map(|end| beside(&self.path, end));
+        for path in std::iter::once(self.path.clone()).chain(beside) {
+            own_file::look(&path).map_err(|why| Error::place(&path, why))?;
+        }
+        Ok(())
     }
 
     fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Look> {
@@ -270,7 +275,7 @@ impl<'a> Place<'a> {
 
     /// Makes the file, unless another process did so while we waited for the lock.
     fn make(&self) -> Result<Opened, Error> {
-        make_folder(self.folder).map_err(|why| Error::place(self.folder, why))?;
+        own_file::make_folder(self.folder).map_err(|why| Error::place(self.folder, why))?;
         let _lock = self.lock()?;
         let (connection, notice) = match self.look()? {
             Look::Ready(connection) => (connection, None),
@@ -289,11 +294,7 @@ impl<'a> Place<'a> {
         for end in COMPANIONS {
             remove(&beside(&self.path, end)).map_err(|why| self.error(why))?;
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        private(&mut options)
-            .open(&self.path)
-            .map_err(|why| self.error(why))?;
+        own_file::open_or_create(&self.path).map_err(|why| self.error(why))?;
         match self.look()? {
             Look::Fresh(connection) => self.fill(connection),
             Look::Ready(connection) => Ok(connection),
@@ -402,21 +403,6 @@ fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-/// A file that is for its owner alone; SQLite gives those beside it the same rights.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
 }
 
 /// Takes the rights of others from a file that somebody copied here.

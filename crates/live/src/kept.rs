@@ -6,13 +6,14 @@
 //! over. Two loops that write to it at once do no harm.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use unspool_show::wire::session::SessionRow;
 use unspool_store::open::Stamp;
+use unspool_store::own_file;
 
 /// What is kept of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,7 +94,7 @@ impl Shelf {
     /// What was kept, by the paths of sessions; nothing if it was kept under other terms.
     pub fn load(&mut self) -> HashMap<String, Kept> {
         let mut all = HashMap::new();
-        let Ok(file) = File::open(&self.path) else {
+        let Ok(file) = own_file::open(&self.path) else {
             return all;
         };
         let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -185,14 +186,6 @@ fn push(bytes: &mut Vec<u8>, line: &impl Serialize) {
 /// Opens a file of ours to add to it, for nobody else to read.
 fn open(path: &Path) -> io::Result<File> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let mut folders = DirBuilder::new();
-    folders.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-    folders.create(folder)?;
-    let mut options = File::options();
-    options.append(true).create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    own_file::make_folder(folder)?;
+    own_file::append(path)
 }

@@ -10,7 +10,7 @@
 //! sent so many lines of a session, a session still has something to send.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use std::sync::Arc;
 mod line;
 
 use foldhash::{HashMap, HashSet};
+use unspool_store::own_file;
 
 use crate::id::{Digest, TraceId};
 
@@ -257,7 +258,7 @@ impl Ledger {
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut file = private().create(true).truncate(false).open(&self.path)?;
+        let mut file = own_file::open_or_create(&self.path)?;
         // What a killed writer left is no line.
         if file.metadata()?.len() > self.end {
             file.set_len(self.end)?;
@@ -283,7 +284,7 @@ impl Ledger {
             path: path.clone(),
             why,
         };
-        let mut file = match File::open(&self.path) {
+        let mut file = match own_file::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget(0);
@@ -404,7 +405,7 @@ impl Ledger {
     }
 
     fn try_rewrite(&self) -> io::Result<()> {
-        let bytes = fs::read(&self.path)?;
+        let bytes = own_file::read(&self.path)?;
         let start = memchr::memchr(b'\n', &bytes).map_or(0, |at| at + 1);
         let lines = bytes[start..].split_inclusive(|byte| *byte == b'\n');
         let read = |line: &[u8]| line::read(line.strip_suffix(b"\n")?);
@@ -428,7 +429,8 @@ impl Ledger {
             }
         }
         let temp = self.path.with_extension("new");
-        let mut out = private().create(true).truncate(true).open(&temp)?;
+        let mut out = own_file::open_or_create(&temp)?;
+        out.set_len(0)?;
         let mut text = head(self.generation + 1).into_bytes();
         kept.iter()
             .rev()
@@ -442,7 +444,7 @@ impl Ledger {
 
     fn make_folder(&self) -> Result<(), Error> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        make_folder(folder).map_err(|why| Error {
+        own_file::make_folder(folder).map_err(|why| Error {
             doing: "make",
             path: folder.to_owned(),
             why,
@@ -504,8 +506,8 @@ impl Claim {
         let folder = folder.join("locks");
         let path = folder.join(format!("{slot:02x}"));
         let taken = || {
-            make_folder(&folder)?;
-            let file = private().create(true).truncate(false).open(&path)?;
+            own_file::make_folder(&folder)?;
+            let file = own_file::open_or_create(&path)?;
             let held = lock(&file)?;
             Ok(held.then_some(Claim { _file: file, slot }))
         };
@@ -526,29 +528,13 @@ fn unlockable(error: io::Error) -> io::Result<()> {
 }
 
 fn lock(path: &Path) -> io::Result<File> {
-    let file = private().create(true).truncate(false).open(path)?;
+    let file = own_file::open_or_create(path)?;
     file.lock().or_else(unlockable)?;
     Ok(file)
 }
 
 fn head(generation: u64) -> String {
     format!("{HEAD}{VERSION} {generation}\n")
-}
-
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// So that a new name is still there after the power failed. Not every system can.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::open;
+use crate::own_file;
 
 /// A transcript that lines are added to.
 #[derive(Debug)]
@@ -106,21 +107,10 @@ pub fn make_folders(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Writes a small file that only its owner can read, in place of what was there.
+/// Writes a small file that only its owner can read, in place of a file that was there.
 pub fn put(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let failed = |source| Error::unwritable("write", path, source);
-    if let Some(folder) = path.parent() {
-        make_folders(folder).map_err(failed)?;
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path).map_err(failed)?;
-    file.write_all(bytes).map_err(failed)
+    own_file::replace_unsynced(path, bytes)
+        .map_err(|source| Error::unwritable("write", path, source))
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@
 //! disk: after a power cut the last lines may be missing, which is all right for what is kept
 //! here.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::open::{self, Stamp};
+use crate::own_file;
 
 /// A file that only grows.
 #[derive(Clone, Debug)]
@@ -55,14 +56,10 @@ impl Trail {
     }
 
     fn open(&self) -> io::Result<File> {
-        let mut options = File::options();
-        options.read(true).append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(&self.path) {
+        match own_file::append(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                folder(self.path.parent().unwrap_or(Path::new(".")))?;
-                options.open(&self.path)
+                own_file::make_folder(self.path.parent().unwrap_or(Path::new(".")))?;
+                own_file::append(&self.path)
             }
             other => other,
         }
@@ -95,15 +92,6 @@ impl Trail {
     }
 }
 
-/// Makes a folder of ours with those on the way.
-pub fn folder(path: &Path) -> io::Result<()> {
-    let mut folders = DirBuilder::new();
-    folders.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-    folders.create(path)
-}
-
 fn ends_with_newline(file: &mut File) -> io::Result<bool> {
     let size = file.metadata()?.len();
     let mut last = [b'\n'];
@@ -115,7 +103,7 @@ fn ends_with_newline(file: &mut File) -> io::Result<bool> {
 
 /// The end of a file, without the line that is cut at its start.
 fn tail(path: &Path, most: u64) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = own_file::open(path)?;
     let size = file.metadata()?.len();
     let start = size.saturating_sub(most);
     file.seek(SeekFrom::Start(start))?;

@@ -26,6 +26,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::args::Global;
 use crate::commands;
 use crate::failure::Failure;
+use crate::ui;
 use crate::world::World;
 use desk::Desk;
 
@@ -105,12 +106,20 @@ pub fn run(world: &World, action: &Action) -> Result<(), Failure> {
 /// Takes an event from the client, or does the work behind one. Never says anything.
 pub fn attend(global: &Global, args: &HookArgs) -> Result<(), Failure> {
     if args.worker.is_none() && io::stdin().is_terminal() {
-        eprintln!("unspool hook reads an event on standard input; see `unspool hook --help`");
+        ui::say("unspool hook reads an event on standard input; see `unspool hook --help`");
         return Ok(());
     }
     // What panics is a fault of ours, not of the client that waits.
     panic::set_hook(Box::new(|_| {}));
-    let desk = Desk::new(commands::own());
+    let own = commands::own();
+    if own.check().is_err() {
+        // Not even to say so is anything written there.
+        return match args.strict {
+            true => Err(Failure::Found),
+            false => Ok(()),
+        };
+    }
+    let desk = Desk::new(own);
     let done = panic::catch_unwind(panic::AssertUnwindSafe(|| match &args.worker {
         Some(file) => worker::run(&desk, global, file),
         None => event::take(&desk, io::stdin()),

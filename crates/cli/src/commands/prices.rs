@@ -11,8 +11,9 @@ use unspool_show::table::{Column, Table};
 use unspool_show::wire::price::{PriceChangeRow, PriceRow};
 
 use crate::costs;
+use unspool_store::own_file;
+
 use crate::failure::Failure;
-use crate::own;
 use crate::world::World;
 
 /// Arguments of `prices`.
@@ -267,7 +268,7 @@ fn update(world: &World, from: &Path) -> Result<(), Failure> {
     };
     let table = taken.merged(fresh.clone());
     let path = costs::updated(&world.own);
-    own::write(&path, table.to_json().as_bytes())
+    own_file::replace(&path, table.to_json().as_bytes())
         .map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
     let changes = changes(&before, &read, &fresh);
     say(world, &changes)?;

@@ -9,8 +9,9 @@ use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use unspool_store::{own_file, read_folder};
+
 use super::Who;
-use crate::own;
 use crate::world::World;
 
 /// The answers of one who is asked.
@@ -35,12 +36,12 @@ impl Kept {
 
     /// What was answered to this.
     pub fn get(&self, request: &str) -> Option<String> {
-        fs::read_to_string(self.path(request)).ok()
+        own_file::read_to_string(&self.path(request)).ok()
     }
 
     /// Keeps an answer. Failing to is no failure: it would be asked for again.
     pub fn put(&self, request: &str, answer: &str) {
-        let _ = own::write(&self.path(request), answer.as_bytes());
+        let _ = own_file::replace(&self.path(request), answer.as_bytes());
     }
 
     fn path(&self, request: &str) -> PathBuf {
@@ -54,7 +55,11 @@ impl Kept {
     }
 
     fn prune(&self, now: SystemTime) {
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in read_folder::entries(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let written = entry.metadata().and_then(|metadata| metadata.modified());
             let age = written.ok().and_then(|then| now.duration_since(then).ok());
             if age.is_some_and(|age| age > Duration::from_secs(DAYS * 86_400)) {

@@ -3,9 +3,9 @@
 //! Only its owner can connect: the socket and the folder it is in are for nobody else. A
 //! connection that says nothing, says too much or does not read is given up.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use serde::Serialize;
 use unspool_live::{Event, Live};
 use unspool_show::wire::live::DaemonRow;
 use unspool_store::events::Noted;
+use unspool_store::own_file;
 
 use super::lines::{Ask, Change, Mark, Refusal, is_active};
 use crate::failure::Failure;
@@ -66,11 +67,7 @@ pub fn claim(own: &Own) -> Result<Claim, Failure> {
 }
 
 fn open_lock(path: &Path) -> Result<File, Failure> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    options.mode(0o600);
-    options
-        .open(path)
+    own_file::open_or_create(path)
         .map_err(|why| Failure::failed(format!("`{}` cannot be opened: {why}", path.display())))
 }
 
@@ -83,33 +80,20 @@ pub fn taken(pid: Option<u32>) -> Failure {
 
 /// Whether somebody is the daemon now: the lock says so, whatever files were left behind.
 pub fn is_claimed(own: &Own) -> bool {
-    let lock = File::open(lock_path(own));
+    let lock = own_file::open(&lock_path(own));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// The process that has, or had, the lock.
 pub fn holder(path: &Path) -> Option<u32> {
-    fs::read_to_string(path).ok()?.trim().parse().ok()
+    own_file::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 /// The folder of the socket, which must be ours and nobody else's to change.
 fn folder(dir: &Path) -> Result<(), Failure> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let failed = |why: String| Failure::failed(format!("`{}` {why}", dir.display()));
-    builder
-        .create(dir)
-        .map_err(|why| failed(format!("cannot be made: {why}")))?;
-    let metadata = fs::metadata(dir).map_err(|why| failed(format!("cannot be read: {why}")))?;
-    if metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(failed("belongs to somebody else".to_owned()));
-    }
-    if metadata.mode() & 0o022 != 0 {
-        return Err(failed("can be changed by others".to_owned())
-            .hint(format!("take that right away: chmod 700 {}", dir.display())));
-    }
-    Ok(())
+    own_file::make_folder(dir)
+        .map_err(|why| Failure::failed(format!("`{}` cannot be made: {why}", dir.display())))?;
+    Ok(own_file::check_folder(dir)?)
 }
 
 /// The open socket; its file goes with it.

@@ -20,10 +20,10 @@ use unspool_store::SessionFile;
 use unspool_store::events;
 use unspool_store::follow::{Cursor, Prints};
 use unspool_store::open::{self, Stamp};
+use unspool_store::{own_file, read_folder};
 
 use super::near;
 use super::setting::Opened;
-use crate::own;
 
 /// Less than this is read sooner than it is remembered.
 pub const LARGE: u64 = 256 << 10;
@@ -216,7 +216,7 @@ impl Marks {
         if file.bytes < self.from || ledger.damaged() > 0 || ledger.before(&file.id) > 0 {
             return None;
         }
-        let bytes = fs::read(self.path(file)).ok()?;
+        let bytes = own_file::read(&self.path(file)).ok()?;
         let mark: Mark = serde_json::from_slice(&bytes).ok()?;
         let last: TraceId = mark.last.parse().ok()?;
         let holds = mark.version == VERSION
@@ -228,12 +228,14 @@ impl Marks {
 
     /// Keeps it for the next event. If that fails, the next one is only slower.
     pub fn keep(&self, file: &SessionFile, mark: &Mark) {
-        let _ = serde_json::to_vec(mark).map(|bytes| own::write(&self.path(file), &bytes));
+        let _ = serde_json::to_vec(mark).map(|bytes| own_file::replace(&self.path(file), &bytes));
     }
 
     /// Forgets those that nobody needed for long.
     pub fn prune(sent: &Path, now: SystemTime) {
-        let entries = fs::read_dir(sent.join("marks")).into_iter().flatten();
+        let entries = read_folder::entries(sent.join("marks"))
+            .into_iter()
+            .flatten();
         for entry in entries.flatten() {
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
             let age = modified.map(|at| now.duration_since(at).unwrap_or_default());

@@ -21,6 +21,7 @@ mod hook;
 mod mistakes;
 mod moving;
 mod outputs;
+mod own_files;
 mod pipe;
 mod prices;
 mod ranked;

@@ -1,6 +1,5 @@
 //! `chat` on a terminal: a conversation, and what comes after it.
 
-use std::fs::OpenOptions;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -17,6 +16,8 @@ use super::ChatArgs;
 use super::desk::{Seen, Talk};
 use super::open::{Opened, open};
 use crate::commands::show;
+use unspool_store::own_file;
+
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -139,8 +140,8 @@ pub fn ask_for_trust(
             .ui
             .note(&format!("  {}: {value}", clean::line(&one.key)));
     }
-    eprint!("Let them act, now and later? [y/N] ");
-    io::stderr().flush()?;
+    // Whoever cannot be asked has not said yes.
+    io::stderr().write_all(b"Let them act, now and later? [y/N] ")?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
     if matches!(answer.trim(), "y" | "Y" | "yes") {
@@ -166,7 +167,7 @@ fn greeting(model: &str, project: &Path, home: &Path, notes: &[String]) -> Vec<(
 
 /// What was typed in this folder before, oldest first.
 fn remembered(file: &Path, project: &Path) -> Vec<String> {
-    let Ok(file) = std::fs::File::open(file) else {
+    let Ok(file) = own_file::open(file) else {
         return Vec::new();
     };
     let project = project.display().to_string();
@@ -186,14 +187,10 @@ fn remembered(file: &Path, project: &Path) -> Vec<String> {
 /// Keeps what was typed.
 pub fn remember(file: &Path, project: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
+        own_file::make_folder(folder)?;
     }
-    let mut open = OpenOptions::new();
-    open.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut open, 0o600);
     let line = json!({"project": project.display().to_string(), "text": text});
-    open.open(file)?.write_all(format!("{line}\n").as_bytes())
+    own_file::append(file)?.write_all(format!("{line}\n").as_bytes())
 }
 
 /// Where prompts are kept.

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use unspool_store::own_file;
+
 use crate::failure::Failure;
-use crate::own;
 use crate::world::World;
 
 /// Writes the unit of this system and says how to enable it.
@@ -34,9 +35,11 @@ pub fn run(world: &World) -> Result<(), Failure> {
                 .hint("let your system start `unspool daemon run` with every login"),
         );
     }?;
-    own::write(&unit.path, unit.text.as_bytes())
+    own_file::replace(&unit.path, unit.text.as_bytes())
         .map_err(|why| Failure::failed(format!("`{}`: {why}", unit.path.display())))?;
-    println!("{}", unit.path.display());
+    world
+        .ui
+        .printed(|out| Ok(writeln!(out, "{}", unit.path.display())?))?;
     world.ui.note(&format!("Enable it with: {}", unit.enable));
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The daemon itself, and how it is started, asked and stopped.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use unspool_live::Live;
 use unspool_model::time::Time;
 use unspool_show::amount;
 use unspool_show::wire::live::DaemonRow;
+use unspool_store::own_file;
 use unspool_store::trail::Trail;
 
 use crate::commands::hook::detach;
@@ -63,7 +63,7 @@ pub fn start(world: &World) -> Result<(), Failure> {
     log(&world.own, "starting");
     let path = log_path(&world.own);
     // What it says when it cannot go on belongs to what it said before.
-    let errors = File::options().append(true).open(&path);
+    let errors = own_file::append(&path);
     let child = detach::start_with(&arguments, errors.ok())?;
     let row = await_answer(world, child)?;
     say(world, &row)

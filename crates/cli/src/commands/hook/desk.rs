@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use unspool_model::hook::Event;
 use unspool_store::before::Memory;
 use unspool_store::events::{self, Events};
-use unspool_store::trail;
+use unspool_store::{own_file, read_folder};
 
 use super::log::Log;
-use crate::own::{self, Own};
+use crate::own::Own;
 
 /// The folders of the hook.
 pub struct Desk {
@@ -89,18 +89,20 @@ impl Desk {
 
     /// What was read of a session's transcript to find those before it.
     pub fn before(&self, session: &str) -> Memory {
-        let bytes = fs::read(self.before_path(session)).unwrap_or_default();
+        let bytes = own_file::read(&self.before_path(session)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
     /// Remembers it for the next event.
     pub fn keep_before(&self, session: &str, memory: &Memory) -> io::Result<()> {
-        own::write(&self.before_path(session), &serde_json::to_vec(memory)?)
+        own_file::replace(&self.before_path(session), &serde_json::to_vec(memory)?)
     }
 
     /// Forgets what was read for sessions that told nothing for a month.
     pub fn prune(&self) {
-        let entries = fs::read_dir(self.place("before")).into_iter().flatten();
+        let entries = read_folder::entries(self.place("before"))
+            .into_iter()
+            .flatten();
         for entry in entries.flatten().take(PRUNED_AT_ONCE) {
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
             if modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT_FOR)) {
@@ -129,14 +131,10 @@ impl Desk {
         );
         // Whoever works at this moment must not find half of it.
         let half = folder.join(format!(".{:x}-{}", moment.as_nanos(), std::process::id()));
-        let mut options = fs::File::options();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = match options.open(&half) {
+        let mut file = match own_file::create_new(&half) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                trail::folder(&folder)?;
-                options.open(&half)?
+                own_file::make_folder(&folder)?;
+                own_file::create_new(&half)?
             }
             other => other?,
         };
@@ -188,11 +186,13 @@ impl Desk {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.place("jobs")).into_iter().flatten();
+        let entries = read_folder::entries(self.place("jobs"))
+            .into_iter()
+            .flatten();
         entries.flatten().map(|entry| entry.path()).collect()
     }
 }
 
 fn read(path: &Path) -> Option<Job> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
+    serde_json::from_slice(&own_file::read(path).ok()?).ok()
 }

@@ -11,12 +11,12 @@ use unspool_show::clean;
 use unspool_show::wire::hook::HookEditRow;
 use unspool_store::journal::Task;
 use unspool_store::open::{self, Stamp};
+use unspool_store::own_file;
 use unspool_store::write::{Mark, Times};
 use unspool_store::{Role, find, read_end};
 
 use super::{Scope, settings, shell};
 use crate::failure::Failure;
-use crate::own;
 use crate::world::World;
 use unspool_model::jsonc::Wrong;
 
@@ -449,7 +449,7 @@ impl Notes {
 
     /// What cannot be read is not known.
     fn read(world: &World) -> Notes {
-        let bytes = fs::read(Notes::place(world)).unwrap_or_default();
+        let bytes = own_file::read(&Notes::place(world)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
@@ -480,7 +480,7 @@ impl Notes {
     }
 
     fn save(&self, world: &World) -> std::io::Result<()> {
-        own::write(&Notes::place(world), &serde_json::to_vec(self)?)
+        own_file::replace(&Notes::place(world), &serde_json::to_vec(self)?)
     }
 }
 

@@ -25,7 +25,7 @@ use unspool_show::wire::hook::HookSendingRow;
 use unspool_store::find::{self, SessionFile};
 use unspool_store::resolve;
 use unspool_store::settle::{self, Patience, Settled};
-use unspool_store::{open, trail};
+use unspool_store::{open, own_file};
 
 use super::desk::{Desk, Job};
 use super::detach;
@@ -403,8 +403,8 @@ impl Turn {
     /// Waits for it; nothing if somebody waits already, who will see what we have seen.
     fn take(desk: &Desk, slot: u64) -> io::Result<Option<Turn>> {
         let folder = desk.place("locks");
-        trail::folder(&folder)?;
-        let lock = |name: &str| open_lock(&folder.join(format!("{slot:02}.{name}")));
+        own_file::make_folder(&folder)?;
+        let lock = |name: &str| own_file::open_or_create(&folder.join(format!("{slot:02}.{name}")));
         let (next, run) = (lock("next")?, lock("run")?);
         if let Err(TryLockError::WouldBlock) = next.try_lock() {
             return Ok(None);
@@ -413,12 +413,4 @@ impl Turn {
         let _ = run.lock();
         Ok(Some(Turn { _run: run }))
     }
-}
-
-fn open_lock(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
