@@ -128,6 +128,12 @@ pub fn files(found: &Found, session: &SessionFile) -> Vec<PathBuf> {
                 .filter(|path| path.is_file()),
         );
     }
+    // What could not be brought back stays where it is.
+    let home = home(session);
+    all.retain(|path| {
+        let within = path.strip_prefix(&home);
+        within.is_ok_and(|within| session_paths::is_file_of(&session.id, within))
+    });
     all.sort_unstable();
     all.dedup();
     all.push(session.path.clone());

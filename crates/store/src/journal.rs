@@ -30,7 +30,7 @@ use crate::disk::Folder;
 use crate::error::Error;
 use crate::find::SessionFile;
 use crate::own_file;
-use crate::read_folder::{self, FolderEntry};
+use crate::read_folder::{self, EntryKind, FolderEntry};
 use crate::side;
 use crate::write::{Ground, Mark, Place};
 
@@ -397,7 +397,11 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(Error::io(&self.dir, error)),
         };
-        let name = |entry: io::Result<FolderEntry>| entry.ok()?.file_name().into_string().ok();
+        let name = |entry: io::Result<FolderEntry>| {
+            let entry = entry.ok()?;
+            let is_folder = entry.file_type().is_ok_and(EntryKind::is_dir);
+            is_folder.then(|| entry.file_name().into_string().ok())?
+        };
         let mut numbers: Vec<u64> = entries
             .filter_map(name)
             .filter(|name| name.len() >= 6)

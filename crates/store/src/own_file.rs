@@ -163,7 +163,8 @@ fn nonblocking(options: &mut OpenOptions) -> &mut OpenOptions {
 /// not there is fine.
 #[cfg(unix)]
 pub fn check_folder(folder: &Path) -> Result<(), Error> {
-    // The folder itself may be a link to where a person keeps it; what is in it may not.
+    use crate::read_folder::EntryKind;
+    // Folders may be links to where a person keeps them; what counts is where they lead.
     let metadata = match fs::metadata(folder) {
         Ok(metadata) => metadata,
         Err(_) => return Ok(()),
@@ -174,8 +175,10 @@ pub fn check_folder(folder: &Path) -> Result<(), Error> {
     ours_alone(folder, &metadata)?;
     for entry in crate::read_folder::entries(folder).into_iter().flatten() {
         let Ok(entry) = entry else { continue };
-        if entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && let Ok(metadata) = entry.metadata()
+        let folder = |kind: EntryKind| kind.is_dir() || kind.is_symlink();
+        if entry.file_type().is_ok_and(folder)
+            && let Ok(metadata) = fs::metadata(entry.path())
+            && metadata.is_dir()
         {
             ours_alone(&entry.path(), &metadata)?;
         }
@@ -301,5 +304,10 @@ mod tests {
                 set(path, 0o700);
             }
         }
+        let elsewhere = dir.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        set(&elsewhere, 0o777);
+        symlink(&elsewhere, outer.join("archive")).unwrap();
+        check_folder(&outer).unwrap_err();
     }
 }

@@ -4,7 +4,7 @@
 //! sessions stand those that tell the client what to do: settings, commands, skills, memories.
 //! So whatever is not on this list is not written.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use crate::list;
 
@@ -63,12 +63,16 @@ pub fn is_of_any_session(path: &Path) -> bool {
             // The folder of a project itself.
             [_] => true,
             [_, id] => is_uuid(id),
-            [_, id, ..] => is_in_project(id, &rest(at)[1..]),
+            [_, id, ..] => {
+                let project: PathBuf = path.components().take(at + 3).collect();
+                let transcript = || project.join(format!("{id}.jsonl")).is_file();
+                is_in_project(id, &rest(at)[1..]) || transcript()
+            }
             [] => false,
         },
         "file-history" | "tasks" | "session-env" | "todos" | "plans" => {
             // The same words elsewhere are the folders of other people.
-            let above: std::path::PathBuf = path.components().take(at + 1).collect();
+            let above: PathBuf = path.components().take(at + 1).collect();
             !rest(at).is_empty() && above.join("projects").is_dir()
         }
         // Beside a transcript that lies outside of any config folder.
@@ -221,6 +225,7 @@ mod tests {
             "commands/x.md",
             "skills/x/SKILL.md",
             "projects/-p/memory/MEMORY.md",
+            "projects/-p/named/odd.json",
             "projects/-p/../../settings.json",
             ".bashrc",
             "elsewhere/tasks/run.sh",
@@ -228,5 +233,9 @@ mod tests {
             assert!(!is(path), "{path}");
         }
         assert!(!is_of_any_session(Path::new("relative.jsonl")));
+        // A session with a name of its own is known by its transcript.
+        std::fs::create_dir(dir.path().join("projects/-p")).unwrap();
+        std::fs::write(dir.path().join("projects/-p/named.jsonl"), "").unwrap();
+        assert!(is("projects/-p/named/odd.json"));
     }
 }
