@@ -258,7 +258,10 @@ impl Ledger {
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut file = own_file::open_or_create(&self.path)?;
+        self.append_to(own_file::open_or_create(&self.path)?, bytes)
+    }
+
+    fn append_to(&self, mut file: File, bytes: &[u8]) -> io::Result<()> {
         // What a killed writer left is no line.
         if file.metadata()?.len() > self.end {
             file.set_len(self.end)?;

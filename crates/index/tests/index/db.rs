@@ -206,7 +206,10 @@ fn a_place_that_cannot_be_written_is_an_error_to_go_on_without() {
     assert!(error.to_string().starts_with("cannot keep a cache at `"));
     fs::create_dir(dir.path().join(SCHEMA.name)).unwrap();
     let error = db::open(dir.path(), &SCHEMA).unwrap_err();
-    assert!(error.to_string().ends_with("it is not a file"), "{error}");
+    assert!(
+        error.to_string().ends_with("it is a folder, not a file"),
+        "{error}"
+    );
     assert!(!error.is_busy() && !error.is_damaged());
 }
 

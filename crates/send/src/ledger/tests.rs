@@ -234,9 +234,9 @@ fn files_are_for_nobody_else_to_read() {
 #[test]
 fn a_full_disk_is_said_and_nothing_counts_as_noted() {
     let dir = folder();
-    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
-    ledger.path = "/dev/full".into();
-    let why = ledger.append(b"x").unwrap_err();
+    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    let why = ledger.append_to(full, b"x").unwrap_err();
     let error = Error {
         doing: "write",
         path: ledger.path.clone(),
