@@ -85,7 +85,14 @@ impl Trust {
         let wrong = |why: &str| io::Error::other(format!("{}: {why}", self.file.display()));
         let about = match fs::symlink_metadata(&self.file) {
             Ok(about) => about,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(BTreeMap::new());
+            }
             Err(error) => return Err(error),
         };
         if !about.is_file() {

@@ -37,8 +37,6 @@ pub mod undo;
 pub mod usage;
 pub mod watch;
 
-use std::path::PathBuf;
-
 use jiff::tz::TimeZone;
 use unspool_model::view::profile::Profile;
 use unspool_store::dirs;
@@ -46,6 +44,7 @@ use unspool_store::dirs;
 use crate::args::{Arguments, Command, Global};
 use crate::demo::Demo;
 use crate::failure::Failure;
+use crate::home_folder::home_folder;
 use crate::own::Own;
 use crate::ui::Ui;
 use crate::world::World;
@@ -103,15 +102,9 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
     }
 }
 
-fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME")
-        .or_else(|| std::env::var_os("USERPROFILE"))
-        .map(PathBuf::from)
-}
-
 /// Our own folders.
-pub fn own() -> Own {
-    Own::places(|name| std::env::var_os(name), home().as_deref())
+pub fn own() -> Result<Own, Failure> {
+    Own::places(|name| std::env::var_os(name), home_folder().as_deref())
 }
 
 /// The only place that reads the environment for all commands.
@@ -130,14 +123,18 @@ pub fn world(global: &Global) -> Result<World, Failure> {
         global.color,
         zone(global)?,
     );
-    let own = own();
-    own.check()?;
     let config = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
-    let home = home();
+    let home = home_folder();
+    let own = own()?;
+    own.check()?;
+    if own.is_nowhere() && !global.demo {
+        ui.warn("there is no home folder, so nothing is kept: set HOME or UNSPOOL_HOME");
+    }
     let mut world = World {
         ui,
         own,
-        dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref()),
+        dirs: dirs::config_dirs(&global.claude_dir, config.as_deref(), home.as_deref())?,
+        home,
         named: !global.claude_dir.is_empty() || config.is_some(),
         here: std::env::current_dir().ok(),
         profile,

@@ -67,7 +67,14 @@ impl Config {
         let path = folder.join("config.toml");
         let text = match own_file::read_settings(&path) {
             Ok(text) => text,
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+            Err(why)
+                if matches!(
+                    why.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                return Ok(Config::default());
+            }
             Err(why) => {
                 let what = format!("cannot read `{}`: {why}", path.display());
                 return Err(Failure::failed(what));

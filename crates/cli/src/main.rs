@@ -11,6 +11,7 @@ mod config;
 mod costs;
 mod demo;
 mod failure;
+mod home_folder;
 mod live;
 mod notify;
 mod opened;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     if let Some(code) = helper {
         return code;
     }
+    home_folder::settle_temp_folder();
     let arguments = args::read();
     let reveal = arguments.global.reveal;
     match commands::run(arguments) {

@@ -5,6 +5,12 @@ use std::path::{Path, PathBuf};
 
 use unspool_store::{Error, own_file};
 
+use crate::failure::Failure;
+
+/// Where our files are for somebody without a home: nothing can be there, or be put there. Never
+/// the working directory, whose files a stranger may have made.
+pub const NOWHERE: &str = "/dev/null";
+
 /// The folders of this program. They need not exist yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
@@ -19,19 +25,33 @@ pub struct Own {
 }
 
 impl Own {
-    /// `$UNSPOOL_HOME` for all three, else the folders that the system has for such files.
-    /// `variable` reads the environment; empty values count as not set.
-    pub fn places(variable: impl Fn(&str) -> Option<OsString>, home: Option<&Path>) -> Own {
+    /// `$UNSPOOL_HOME` for all of them, else the folders that the system has for such files.
+    /// `variable` reads the environment; empty values count as not set. A relative UNSPOOL_HOME is
+    /// refused: who is trusted would be read from wherever somebody stands.
+    pub fn places(
+        variable: impl Fn(&str) -> Option<OsString>,
+        home: Option<&Path>,
+    ) -> Result<Own, Failure> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         if let Some(all) = set("UNSPOOL_HOME").map(PathBuf::from) {
-            return Own {
+            if !all.is_absolute() {
+                let what = format!(
+                    "UNSPOOL_HOME names `{}`, which is not an absolute path",
+                    all.display()
+                );
+                return Err(Failure::failed(what).hint("write the whole path in UNSPOOL_HOME"));
+            }
+            return Ok(Own {
                 config: all.clone(),
                 data: all.clone(),
                 cache: all.clone(),
                 runtime: all,
-            };
+            });
         }
-        let home = home.unwrap_or(Path::new("."));
+        Ok(Own::usual(set, home.unwrap_or(Path::new(NOWHERE))))
+    }
+
+    fn usual(set: impl Fn(&str) -> Option<OsString>, home: &Path) -> Own {
         // Relative values are void, says the specification of these variables.
         let folder = |name: &str, usual: &str| {
             let named = set(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
@@ -75,6 +95,11 @@ impl Own {
         Ok(())
     }
 
+    /// Whether nothing of ours can be kept, because there is no home.
+    pub fn is_nowhere(&self) -> bool {
+        self.data.starts_with(NOWHERE)
+    }
+
     /// Where hooks note what happens.
     pub fn events(&self) -> PathBuf {
         self.data.join("events")
@@ -95,7 +120,8 @@ mod tests {
         let own = Own::places(
             |name| (name == "UNSPOOL_HOME").then(|| "/u".into()),
             Some(Path::new("/home/me")),
-        );
+        )
+        .unwrap();
         assert!(
             [own.config, own.data, own.cache, own.runtime]
                 .iter()
@@ -113,10 +139,25 @@ mod tests {
             "XDG_RUNTIME_DIR" => Some("/run/user/7".into()),
             _ => None,
         };
-        let own = Own::places(variable, Some(Path::new("/home/me")));
+        let own = Own::places(variable, Some(Path::new("/home/me"))).unwrap();
         assert_eq!(own.config, Path::new("/home/me/.config/unspool"));
         assert_eq!(own.data, Path::new("/home/me/.local/share/unspool"));
         assert_eq!(own.cache, Path::new("/var/cache/unspool"));
         assert_eq!(own.socket(), Path::new("/run/user/7/unspool/daemon.sock"));
+    }
+
+    #[test]
+    fn our_files_are_never_in_the_working_directory() {
+        for value in [".", "relative", "../x", "~/x"] {
+            let own = Own::places(|name| (name == "UNSPOOL_HOME").then(|| value.into()), None);
+            assert!(own.is_err(), "{value}");
+        }
+        let relative = |name: &str| (name != "UNSPOOL_HOME").then(|| "relative".into());
+        let own = Own::places(relative, None).unwrap();
+        assert!(own.is_nowhere());
+        for folder in [own.config, own.data, own.cache, own.runtime] {
+            assert!(folder.is_absolute(), "{}", folder.display());
+            assert!(write(&folder.join("file"), b"").is_err());
+        }
     }
 }

@@ -34,6 +34,8 @@ pub struct World {
     pub own: Own,
     /// Where sessions live.
     pub dirs: Vec<PathBuf>,
+    /// The home folder, if there is one.
+    pub home: Option<PathBuf>,
     /// Whether the person named those places.
     pub named: bool,
     /// The current directory.
@@ -122,6 +124,9 @@ impl World {
 
     /// Like [`World::found`], by names alone: for those who read all files anyway.
     pub fn walked(&self) -> Result<Found, Failure> {
+        if self.dirs.is_empty() {
+            return Err(self.no_home());
+        }
         let (mut present, mut absent) = (Vec::new(), Vec::new());
         for dir in &self.dirs {
             match dirs::check(dir) {
@@ -298,6 +303,12 @@ impl World {
     pub fn data(&self, kind: &str) -> PathBuf {
         let demo = self.demo.as_ref().map(|demo| demo.path().join(kind));
         demo.unwrap_or_else(|| self.own.data.join(kind))
+    }
+
+    /// Nobody says where sessions and settings are.
+    pub fn no_home(&self) -> Failure {
+        Failure::failed("there is no home folder: neither HOME nor the account names one")
+            .hint("set HOME or CLAUDE_CONFIG_DIR, or name a folder with `--claude-dir DIR`")
     }
 
     /// There is nothing to read on this machine.

@@ -8,18 +8,40 @@ use std::path::{Path, PathBuf};
 use crate::error::Error;
 use crate::read_folder;
 
+/// The home folder: what `$HOME` names, or else the account's own. Only an absolute path is one:
+/// anything else would be another folder in each working directory, chosen by whoever filled that.
+pub fn home(
+    variable: Option<&OsStr>,
+    account: impl FnOnce() -> Option<PathBuf>,
+) -> Option<PathBuf> {
+    let named = variable
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute());
+    named.or_else(|| account().filter(|home| home.is_absolute()))
+}
+
 /// The folders that hold `projects`, in the order they were given, each once.
 ///
 /// Flags win over `$CLAUDE_CONFIG_DIR` (a list with commas), which wins over `~/.claude` and,
-/// if it exists, `~/.config/claude`.
+/// if it exists, `~/.config/claude`. A relative folder in the variable is refused: settings would
+/// come from wherever somebody stands.
 pub fn config_dirs(
     flags: &[PathBuf],
     variable: Option<&OsStr>,
     home: Option<&Path>,
-) -> Vec<PathBuf> {
+) -> Result<Vec<PathBuf>, Error> {
     let mut dirs = flags.to_vec();
     if dirs.is_empty() {
         dirs = variable.map_or_else(Vec::new, |value| listed(value, home));
+        if let Some(relative) = dirs.iter().find(|dir| !dir.is_absolute()) {
+            return Err(Error::Refused {
+                what: format!(
+                    "CLAUDE_CONFIG_DIR names `{}`, which is not an absolute path",
+                    relative.display()
+                ),
+                hint: "write the whole path in CLAUDE_CONFIG_DIR, or name a folder with `--claude-dir DIR`",
+            });
+        }
     }
     if dirs.is_empty() {
         dirs = home.map_or_else(Vec::new, usual);
@@ -30,7 +52,7 @@ pub fn config_dirs(
             once.push(dir);
         }
     }
-    once
+    Ok(once)
 }
 
 /// Whether a folder that somebody named can be looked into.
@@ -79,23 +101,54 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_home_is_absolute_or_the_accounts_or_there_is_none() {
+        let account = || Some(PathBuf::from("/home/me"));
+        let of = |value: Option<&str>| home(value.map(OsStr::new), account);
+        assert_eq!(of(Some("/elsewhere")), Some("/elsewhere".into()));
+        for none in [
+            None,
+            Some(""),
+            Some("."),
+            Some("../x"),
+            Some("relative/dir"),
+            Some("~"),
+        ] {
+            assert_eq!(of(none), Some("/home/me".into()), "{none:?}");
+        }
+        assert_eq!(home(None, || None), None);
+        assert_eq!(home(Some(OsStr::new(".")), || Some("".into())), None);
+        assert_eq!(home(None, || Some("x".into())), None);
+    }
+
+    #[test]
+    fn a_relative_folder_in_the_variable_is_refused_and_one_on_the_command_line_is_not() {
+        for value in [".claude", ".", "/a,b", "/a,~/b", "~", "../x,/a"] {
+            let refused = config_dirs(&[], Some(OsStr::new(value)), None);
+            let told = refused.unwrap_err().to_string();
+            assert!(told.contains("CLAUDE_CONFIG_DIR"), "{told}");
+        }
+        let flags = [PathBuf::from("x")];
+        assert_eq!(config_dirs(&flags, None, None).unwrap(), flags);
+    }
+
+    #[test]
     fn flags_win_over_the_variable_and_that_over_home() {
         let flags = [PathBuf::from("/a"), PathBuf::from("/b"), "/a".into()];
         let variable = OsStr::new("/c, /d,,~/e");
         let home = Path::new("/nowhere/home");
         assert_eq!(
-            config_dirs(&flags, Some(variable), Some(home)),
+            config_dirs(&flags, Some(variable), Some(home)).unwrap(),
             [PathBuf::from("/a"), "/b".into()]
         );
         assert_eq!(
-            config_dirs(&[], Some(variable), Some(home)),
+            config_dirs(&[], Some(variable), Some(home)).unwrap(),
             [PathBuf::from("/c"), "/d".into(), "/nowhere/home/e".into()]
         );
         assert_eq!(
-            config_dirs(&[], Some(OsStr::new("")), Some(home)),
+            config_dirs(&[], Some(OsStr::new("")), Some(home)).unwrap(),
             [PathBuf::from("/nowhere/home/.claude")]
         );
-        assert_eq!(config_dirs(&[], None, None), Vec::<PathBuf>::new());
+        assert_eq!(config_dirs(&[], None, None).unwrap(), Vec::<PathBuf>::new());
     }
 
     #[test]
@@ -104,7 +157,7 @@ mod tests {
         let second = home.path().join(".config/claude");
         std::fs::create_dir_all(&second).unwrap();
         assert_eq!(
-            config_dirs(&[], None, Some(home.path())),
+            config_dirs(&[], None, Some(home.path())).unwrap(),
             [home.path().join(".claude"), second]
         );
     }

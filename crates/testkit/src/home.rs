@@ -105,6 +105,7 @@ impl Home {
             .env("HOME", self.path())
             .env("CLAUDE_CONFIG_DIR", self.claude_dir())
             .env("UNSPOOL_HOME", self.unspool_dir())
+            .env("UNSPOOL_ACCOUNT_HOME", self.path().join("account"))
             .env("UNSPOOL_NOW", "2026-01-05T12:00:00.000Z")
             .env("TZ", "UTC")
             .env("COLUMNS", "100")

@@ -111,14 +111,13 @@ pub fn attend(global: &Global, args: &HookArgs) -> Result<(), Failure> {
     }
     // What panics is a fault of ours, not of the client that waits.
     panic::set_hook(Box::new(|_| {}));
-    let own = commands::own();
-    if own.check().is_err() {
-        // Not even to say so is anything written there.
+    let Some(own) = commands::own().ok().filter(|own| own.check().is_ok()) else {
+        // There is no place of ours where this could be said.
         return match args.strict {
             true => Err(Failure::Found),
             false => Ok(()),
         };
-    }
+    };
     let desk = Desk::new(own);
     let done = panic::catch_unwind(panic::AssertUnwindSafe(|| match &args.worker {
         Some(file) => worker::run(&desk, global, file),

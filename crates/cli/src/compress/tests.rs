@@ -29,6 +29,7 @@ fn world(dir: &Path) -> World {
             runtime: dir.into(),
         },
         dirs: Vec::new(),
+        home: None,
         named: false,
         here: None,
         profile: Profile::Strict,

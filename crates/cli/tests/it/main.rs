@@ -20,6 +20,7 @@ mod help;
 mod hook;
 mod mistakes;
 mod moving;
+mod no_home;
 mod outputs;
 mod own_files;
 mod pipe;

@@ -9,6 +9,7 @@ use unspool_agent::trust::{Standing, Trust};
 
 use super::{ChatArgs, talk};
 use crate::failure::Failure;
+use crate::own::NOWHERE;
 use crate::world::World;
 
 pub(super) fn broken(broken: Broken) -> Failure {
@@ -140,12 +141,12 @@ pub(super) fn place(world: &World, args: &ChatArgs) -> Result<Place, Failure> {
         }
         dirs.push(real(dir));
     }
-    let home = std::env::var_os("HOME").map_or_else(|| project.clone(), PathBuf::from);
-    let config = world
-        .dirs
-        .first()
-        .cloned()
-        .unwrap_or_else(|| home.join(".claude"));
+    // Nobody's `~` is the project.
+    let home = world.home.clone();
+    let home = home.unwrap_or_else(|| PathBuf::from(NOWHERE));
+    // The person's rules may forbid something: without knowing where they are, nothing begins.
+    let config = world.dirs.first().ok_or_else(|| world.no_home())?;
+    let config = std::path::absolute(config)?;
     Ok(Place {
         project,
         dirs,

@@ -264,6 +264,6 @@ fn fence(args: &ChatArgs, place: &Place, notes: &mut Vec<String>) -> Option<Fenc
     Some(Fence::around(
         &place.project,
         &place.dirs,
-        &std::env::temp_dir(),
+        &tempfile::env::temp_dir(),
     ))
 }

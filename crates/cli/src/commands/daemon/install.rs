@@ -11,8 +11,7 @@ use crate::world::World;
 pub fn run(world: &World) -> Result<(), Failure> {
     let program = std::env::current_exe()?;
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let home = variable("HOME").map(PathBuf::from);
-    let home = home.ok_or_else(|| Failure::failed("HOME is not set"))?;
+    let home = world.home.clone().ok_or_else(|| world.no_home())?;
     // What moves our files or the client's must hold for the daemon too.
     let kept = ["UNSPOOL_HOME", "CLAUDE_CONFIG_DIR"].map(|name| {
         let value = variable(name)?.into_string().ok()?;

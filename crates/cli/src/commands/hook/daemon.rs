@@ -54,6 +54,7 @@ mod tests {
             |name| (name == "UNSPOOL_HOME").then(|| dir.as_os_str().to_owned()),
             None,
         )
+        .unwrap()
     }
 
     fn noted() -> Noted {

@@ -66,7 +66,7 @@ struct Bench {
 fn bench() -> Bench {
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("own").into_os_string();
-    let own = Own::places(|name| (name == "UNSPOOL_HOME").then(|| home.clone()), None);
+    let own = Own::places(|name| (name == "UNSPOOL_HOME").then(|| home.clone()), None).unwrap();
     Bench {
         desk: Desk::new(own),
         dir,
