@@ -159,7 +159,11 @@ fn nearby(shared: &Shared, call: &Call) -> Option<String> {
     let path = call.input["file_path"].as_str()?;
     let mut lore = lock(&shared.lore);
     let roots = lore.roots.clone();
+    let known = lore.memory.left_out.len();
     let files = lore.memory.beside(Path::new(path), &roots);
+    let left_out = lore.memory.left_out[known..].iter();
+    let left_out = left_out.map(|(path, why)| format!("{}: {why}", path.display()));
+    warn(shared, left_out.collect(), None);
     let files: Vec<(PathBuf, String)> = files
         .into_iter()
         .map(|file| (file.path, file.text))

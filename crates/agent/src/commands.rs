@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::definitions::{folders, markdown};
+use crate::definitions::{LONGEST, folders, markdown};
+use crate::folder_files::{self, LeftOut};
 use crate::front::Front;
 use crate::memory;
 
@@ -71,50 +72,69 @@ pub trait Runner {
 pub struct Commands {
     /// By name.
     pub list: Vec<Template>,
+    /// Files that were not read, and why.
+    pub left_out: Vec<(PathBuf, String)>,
 }
 
 impl Commands {
     /// Reads commands and skills of the user and of the folder; the user's win, so that a folder
-    /// cannot put its own text behind a name somebody knows.
-    pub fn find(config: &Path, project: &Path) -> Commands {
+    /// cannot put its own text behind a name somebody knows. Links of the folder have to stay
+    /// within `boundary`.
+    pub fn find(config: &Path, project: &Path, boundary: &Path) -> Commands {
         let mut all = Commands::default();
-        all.take_all(config, Origin::User);
-        for folder in folders(project) {
-            all.take_all(&folder.join(".claude"), Origin::Folder);
+        all.take_all(config, None, Origin::User);
+        for (folder, within) in folders(config, project, boundary) {
+            all.take_all(&folder, Some(&within), Origin::Folder);
         }
         all.list.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
 
-    fn take_all(&mut self, folder: &Path, origin: Origin) {
+    fn take_all(&mut self, folder: &Path, within: Option<&Path>, origin: Origin) {
         let skills = folder.join("skills");
-        let mut names: Vec<PathBuf> = unspool_store::read_folder::entries(&skills)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-            .collect();
+        let mut names: Vec<PathBuf> = Vec::new();
+        match within.is_some_and(|within| folder_files::leaves(&skills, within)) {
+            true => self.leave_out(&skills, within, &LeftOut::Outside),
+            false => {
+                let entries = unspool_store::read_folder::entries(&skills);
+                let entries = entries.into_iter().flatten().flatten();
+                names.extend(entries.map(|entry| entry.path()));
+            }
+        }
         names.sort();
         for path in names {
             let name = path
                 .file_name()
                 .map(|name| name.to_string_lossy().into_owned());
-            self.take(name, &path.join("SKILL.md"), true, origin);
+            self.take(name, &path.join("SKILL.md"), within, true, origin);
         }
         let commands = folder.join("commands");
-        for path in markdown(&commands) {
+        for path in markdown(&commands, within, &mut self.left_out) {
             let below = path
                 .strip_prefix(&commands)
                 .unwrap_or(&path)
                 .with_extension("");
             let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
-            self.take(Some(parts.join(":")), &path, false, origin);
+            self.take(Some(parts.join(":")), &path, within, false, origin);
         }
     }
 
-    fn take(&mut self, name: Option<String>, path: &Path, is_skill: bool, origin: Origin) {
-        let (Some(name), Ok(text)) = (name, fs::read_to_string(path)) else {
-            return;
+    fn leave_out(&mut self, path: &Path, within: Option<&Path>, why: &LeftOut) {
+        self.left_out.extend(folder_files::told(path, within, why));
+    }
+
+    fn take(
+        &mut self,
+        name: Option<String>,
+        path: &Path,
+        within: Option<&Path>,
+        is_skill: bool,
+        origin: Origin,
+    ) {
+        let Some(name) = name else { return };
+        let text = match folder_files::read_text(path, within, LONGEST) {
+            Ok(text) => text,
+            Err(why) => return self.leave_out(path, within, &why),
         };
         if self.list.iter().any(|one| one.name == name) {
             return;
@@ -365,7 +385,8 @@ mod tests {
         }
 
         fn find(&self) -> Commands {
-            Commands::find(&self.temp.path().join("c"), &self.temp.path().join("p"))
+            let project = self.temp.path().join("p");
+            Commands::find(&self.temp.path().join("c"), &project, &project)
         }
 
         fn expand(&self, body: &str, arguments: &str) -> String {
@@ -399,6 +420,41 @@ mod tests {
         let skill = all.named("paint").unwrap();
         assert!(skill.is_skill && skill.for_model && !skill.for_person);
         assert!(all.named("nothing").is_none());
+    }
+
+    #[test]
+    fn a_command_or_skill_behind_a_link_that_leaves_the_project_is_not_read() {
+        let world = World::new();
+        world.write("outside/SKILL.md", "secret");
+        world.write("outside/x.md", "secret");
+        world.write("p/docs/SKILL.md", "inside");
+        world.write("p/.claude/skills/plain/SKILL.md", "plain");
+        world.write("p/.claude/commands/plain2.md", "plain");
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(target, world.temp.path().join(name)).unwrap();
+        };
+        link("../../../outside", "p/.claude/skills/out");
+        link("../../docs", "p/.claude/skills/in");
+        link("../../../outside/x.md", "p/.claude/commands/out2.md");
+        link("../../docs/SKILL.md", "p/.claude/commands/in2.md");
+        let all = world.find();
+        let names: Vec<&str> = all.list.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["in", "in2", "plain", "plain2"]);
+        let left_out = all.left_out.iter().map(|(path, _)| path);
+        let left_out: Vec<_> = left_out.filter_map(|path| path.file_name()).collect();
+        assert_eq!(left_out, ["out", "out2.md"]);
+        // The same behind a folder that is a link, told once for all that lies in it.
+        fs::remove_dir_all(world.temp.path().join("p/.claude")).unwrap();
+        link("../outside", "p/.claude");
+        world.write("outside/commands/x.md", "secret");
+        world.write("outside/skills/s/SKILL.md", "secret");
+        let all = world.find();
+        assert_eq!(all.list, []);
+        assert!(
+            all.left_out
+                .iter()
+                .all(|(path, _)| path.ends_with("p/.claude"))
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::folder_files::{self, LeftOut};
 use crate::front::Front;
 use crate::permission::Mode;
 use crate::settings;
@@ -42,13 +43,14 @@ pub struct Definitions {
 }
 
 impl Definitions {
-    /// Reads the agents of a folder and of the user; the folder's win.
-    pub fn find(config: &Path, project: &Path, trusted: bool) -> Definitions {
+    /// Reads the agents of a folder and of the user; the folder's win. Links of the folder have
+    /// to stay within `boundary`.
+    pub fn find(config: &Path, project: &Path, boundary: &Path, trusted: bool) -> Definitions {
         let mut all = Definitions::default();
-        for folder in folders(project) {
-            all.take_all(&folder.join(".claude/agents"), Some(trusted));
+        for (folder, within) in folders(config, project, boundary) {
+            all.take_all(&folder.join("agents"), Some(&within), Some(trusted));
         }
-        all.take_all(&config.join("agents"), None);
+        all.take_all(&config.join("agents"), None, None);
         all.list.sort_by(|one, other| one.name.cmp(&other.name));
         all
     }
@@ -58,9 +60,16 @@ impl Definitions {
         self.list.iter().find(|one| one.name == name)
     }
 
-    fn take_all(&mut self, folder: &Path, of_folder: Option<bool>) {
-        for path in markdown(folder) {
-            match read(&path, of_folder) {
+    fn take_all(&mut self, folder: &Path, within: Option<&Path>, of_folder: Option<bool>) {
+        for path in markdown(folder, within, &mut self.faults) {
+            let text = match folder_files::read_text(&path, within, LONGEST) {
+                Ok(text) => text,
+                Err(why) => {
+                    self.faults.extend(folder_files::told(&path, within, &why));
+                    continue;
+                }
+            };
+            match read(&path, &text, of_folder) {
                 Ok(new) if self.named(&new.name).is_none() => self.list.push(new),
                 Ok(_) => {}
                 Err(why) => self.faults.push((path, why)),
@@ -69,18 +78,41 @@ impl Definitions {
     }
 }
 
-/// The folder and the top of its working tree.
-pub(crate) fn folders(project: &Path) -> Vec<PathBuf> {
+/// Nobody writes an agent, a command or a skill longer than this.
+pub(crate) const LONGEST: u64 = 1 << 20;
+
+/// `.claude` of a folder and of the top of its working tree, each with the folder that its links
+/// have to stay within. The person's own folder is not the project's as well.
+pub(crate) fn folders(config: &Path, project: &Path, boundary: &Path) -> Vec<(PathBuf, PathBuf)> {
     let root = settings::root(project);
-    let mut all = vec![project.to_path_buf()];
-    if root != project {
-        all.push(root);
+    let own = fs::canonicalize(config).ok();
+    let mut all = Vec::new();
+    for folder in [project, root.as_path()] {
+        let claude = folder.join(".claude");
+        let is_own = own.is_some() && fs::canonicalize(&claude).ok() == own;
+        if is_own || all.iter().any(|(known, _)| *known == claude) {
+            continue;
+        }
+        let within = match folder.starts_with(boundary) {
+            true => boundary,
+            false => folder,
+        };
+        all.push((claude, within.to_path_buf()));
     }
     all
 }
 
-/// All Markdown files below a folder, by name. Links to folders are not followed.
-pub(crate) fn markdown(folder: &Path) -> Vec<PathBuf> {
+/// All Markdown files below a folder, by name. Links to folders are not followed; where the folder
+/// itself leads out of `within`, nothing is read and `left_out` says so.
+pub(crate) fn markdown(
+    folder: &Path,
+    within: Option<&Path>,
+    left_out: &mut Vec<(PathBuf, String)>,
+) -> Vec<PathBuf> {
+    if within.is_some_and(|within| folder_files::leaves(folder, within)) {
+        left_out.extend(folder_files::told(folder, within, &LeftOut::Outside));
+        return Vec::new();
+    }
     let mut all = Vec::new();
     let mut left = vec![(folder.to_path_buf(), 0)];
     while let Some((folder, depth)) = left.pop() {
@@ -104,9 +136,8 @@ pub(crate) fn markdown(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-fn read(path: &Path, of_folder: Option<bool>) -> Result<Definition, String> {
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let (front, body) = Front::split(&text);
+fn read(path: &Path, text: &str, of_folder: Option<bool>) -> Result<Definition, String> {
+    let (front, body) = Front::split(text);
     let need = |key: &str| {
         let text = front.text(key).filter(|text| !text.is_empty());
         text.ok_or_else(|| format!("it has no {key}"))
@@ -147,6 +178,37 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
+    fn find(root: &Path, trusted: bool) -> Definitions {
+        let project = root.join("p");
+        Definitions::find(&root.join("c"), &project, &project, trusted)
+    }
+
+    #[test]
+    fn an_agent_behind_a_link_that_leaves_the_project_is_not_read() {
+        let temp = tempfile::tempdir().unwrap();
+        write(
+            temp.path(),
+            "outside/a.md",
+            "---\nname: a\ndescription: secret\n---\nsecret",
+        );
+        write(
+            temp.path(),
+            "p/docs/b.md",
+            "---\nname: b\ndescription: d\n---\nx",
+        );
+        fs::create_dir_all(temp.path().join("p/.claude/agents")).unwrap();
+        let link = |target: &str, name: &str| {
+            std::os::unix::fs::symlink(target, temp.path().join(name)).unwrap();
+        };
+        link("../../../outside/a.md", "p/.claude/agents/a.md");
+        link("../../docs/b.md", "p/.claude/agents/b.md");
+        let all = find(temp.path(), true);
+        let names: Vec<&str> = all.list.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["b"]);
+        assert_eq!(all.faults.len(), 1);
+        assert!(all.faults[0].0.ends_with("agents/a.md"), "{:?}", all.faults);
+    }
+
     #[test]
     fn an_agent_has_a_name_a_description_and_a_prompt() {
         let temp = tempfile::tempdir().unwrap();
@@ -162,7 +224,7 @@ mod tests {
             "---\nname: review\ndescription: mine\n---\nx",
         );
         write(temp.path(), "c/agents/bad.md", "---\nname: bad\n---\nx");
-        let all = Definitions::find(&temp.path().join("c"), &temp.path().join("p"), true);
+        let all = find(temp.path(), true);
         let one = all.named("review").unwrap();
         assert_eq!(one.description, "Looks: closely");
         assert_eq!(one.tools.as_deref().unwrap(), ["Read", "Grep"]);
@@ -178,7 +240,7 @@ mod tests {
         let text = "---\nname: a\ndescription: d\nmodel: opus\n---\nx";
         write(temp.path(), "p/.claude/agents/a.md", text);
         let model = |trusted| {
-            let all = Definitions::find(&temp.path().join("c"), &temp.path().join("p"), trusted);
+            let all = find(temp.path(), trusted);
             all.list[0].model.clone()
         };
         assert_eq!(model(false), None);
@@ -197,7 +259,7 @@ mod tests {
             &text("bypassPermissions"),
         );
         let modes = |trusted| -> Vec<Option<Mode>> {
-            let all = Definitions::find(&temp.path().join("c"), &temp.path().join("p"), trusted);
+            let all = find(temp.path(), trusted);
             all.list.into_iter().map(|one| one.mode).collect()
         };
         assert_eq!(modes(false), [None, None]);

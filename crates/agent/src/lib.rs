@@ -12,6 +12,7 @@ mod compact;
 pub mod definitions;
 pub mod driver;
 pub mod file;
+pub mod folder_files;
 pub mod front;
 pub mod history;
 pub mod hooks;

@@ -1,20 +1,26 @@
 //! What the model should know from the start: `CLAUDE.md` files and what they import.
+//!
+//! What a project brings along has to lie in the project, also behind a link: everything here is
+//! sent before anybody trusts it. The person's own files may be links to anywhere.
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::folder_files::{self, LeftOut};
 use crate::permission::path::{cleaned, real};
-use crate::settings;
 
 /// How many files may import each other in a row.
 const DEEPEST: usize = 4;
 
 /// More of one file is not read.
 const LONGEST: u64 = 1 << 20;
+
+/// More of all files together is not read.
+const LONGEST_TOGETHER: usize = 8 << 20;
 
 /// Names in each folder, in the order they are read.
 const NAMES: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
@@ -67,7 +73,20 @@ pub struct Memory {
     pub files: Vec<MemoryFile>,
     /// Imports from outside the project that wait for a yes.
     pub external: Vec<PathBuf>,
+    /// Files that were not read, and why: links that leave the project, pipes.
+    pub left_out: Vec<(PathBuf, String)>,
     seen: HashSet<PathBuf>,
+    /// Bytes of all files.
+    length: usize,
+    /// Whether something was left out because it would have been too much.
+    is_full: bool,
+}
+
+impl Roots {
+    /// The folder that files of the project and their links have to lie in.
+    fn boundary(&self) -> PathBuf {
+        folder_files::boundary(&self.cwd, &self.home)
+    }
 }
 
 /// Reads everything that counts at the start.
@@ -102,23 +121,31 @@ impl Memory {
     }
 
     fn take_folder(&mut self, folder: &Path, roots: &Roots) {
+        let boundary = roots.boundary();
+        // A folder above the project answers for itself only.
+        let within = match folder.starts_with(&boundary) {
+            true => &boundary,
+            false => folder,
+        };
         for name in NAMES {
             let whose = match name {
                 "CLAUDE.local.md" => Whose::Local,
                 _ => Whose::Project,
             };
-            self.take(&folder.join(name), whose, roots);
+            self.take_one(&folder.join(name), whose, Some(within), None, 0, roots);
         }
     }
 
+    /// Takes a file that the person, or whoever manages the machine, wrote.
     fn take(&mut self, path: &Path, whose: Whose, roots: &Roots) {
-        self.take_one(path, whose, None, 0, roots);
+        self.take_one(path, whose, None, None, 0, roots);
     }
 
     fn take_one(
         &mut self,
         path: &Path,
         whose: Whose,
+        within: Option<&Path>,
         from: Option<&Path>,
         depth: usize,
         roots: &Roots,
@@ -127,11 +154,24 @@ impl Memory {
         if self.seen.contains(&place) {
             return;
         }
-        let Some(text) = read(&place, &settings::root(&roots.cwd)) else {
+        if self.length >= LONGEST_TOGETHER {
+            if !self.is_full {
+                self.is_full = true;
+                let why = format!(
+                    "with it all instructions are longer than {LONGEST_TOGETHER} bytes, and no more is read"
+                );
+                self.left_out.push((path.to_path_buf(), why));
+            }
             return;
+        }
+        let text = match read(path, within, &roots.boundary()) {
+            Ok(Some(text)) => text,
+            Ok(None) => return,
+            Err(why) => return self.leave_out(path, within, &why),
         };
         self.seen.insert(place);
         let text = without_comments(&text);
+        self.length += text.len();
         let wanted = imports(&text);
         self.files.push(MemoryFile {
             path: path.to_path_buf(),
@@ -153,7 +193,18 @@ impl Memory {
                 }
                 continue;
             }
-            self.take_one(&target, whose, Some(path), depth + 1, roots);
+            let boundary = roots.boundary();
+            let is_free = roots.external || matches!(whose, Whose::Managed | Whose::User);
+            let within = (!is_free).then_some(boundary.as_path());
+            self.take_one(&target, whose, within, Some(path), depth + 1, roots);
+        }
+    }
+
+    /// Notes that a file is not read, once.
+    fn leave_out(&mut self, path: &Path, within: Option<&Path>, why: &LeftOut) {
+        let told = folder_files::told(path, within, why);
+        if let Some(told) = told.filter(|told| !self.left_out.contains(told)) {
+            self.left_out.push(told);
         }
     }
 
@@ -162,8 +213,8 @@ impl Memory {
         if roots.external || matches!(whose, Whose::Managed | Whose::User) {
             return false;
         }
-        let root = settings::root(&roots.cwd);
-        let inside = |path: &Path| match (real(path), real(&root)) {
+        let boundary = roots.boundary();
+        let inside = |path: &Path| match (real(path), real(&boundary)) {
             (Some(path), Some(root)) => path.starts_with(root),
             _ => false,
         };
@@ -186,25 +237,23 @@ fn target(name: &str, folder: &Path, roots: &Roots) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The text of a file that is one. Above the project, only our own files and the system's count:
-/// anybody may have put one into a folder that all can write to.
-fn read(path: &Path, root: &Path) -> Option<String> {
-    let about = fs::metadata(path).ok()?;
-    if !about.is_file() {
-        return None;
-    }
+/// The text of a file. Outside the project, only our own files and the system's count: anybody
+/// may have put one into a folder that all can write to.
+fn read(path: &Path, within: Option<&Path>, boundary: &Path) -> Result<Option<String>, LeftOut> {
+    let (file, about) = folder_files::open(path, within)?;
     let own = rustix::process::getuid().as_raw();
-    let is_project = real(root).is_some_and(|root| path.starts_with(root));
-    if !is_project && about.uid() != own && about.uid() != 0 {
-        return None;
+    let is_ours = |about: &fs::Metadata| about.uid() == own || about.uid() == 0;
+    // A link to a file of ours may be somebody else's.
+    let is_project = !folder_files::leaves(path, boundary);
+    if !is_project && !(is_ours(&about) && is_ours(&fs::symlink_metadata(path)?)) {
+        return Ok(None);
     }
     let mut bytes = Vec::new();
-    let file = fs::File::open(path).ok()?;
-    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    file.take(LONGEST).read_to_end(&mut bytes)?;
     if bytes.contains(&0) {
-        return None;
+        return Ok(None);
     }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// Where code stands in Markdown: fenced blocks and spans.
@@ -316,7 +365,7 @@ pub fn without_comments(text: &str) -> String {
 /// The paths behind `@`, outside code.
 pub fn imports(text: &str) -> Vec<String> {
     let code = code(text);
-    let mut all = Vec::new();
+    let (mut all, mut known) = (Vec::new(), HashSet::new());
     for (at, _) in text.match_indices('@') {
         let before = text[..at].chars().next_back();
         if before.is_some_and(|c| !c.is_whitespace()) || is_code(&code, at) {
@@ -338,29 +387,32 @@ pub fn imports(text: &str) -> Vec<String> {
             .chars()
             .next()
             .is_some_and(|c| c.is_alphanumeric() || "./~_".contains(c));
-        if starts && !all.contains(&name) {
+        if starts && known.insert(name.clone()) {
             all.push(name);
         }
     }
     all
 }
 
-/// Adds a line to a memory file, which is made if it is not there.
-pub fn append(file: &Path, text: &str) -> io::Result<()> {
-    let old = match fs::metadata(file).and_then(|about| match about.is_file() {
-        true => fs::read(file),
-        false => Err(io::Error::other("not a regular file")),
-    }) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
+/// Adds a line to a memory file, which is made if it is not there. A link may not leave `within`.
+pub fn append(file: &Path, within: &Path, text: &str) -> io::Result<()> {
+    let failed = |why: LeftOut| io::Error::other(why.to_string());
+    let is_open = match folder_files::open(file, Some(within)) {
+        Ok((mut old, about)) if about.len() > 0 => {
+            let mut last = [0];
+            old.seek(SeekFrom::End(-1))?;
+            old.read_exact(&mut last)?;
+            last != *b"\n"
+        }
+        Ok(_) | Err(LeftOut::Absent) => false,
+        Err(why) => return Err(failed(why)),
     };
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
     let text = text.trim();
     let mut line = String::new();
-    if !old.is_empty() && !old.ends_with(b"\n") {
+    if is_open {
         line.push('\n');
     }
     let is_item = text.starts_with(['-', '*', '#']);
@@ -370,9 +422,7 @@ pub fn append(file: &Path, text: &str) -> io::Result<()> {
     // One thing is one item, however many lines it has.
     line.push_str(&text.replace('\n', "\n  "));
     line.push('\n');
-    let mut options = fs::OpenOptions::new();
-    options.append(true).create(true);
-    options.open(file)?.write_all(line.as_bytes())
+    folder_files::append(file, within, line.as_bytes()).map_err(failed)
 }
 
 #[cfg(test)]
@@ -506,6 +556,76 @@ mod tests {
     }
 
     #[test]
+    fn a_link_of_a_project_stays_in_it_and_one_above_it_in_its_own_folder() {
+        let world = World::new();
+        world.write("home/secret.md", "secret");
+        world.write("work/notes.md", "above");
+        world.write("work/other.md", "secret");
+        world.write("work/repo/AGENTS.md", "inside");
+        let link = |target: &str, name: &str| {
+            symlink(world.path(target), world.path(name)).unwrap();
+        };
+        link("work/notes.md", "work/CLAUDE.md");
+        link("home/secret.md", "work/CLAUDE.local.md");
+        link("work/repo/AGENTS.md", "work/repo/CLAUDE.md");
+        link("work/other.md", "work/repo/CLAUDE.local.md");
+        link("home", "work/repo/.claude");
+        world.write("home/CLAUDE.md", "secret");
+        link("home/secret.md", "work/repo/src/CLAUDE.md");
+        let memory = memory(&world.roots());
+        let texts: Vec<&str> = memory.files.iter().map(|file| file.text.as_str()).collect();
+        assert_eq!(texts, ["above", "inside"]);
+        let left_out: Vec<&PathBuf> = memory.left_out.iter().map(|(path, _)| path).collect();
+        assert_eq!(
+            left_out,
+            [
+                &world.path("work/CLAUDE.local.md"),
+                &world.path("work/repo/.claude"),
+                &world.path("work/repo/CLAUDE.local.md"),
+                &world.path("work/repo/src/CLAUDE.md"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_link_above_the_project_that_somebody_else_made_is_not_followed() {
+        let world = World::new();
+        world.write("work/private.md", "private");
+        let link = world.path("work/CLAUDE.md");
+        symlink("private.md", &link).unwrap();
+        assert_eq!(world.read(), ["private"]);
+        // Only root can give a link away.
+        if std::os::unix::fs::lchown(&link, Some(12345), None).is_ok() {
+            assert_eq!(world.read(), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn what_is_read_of_all_files_together_has_an_end() {
+        let world = World::new();
+        let names: String = (0..20).map(|at| format!("@{at}.md ")).collect();
+        world.write("work/repo/CLAUDE.md", &names);
+        for at in 0..20 {
+            world.write(&format!("work/repo/{at}.md"), &"x".repeat(1 << 20));
+        }
+        let memory = memory(&world.roots());
+        let all: usize = memory.files.iter().map(|file| file.text.len()).sum();
+        assert!(all <= LONGEST_TOGETHER + (1 << 20), "{all}");
+        assert_eq!((memory.left_out.len(), memory.files.len()), (1, 9));
+    }
+
+    #[test]
+    fn what_is_remembered_goes_into_no_file_outside() {
+        let world = World::new();
+        world.write("home/profile", "export A=1");
+        let file = world.path("work/repo/CLAUDE.md");
+        symlink(world.path("home/profile"), &file).unwrap();
+        assert!(append(&file, &world.path("work/repo"), "x").is_err());
+        let kept = fs::read_to_string(world.path("home/profile")).unwrap();
+        assert_eq!(kept, "export A=1");
+    }
+
+    #[test]
     fn the_users_own_file_imports_what_it_likes() {
         let world = World::new();
         world.write("home/notes.md", "notes");
@@ -548,9 +668,11 @@ mod tests {
     fn what_is_remembered_is_an_item_on_a_line_of_its_own() {
         let world = World::new();
         let file = world.path("new/CLAUDE.md");
-        append(&file, "use tabs\nalways").unwrap();
+        let within = world.path("new");
+        fs::create_dir_all(&within).unwrap();
+        append(&file, &within, "use tabs\nalways").unwrap();
         fs::write(&file, fs::read_to_string(&file).unwrap().trim_end()).unwrap();
-        append(&file, "- and spaces").unwrap();
+        append(&file, &within, "- and spaces").unwrap();
         assert_eq!(
             fs::read_to_string(&file).unwrap(),
             "- use tabs\n  always\n- and spaces\n"

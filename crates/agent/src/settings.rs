@@ -4,7 +4,8 @@
 //! and project (both inside the folder), and the user's own. The first one that has a value
 //! wins; lists of rules add up. A file that cannot be read is an error and never left out, for
 //! a rule that denies might stand in it. What a folder says acts only when it is trusted; what
-//! it denies or wants to be asked about always counts.
+//! it denies or wants to be asked about always counts. A file of a folder that is a link to a file
+//! outside of it only denies and asks.
 
 mod file;
 
@@ -15,8 +16,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use unspool_model::jsonc::{self, Node, Wrong};
 
+use crate::folder_files::{self, LeftOut};
 use crate::permission::Mode;
-use file::{File, text};
+use file::{File, LONGEST};
 
 /// Where managed settings stand on this system.
 #[cfg(target_os = "macos")]
@@ -213,6 +215,8 @@ pub struct Settings {
     files: Vec<File>,
     root: PathBuf,
     others: Vec<Acting>,
+    /// The text of each `.mcp.json`, as it was when trust was asked for.
+    server_files: Vec<(PathBuf, String)>,
     trusted: bool,
     /// What was left out, and why.
     pub notes: Vec<String>,
@@ -226,6 +230,7 @@ impl Settings {
             files: Vec::new(),
             root: root.clone(),
             others: Vec::new(),
+            server_files: Vec::new(),
             trusted: false,
             notes: Vec::new(),
         };
@@ -265,6 +270,7 @@ impl Settings {
             files: Vec::new(),
             root: root(project),
             others: Vec::new(),
+            server_files: Vec::new(),
             trusted: false,
             notes: Vec::new(),
         }
@@ -293,7 +299,8 @@ impl Settings {
 
     fn take_given(&mut self, given: &str, project: &Path) -> Result<(), Broken> {
         if given.trim_start().starts_with('{') {
-            return self.put(Scope::Given, "--settings", None, project, given.to_owned());
+            let text = given.to_owned();
+            return self.put(Scope::Given, "--settings", None, project, text, false);
         }
         let path = project.join(given);
         if !path.exists() {
@@ -309,18 +316,30 @@ impl Settings {
 
     fn take(&mut self, scope: Scope, path: &Path, base: &Path) -> Result<(), Broken> {
         let place = path.display().to_string();
-        let text = match text(path) {
-            Ok(Some(text)) => text,
-            Ok(None) => return Ok(()),
-            Err(error) => {
+        let within = scope.is_of_folder().then(|| self.root.clone());
+        let mut read = folder_files::read_text(path, within.as_deref(), LONGEST);
+        let is_outside = matches!(read, Err(LeftOut::Outside));
+        if is_outside {
+            // It might deny something, so it is not passed over.
+            read = folder_files::read_text(path, None, LONGEST);
+        }
+        let text = match read {
+            Ok(text) => text,
+            Err(LeftOut::Absent) => return Ok(()),
+            Err(why) => {
                 return Err(Broken {
                     place,
                     at: None,
-                    why: error.to_string(),
+                    why: why.to_string(),
                 });
             }
         };
-        self.put(scope, &place, Some(path), base, text)
+        if is_outside {
+            self.notes.push(format!(
+                "{place}: this link leads out of the project, so what it denies counts and nothing else in it does"
+            ));
+        }
+        self.put(scope, &place, Some(path), base, text, is_outside)
     }
 
     fn put(
@@ -330,6 +349,7 @@ impl Settings {
         path: Option<&Path>,
         base: &Path,
         text: String,
+        is_outside: bool,
     ) -> Result<(), Broken> {
         if text.trim().is_empty() {
             return Ok(());
@@ -346,6 +366,7 @@ impl Settings {
             base: base.to_path_buf(),
             text,
             root,
+            is_outside,
         };
         file.check()?;
         self.files.push(file);
@@ -353,7 +374,16 @@ impl Settings {
     }
 
     fn take_other(&mut self, path: &Path) {
-        let Ok(Some(text)) = text(path) else { return };
+        let text = match folder_files::read_text(path, Some(&self.root), LONGEST) {
+            Ok(text) => text,
+            Err(why) => {
+                if let Some((path, why)) = folder_files::told(path, Some(&self.root), &why) {
+                    self.notes.push(format!("{}: {why}", path.display()));
+                }
+                return;
+            }
+        };
+        self.server_files.push((path.to_path_buf(), text.clone()));
         let value = serde_json::from_str(&text).unwrap_or(Value::String(text));
         self.others.push(Acting {
             key: ".mcp.json".to_owned(),
@@ -381,10 +411,18 @@ impl Settings {
         self.trusted
     }
 
+    /// The text of a `.mcp.json` that may act: the very one that somebody was asked about.
+    pub fn server_file(&self, path: &Path) -> Option<&str> {
+        let mut files = self.server_files.iter().filter(|_| self.trusted);
+        let found = files.find(|(known, _)| known == path);
+        found.map(|(_, text)| text.as_str())
+    }
+
     /// All that the folder would do if it were trusted, whether it is or not.
     pub fn acting(&self) -> Vec<Acting> {
         let mut all = Vec::new();
-        for file in self.files.iter().filter(|file| file.scope.is_of_folder()) {
+        let of_folder = self.files.iter().filter(|file| file.scope.is_of_folder());
+        for file in of_folder.filter(|file| !file.is_outside) {
             file.acting(&mut all);
         }
         all.extend(self.others.iter().cloned());
@@ -393,10 +431,11 @@ impl Settings {
 
     /// Files whose word counts.
     fn heard(&self) -> impl Iterator<Item = &File> {
-        let trusted = self.trusted;
-        self.files
-            .iter()
-            .filter(move |file| trusted || !file.scope.is_of_folder())
+        self.files.iter().filter(|file| self.may_act(file))
+    }
+
+    fn may_act(&self, file: &File) -> bool {
+        !file.scope.is_of_folder() || (self.trusted && !file.is_outside)
     }
 
     /// The first value at a path of keys, and where it stands.
@@ -441,8 +480,7 @@ impl Settings {
                     // What forbids or asks counts even from a stranger.
                     Kind::Deny | Kind::Ask => true,
                     Kind::Allow => {
-                        (self.trusted || !file.scope.is_of_folder())
-                            && (!only_managed || file.scope == Scope::Managed)
+                        self.may_act(file) && (!only_managed || file.scope == Scope::Managed)
                     }
                 };
                 if is_heard {

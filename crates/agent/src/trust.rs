@@ -329,6 +329,43 @@ mod tests {
     }
 
     #[test]
+    fn servers_are_those_that_somebody_was_asked_about() {
+        let world = World::new();
+        world.write("repo/.mcp.json", "{}");
+        let file = world.path("repo/.mcp.json");
+        let mut settings = world.settings("repo");
+        assert_eq!(settings.server_file(&file), None);
+        settings.trust(true);
+        world.write("repo/.mcp.json", r#"{"mcpServers": {}}"#);
+        assert_eq!(settings.server_file(&file), Some("{}"));
+        // One that is too long to be shown is not started either.
+        world.write("repo/.mcp.json", &" ".repeat(5 << 20));
+        let mut settings = world.settings("repo");
+        settings.trust(true);
+        assert_eq!(settings.server_file(&file), None);
+        assert_eq!(settings.notes.len(), 1);
+    }
+
+    #[test]
+    fn settings_behind_a_link_that_leaves_the_folder_deny_and_never_act() {
+        let world = World::new();
+        world.write("outside.json", HOSTILE);
+        symlink(
+            "../../outside.json",
+            world.path("repo/.claude/settings.json"),
+        )
+        .unwrap();
+        symlink("../outside.json", world.path("repo/.mcp.json")).unwrap();
+        let mut settings = world.settings("repo");
+        settings.trust(true);
+        assert_eq!(settings.acting(), []);
+        assert_eq!((settings.env(), settings.hooks()), (vec![], vec![]));
+        let kinds: Vec<Kind> = settings.rules().iter().map(|rule| rule.kind).collect();
+        assert_eq!(kinds, [Kind::Deny, Kind::Ask]);
+        assert_eq!(settings.notes.len(), 2, "{:?}", settings.notes);
+    }
+
+    #[test]
     fn settings_that_only_deny_more_need_no_other_yes() {
         let world = World::new();
         world.trust().store(&world.settings("repo")).unwrap();

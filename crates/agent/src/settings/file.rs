@@ -1,8 +1,6 @@
 //! One file of settings: what stands in it, and where.
 
-use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use unspool_model::jsonc::{Node, Wrong};
@@ -11,7 +9,7 @@ use super::{Acting, Broken, Kind, Scope, Source, Written, plain};
 use crate::permission::Mode;
 
 /// Nobody writes settings longer than this.
-const LONGEST: u64 = 4 << 20;
+pub(super) const LONGEST: u64 = 4 << 20;
 
 /// One file, or what stands in an argument.
 #[derive(Clone, Debug)]
@@ -22,6 +20,8 @@ pub(super) struct File {
     pub(super) base: PathBuf,
     pub(super) text: String,
     pub(super) root: Node,
+    /// Whether it comes with the folder, by a link to a file outside of it.
+    pub(super) is_outside: bool,
 }
 
 impl File {
@@ -136,33 +136,4 @@ impl File {
             value: plain(node),
         }
     }
-}
-
-/// The text of a file, if there is one. Pipes and devices are not opened.
-pub(super) fn text(path: &Path) -> io::Result<Option<String>> {
-    let about = match fs::metadata(path) {
-        Ok(about) => about,
-        Err(error) if is_absent(&error) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if !about.is_file() {
-        return Err(io::Error::other("this is not a file"));
-    }
-    if about.len() > LONGEST {
-        return Err(io::Error::other("this is too long for settings"));
-    }
-    let mut bytes = Vec::new();
-    fs::File::open(path)?
-        .take(LONGEST)
-        .read_to_end(&mut bytes)?;
-    String::from_utf8(bytes)
-        .map(Some)
-        .map_err(|_| io::Error::other("this is not UTF-8"))
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
 }

@@ -164,8 +164,8 @@ fn setup(model: &Model, project: &Path, config: &Path, settings: &str) -> Setup 
         },
         kept: Arc::new(Kept::with_guard(env!("CARGO_BIN_EXE_unspool-guard").into())),
         lore: Lore {
-            commands: Commands::find(config, project),
-            agents: Definitions::find(config, project, false),
+            commands: Commands::find(config, project, project),
+            agents: Definitions::find(config, project, project, false),
             memory: memory::memory(&roots),
             roots,
             trusted: false,

@@ -36,6 +36,7 @@ mod servers;
 mod sql;
 mod states;
 mod surgery;
+mod symlinks;
 mod talk;
 mod terminal;
 mod traced;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use unspool_agent::commands::Commands;
 use unspool_agent::definitions::Definitions;
 use unspool_agent::driver::{Command, Setup, Spent};
+use unspool_agent::folder_files;
 use unspool_agent::memory::{self, Roots};
 use unspool_agent::more::{Health, More};
 use unspool_agent::permission::Mode;
@@ -223,8 +224,14 @@ impl Talk {
         Ok(text)
     }
 
+    /// The folder that files of the project have to lie in.
+    fn boundary(&self) -> PathBuf {
+        folder_files::boundary(&self.project, &self.roots.home)
+    }
+
     fn agents(&self) -> String {
-        let all = Definitions::find(&self.config, &self.project, self.trusted);
+        let boundary = self.boundary();
+        let all = Definitions::find(&self.config, &self.project, &boundary, self.trusted);
         let mut text = String::new();
         for one in &all.list {
             text.push_str(&format!("- **{}**: {}\n", one.name, one.description));
@@ -268,6 +275,9 @@ impl Talk {
                 file.path.display(),
                 amount::count(lines, "line")
             ));
+        }
+        for (path, why) in &memory.left_out {
+            text.push_str(&format!("- {}: {why}\n", path.display()));
         }
         for path in &memory.external {
             text.push_str(&format!(
@@ -376,7 +386,7 @@ impl Desk for Talk {
         }
         if let Some(words) = text.strip_prefix('#').filter(|it| !it.trim().is_empty()) {
             let file = self.project.join("CLAUDE.md");
-            return match memory::append(&file, words) {
+            return match memory::append(&file, &self.boundary(), words) {
                 Ok(()) => Told::Say(format!("remembered in `{}`", file.display())),
                 Err(why) => Told::Fail(format!("`{}`: {why}", file.display())),
             };

@@ -10,6 +10,7 @@ use unspool_agent::api::model::{self, Thinking};
 use unspool_agent::commands::Commands;
 use unspool_agent::definitions::Definitions;
 use unspool_agent::driver::{Lore, Place, Setup};
+use unspool_agent::folder_files;
 use unspool_agent::hooks::Hooks;
 use unspool_agent::memory::{self, Memory, Roots};
 use unspool_agent::record::Record;
@@ -104,7 +105,7 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         model,
     };
     let env = settings.variables();
-    let more = servers::start(args, &place, lore.trusted, &env, &variable, &mut notes)?;
+    let more = servers::start(args, &place, &settings, &env, &variable, &mut notes)?;
     let history = Some(place.config.join("history.jsonl"));
     let setup = Setup {
         client,
@@ -215,11 +216,18 @@ fn lore(place: &Place, settings: &Settings, notes: &mut Vec<String>) -> Lore {
         external: false,
     };
     let trusted = settings.is_trusted();
-    let agents = Definitions::find(&place.config, &place.project, trusted);
-    for (path, why) in &agents.faults {
-        notes.push(format!("{}: {why}", path.display()));
-    }
+    let boundary = folder_files::boundary(&place.project, &place.home);
+    let agents = Definitions::find(&place.config, &place.project, &boundary, trusted);
+    let commands = Commands::find(&place.config, &place.project, &boundary);
     let memory = memory::memory(&roots);
+    let left_out = memory.left_out.iter().chain(&commands.left_out);
+    for (path, why) in left_out.chain(&agents.faults) {
+        let note = format!("{}: {why}", path.display());
+        // A folder that is a link may hold several of these.
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
     for path in &memory.external {
         notes.push(format!(
             "{} is outside the project and is not imported",
@@ -227,7 +235,7 @@ fn lore(place: &Place, settings: &Settings, notes: &mut Vec<String>) -> Lore {
         ));
     }
     Lore {
-        commands: Commands::find(&place.config, &place.project),
+        commands,
         agents,
         memory,
         roots,

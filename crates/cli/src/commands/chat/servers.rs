@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use unspool_agent::driver::Place;
 use unspool_agent::more::{Health, More};
+use unspool_agent::settings::Settings;
 use unspool_agent::stop::Stop;
 use unspool_mcp::config::{self, Entry};
 use unspool_mcp::{PATIENCE, Servers};
@@ -22,7 +23,7 @@ const CALL: Duration = Duration::from_secs(600);
 pub fn start(
     args: &ChatArgs,
     place: &Place,
-    trusted: bool,
+    settings: &Settings,
     env: &[(String, String)],
     variable: &dyn Fn(&str) -> Option<String>,
     notes: &mut Vec<String>,
@@ -61,9 +62,9 @@ pub fn start(
             );
         }
         let file = place.project.join(".mcp.json");
-        if let Some(text) = text_of(&file).filter(|_| trusted) {
+        if let Some(text) = settings.server_file(&file) {
             take(
-                config::read(&text, &place.project, variable),
+                config::read(text, &place.project, variable),
                 &file.display().to_string(),
                 notes,
             );
