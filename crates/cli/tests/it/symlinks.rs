@@ -235,6 +235,29 @@ fn settings_behind_a_link_to_the_outside_deny_and_do_not_act() {
 }
 
 #[test]
+fn the_hook_is_not_installed_through_a_link_that_leaves_the_project() {
+    for (name, target) in [
+        (".claude/settings.json", "../../outside/settings.json"),
+        (".claude", "../outside"),
+    ] {
+        let home = home();
+        secret(&home);
+        home.write("outside/settings.json", "{}");
+        link(&home, name, target);
+        let args = ["hook", "install", "--scope", "project"];
+        let output = home.output(&args);
+        assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+        assert!(
+            err(&output).contains("out of the project"),
+            "{}",
+            err(&output)
+        );
+        let kept = std::fs::read_to_string(home.path().join("outside/settings.json"));
+        assert_eq!(kept.unwrap(), "{}");
+    }
+}
+
+#[test]
 fn a_repository_with_every_hostile_file_starts_nothing_and_sends_nothing_of_the_outside() {
     let values = [None, Some(""), Some("."), Some("relative/dir")];
     for value in values {

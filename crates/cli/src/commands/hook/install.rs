@@ -92,6 +92,22 @@ impl File {
         })
     }
 
+    /// Whether it may be written: through a link of a project, a file of the person or of
+    /// another project would be changed.
+    fn check_inside(&self) -> Result<(), Failure> {
+        let folder = self.path.parent().and_then(Path::parent);
+        let root = folder.map(unspool_agent::settings::root);
+        let root = root.and_then(|root| fs::canonicalize(root).ok());
+        if self.scope == Scope::User || root.is_none_or(|root| self.real.starts_with(root)) {
+            return Ok(());
+        }
+        Err(Failure::failed(format!(
+            "`{}` is behind a link that leads out of the project",
+            self.path.display()
+        ))
+        .hint("put a file in the place of the link, or use `--scope user`"))
+    }
+
     /// What stands in it; nothing where there is none.
     pub fn text(&self) -> &str {
         self.content.as_ref().map_or("", |(text, _)| text)
@@ -188,11 +204,10 @@ fn project(world: &World, name: &str) -> Vec<PathBuf> {
 /// Puts the hook in.
 pub fn install(world: &World, args: &InstallArgs) -> Result<(), Failure> {
     let Some(path) = paths(world, args.scope).into_iter().next() else {
-        return Err(
-            Failure::failed("no config folder is known").hint("name one with `--claude-dir DIR`")
-        );
+        return Err(world.no_home());
     };
     let file = File::read(args.scope, path)?;
+    file.check_inside()?;
     let program = program()?;
     let command = shell::command(&program);
     let events = wanted(world, args.live);
@@ -360,6 +375,7 @@ fn take_out(
     if removed.is_empty() {
         return Ok(None);
     }
+    file.check_inside()?;
     let mut row = HookEditRow {
         n: None,
         scope: scope.name().to_owned(),
