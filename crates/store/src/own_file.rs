@@ -172,6 +172,13 @@ pub fn check_folder(folder: &Path) -> Result<(), Error> {
     if !metadata.is_dir() {
         return Ok(());
     }
+    // A link that another user made could lead anywhere; what root set up is the machine's.
+    if let Ok(link) = fs::symlink_metadata(folder)
+        && link.is_symlink()
+        && std::os::unix::fs::MetadataExt::uid(&link) != 0
+    {
+        owned(folder, &link)?;
+    }
     ours_alone(folder, &metadata)?;
     for entry in crate::read_folder::entries(folder).into_iter().flatten() {
         let Ok(entry) = entry else { continue };
@@ -193,29 +200,38 @@ pub fn check_folder(_: &Path) -> Result<(), Error> {
 }
 
 #[cfg(unix)]
+fn owned(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
+    let me = rustix::process::geteuid().as_raw();
+    if std::os::unix::fs::MetadataExt::uid(metadata) == me {
+        return Ok(());
+    }
+    Err(Error::refused(
+        format!(
+            "the folder `{}` belongs to another user: not used",
+            folder.display()
+        ),
+        "run it as its owner, give it to yourself with `chown`, or set UNSPOOL_HOME to a folder of your own",
+    ))
+}
+
+#[cfg(unix)]
 fn ours_alone(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
     use std::os::unix::fs::MetadataExt;
+    owned(folder, metadata)?;
     let me = rustix::process::geteuid().as_raw();
-    let refused = |why: &str, hint| {
-        let what = format!("the folder `{}` {why}: not used", folder.display());
-        Err(Error::refused(what, hint))
-    };
-    if metadata.uid() != me {
-        return refused(
-            "belongs to another user",
-            "run it as its owner, give it to yourself with `chown`, or set UNSPOOL_HOME to a folder of your own",
-        );
-    }
     // On systems that open new folders to the group, that group has only its user in it.
     let group_is_me = metadata.gid() == me && me != 0;
     let others = if group_is_me { 0o002 } else { 0o022 };
-    if metadata.mode() & others != 0 {
-        return refused(
-            "can be written by others",
-            "look at what is in it, then make it yours alone with `chmod go-w`",
-        );
+    if metadata.mode() & others == 0 {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::refused(
+        format!(
+            "the folder `{}` can be written by others: not used",
+            folder.display()
+        ),
+        "look at what is in it, then make it yours alone with `chmod go-w`",
+    ))
 }
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
 //! The socket of the daemon: hooks tell it what happened, commands ask it what is going on.
 //!
 //! Only its owner can connect: the socket and the folder it is in are for nobody else. A
-//! connection that says nothing, says too much or does not read is given up.
+//! connection that says nothing, says too much or does not read is given up; one that says
+//! nothing is also closed for another one that comes, the oldest first.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -29,8 +31,10 @@ const LONGEST: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So often somebody who watches hears something, so that both sides know the other is there.
 const PULSE: Duration = Duration::from_secs(15);
-/// More connections at once are not served.
+/// More questions at once are not answered.
 const MOST: usize = 128;
+/// So many connections may be open that have not asked yet.
+const SILENT: usize = 64;
 
 /// The right to be the daemon of this person; it goes with the process.
 pub struct Claim {
@@ -134,8 +138,38 @@ pub struct Desk {
     pub log: PathBuf,
     /// Ends the daemon.
     pub stop: Sender<()>,
-    /// How many connections there are.
+    /// How many questions are being answered.
     pub open: AtomicUsize,
+    /// Connections that have not asked yet.
+    pub silent: Mutex<SilentConnections>,
+}
+
+impl Desk {
+    fn silent(&self) -> MutexGuard<'_, SilentConnections> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Connections that have not asked yet, by when they came.
+#[derive(Default)]
+pub struct SilentConnections {
+    came: u64,
+    streams: BTreeMap<u64, UnixStream>,
+}
+
+impl SilentConnections {
+    /// Notes one, and ends the oldest if there are too many.
+    fn enter(&mut self, stream: UnixStream) -> u64 {
+        if self.streams.len() >= SILENT
+            && let Some((_, oldest)) = self.streams.pop_first()
+        {
+            // Its thread reads the end.
+            let _ = oldest.shutdown(std::net::Shutdown::Both);
+        }
+        self.came += 1;
+        self.streams.insert(self.came, stream);
+        self.came
+    }
 }
 
 /// Answers whoever connects, until the process ends.
@@ -156,42 +190,66 @@ pub fn serve(socket: &Socket, desk: &Arc<Desk>) -> io::Result<()> {
 }
 
 fn attend(stream: UnixStream, desk: &Arc<Desk>) {
-    if desk.open.fetch_add(1, Ordering::SeqCst) >= MOST {
-        desk.open.fetch_sub(1, Ordering::SeqCst);
+    let Ok(second) = stream.try_clone() else {
         return;
-    }
+    };
+    let number = desk.silent().enter(second);
     let here = Arc::clone(desk);
     let thread = std::thread::Builder::new().name("connection".into());
     let talk = move || {
+        let asked = heard(&stream, &here);
+        here.silent().streams.remove(&number);
         // Whoever is gone is not answered.
-        let _ = talk(stream, &here);
-        here.open.fetch_sub(1, Ordering::SeqCst);
+        if let Ok(Some(asked)) = asked {
+            let _ = reply(stream, &here, asked);
+        }
     };
     if thread.spawn(talk).is_err() {
-        desk.open.fetch_sub(1, Ordering::SeqCst);
+        desk.silent().streams.remove(&number);
     }
 }
 
-fn talk(stream: UnixStream, desk: &Desk) -> io::Result<()> {
+/// What somebody who connects wants in the end.
+enum Wanted {
+    Answer(Ask),
+    Refusal(&'static str),
+}
+
+/// Takes in events up to a question; `None` if there is none.
+fn heard(stream: &UnixStream, desk: &Desk) -> io::Result<Option<Wanted>> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let mut lines = BufReader::new(stream.try_clone()?).take(LONGEST);
-    let mut out = BufWriter::with_capacity(64 << 10, stream);
+    let mut lines = BufReader::new(stream).take(LONGEST);
     let mut line = String::new();
     while lines.read_line(&mut line)? > 0 {
         let ask: Ask = serde_json::from_str(&line).unwrap_or_default();
         if !ask.ask.is_empty() {
-            return answer(&mut out, desk, &ask);
+            return Ok(Some(Wanted::Answer(ask)));
         }
         match serde_json::from_str::<Noted>(&line) {
             Ok(noted) if !noted.session.is_empty() => {
                 desk.live.tell(Event::Hook(Box::new(noted)));
             }
-            _ => return refuse(&mut out, "neither an event nor a question"),
+            _ => return Ok(Some(Wanted::Refusal("neither an event nor a question"))),
         }
         line.clear();
     }
-    Ok(())
+    Ok(None)
+}
+
+fn reply(stream: UnixStream, desk: &Desk, wanted: Wanted) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(64 << 10, stream);
+    let full = desk.open.fetch_add(1, Ordering::SeqCst) >= MOST;
+    let done = match wanted {
+        // The owner can always ask how it is, and end it.
+        Wanted::Answer(ask) if full && !matches!(ask.ask.as_str(), "health" | "stop") => {
+            refuse(&mut out, "too many ask already")
+        }
+        Wanted::Answer(ask) => answer(&mut out, desk, &ask),
+        Wanted::Refusal(why) => refuse(&mut out, why),
+    };
+    desk.open.fetch_sub(1, Ordering::SeqCst);
+    done
 }
 
 fn answer(out: &mut impl Write, desk: &Desk, ask: &Ask) -> io::Result<()> {

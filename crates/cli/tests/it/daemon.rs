@@ -135,6 +135,20 @@ fn there_is_one_daemon_and_stop_really_stops_it() {
 }
 
 #[test]
+fn connections_that_say_nothing_do_not_keep_the_daemon_from_its_owner() {
+    let (home, _) = with_session();
+    let daemon = Daemon::start(&home);
+    let socket = home.unspool_dir().join("daemon.sock");
+    let connect = |_| std::os::unix::net::UnixStream::connect(&socket).unwrap();
+    let silent: Vec<_> = (0..300).map(connect).collect();
+    let (code, out, error) = run(&home, &["daemon", "status"]);
+    assert_eq!(code, 0, "{error}");
+    assert!(out.contains(&daemon.pid.to_string()), "{out}");
+    assert_eq!(run(&home, &["daemon", "stop"]).0, 0);
+    drop(silent);
+}
+
+#[test]
 fn one_that_was_killed_is_in_nobodys_way() {
     let (home, _) = with_session();
     let first = Daemon::start(&home);

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
@@ -221,6 +221,7 @@ pub fn be(world: World) -> Result<(), Failure> {
         log: log_path(&own),
         stop,
         open: AtomicUsize::new(0),
+        silent: Mutex::default(),
     });
     // Last, so that whoever finds it finds everything.
     let socket = server::open(&own, &claim)?;
