@@ -5,11 +5,13 @@
 // playwright-core, CHROMIUM the browser.
 "use strict";
 const fs = require("node:fs");
+const http = require("node:http");
 const path = require("node:path");
 const { chromium } = require(process.env.PLAYWRIGHT);
 
 const facts = JSON.parse(process.env.FACTS);
 const origin = new URL(facts.link).origin;
+const token = new URL(facts.link).hash.slice("#token=".length);
 // A slow machine is no fault of the page.
 const patience = 60000;
 const wrong = [];
@@ -22,13 +24,7 @@ const expect = (good, what) => {
 async function open(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: "en-US", timezoneId: "UTC", ...options });
   context.setDefaultTimeout(patience);
-  if (options.token !== false) {
-    const page = await context.newPage();
-    await page.goto(facts.link);
-    await page.waitForFunction(() => !location.hash);
-    await page.waitForSelector("header.top .link.live");
-    await page.close();
-  }
+  context.on("page", track);
   await context.addInitScript(() => {
     window.pwned = () => { window.wasPwned = true; };
     window.violations = [];
@@ -45,7 +41,8 @@ async function open(browser, options = {}) {
   });
   page.on("request", (request) => {
     const url = request.url();
-    if (!url.startsWith(origin + "/") && !url.startsWith("data:image/")) wrong.push(`${chapter}: request ${url}`);
+    const ours = [origin + "/", `blob:${origin}/`, "data:image/"].some((start) => url.startsWith(start));
+    if (!ours && !options.elsewhere) wrong.push(`${chapter}: request ${url}`);
   });
   page.on("console", (message) => {
     if (!["error", "warning"].includes(message.type())) return;
@@ -55,7 +52,37 @@ async function open(browser, options = {}) {
   });
   page.on("pageerror", (error) => wrong.push(`${chapter}: script failed: ${error.message}`));
   page.on("popup", (other) => wrong.push(`${chapter}: popup ${other.url()}`));
+  if (options.token !== false) {
+    // The key belongs to this tab; other tabs get it from this one.
+    await page.goto(facts.link);
+    await page.waitForFunction(() => !location.hash);
+    await page.waitForSelector("header.top .link.live");
+  }
   return page;
+}
+
+// What each page waits for; the stream of events never ends.
+const waiting = new WeakMap();
+function track(page) {
+  const open = new Set();
+  waiting.set(page, open);
+  page.on("request", (request) => request.url().endsWith("/api/events") || open.add(request));
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => open.delete(request));
+}
+
+// What the page shows to the server.
+const keyOf = (page) => page.evaluate(() => sessionStorage.getItem("unspool.key"));
+
+// Asks the server as a program does; gives the status.
+function status(where, headers, method = "GET", body) {
+  return new Promise((done, failed) => {
+    const request = http.request(origin + where, { method, headers }, (answer) => {
+      done(answer.statusCode);
+      answer.destroy();
+    });
+    request.on("error", failed);
+    request.end(body);
+  });
 }
 
 async function close(page) {
@@ -68,8 +95,12 @@ async function close(page) {
 const visible = (page, selector) => page.waitForSelector(selector, { state: "visible", timeout: patience });
 const said = (page, text) => page.waitForFunction((text) => document.body.innerText.includes(text), text, { timeout: patience });
 const quiet = async (page) => {
-  // Nothing is on its way, and two frames were painted.
-  await page.waitForLoadState("networkidle").catch(() => {});
+  // Nothing has been on its way for a moment, and two frames were painted.
+  const begun = Date.now();
+  for (let since = begun; Date.now() - since < 500 && since - begun < patience; ) {
+    if (waiting.get(page).size > 0) since = Date.now();
+    await page.waitForTimeout(50);
+  }
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 };
 const session = (id, rest = "") => `${origin}/s/${id}${rest}`;
@@ -119,6 +150,64 @@ const call = (id, command) => write("assistant", [{ type: "tool_use", id, name: 
 const result = (id, text) =>
   write("user", [{ type: "tool_result", tool_use_id: id, content: text, is_error: false }], { line: { toolUseResult: { stdout: text, stderr: "" } } });
 
+// Everything that a page of another port can try in the browser of the owner; runs there.
+async function steal(api) {
+  const found = {};
+  const report = (how, what) => (found[how] = what === null || what === undefined || what === "" ? "nothing" : String(what).slice(0, 200));
+  const wait = (time) => new Promise((done) => setTimeout(done, time));
+  report("cookies", document.cookie.split("; ").filter((pair) => pair && !pair.endsWith("=planted")).join("; "));
+  report("storage", Object.entries({ ...sessionStorage, ...localStorage }).join());
+  report("caches", (await caches?.keys().catch(() => []))?.join());
+  report("databases", (await indexedDB.databases()).map((one) => one.name).join());
+  report("locks", (await navigator.locks.query()).held.map((one) => one.name).join());
+  const told = [];
+  for (const name of ["unspool", "unspool.access", "unspool.key", "unspool.keeper"]) {
+    const channel = new BroadcastChannel(name);
+    channel.onmessage = (event) => told.push(JSON.stringify(event.data));
+    channel.postMessage({ want: true });
+  }
+  addEventListener("message", (event) => told.push(JSON.stringify(event.data)));
+  for (const credentials of ["include", "omit"]) {
+    for (const mode of ["cors", "no-cors"]) {
+      const asked = await fetch(api + "/api/sessions", { credentials, mode }).then((answer) => answer.text(), () => "");
+      report(`fetch ${credentials} ${mode}`, asked);
+    }
+  }
+  const event = { method: "POST", mode: "no-cors", credentials: "include", body: JSON.stringify({ token: "planted" }) };
+  report("login", await fetch(api + "/api/login", event).then((answer) => answer.text(), () => ""));
+  const source = new EventSource(api + "/api/events", { withCredentials: true });
+  source.onmessage = source.onopen = () => told.push("events");
+  source.addEventListener("snapshot", () => told.push("snapshot"));
+  const frame = document.createElement("iframe");
+  frame.src = api + "/";
+  document.body.append(frame);
+  const image = new Image();
+  image.onload = () => told.push("image");
+  image.src = api + "/api/sessions";
+  const script = document.createElement("script");
+  script.onload = () => told.push("script");
+  script.src = api + "/api/sessions";
+  document.body.append(script);
+  const popup = window.open(api + "/");
+  await wait(1500);
+  const peek = (name, look) => {
+    try {
+      report(name, look());
+    } catch {
+      report(name, "");
+    }
+  };
+  peek("frame", () => frame.contentDocument?.body?.innerText || frame.contentWindow.sessionStorage.length);
+  peek("popup", () => popup.document.title);
+  peek("popup storage", () => popup.sessionStorage.getItem("unspool.key"));
+  for (const target of [popup, frame.contentWindow]) target?.postMessage({ want: true }, "*");
+  await wait(300);
+  popup?.close();
+  source.close();
+  report("messages", told.join());
+  return found;
+}
+
 const chapters = {
   async "the door"(browser) {
     const page = await open(browser, { token: false, errors: true });
@@ -132,7 +221,119 @@ const chapters = {
     await said(page, "Teach the parrot to count");
     expect(!page.url().includes("token"), "the token stays in the address");
     const kept = await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie + JSON.stringify(history.state));
-    expect(!kept.includes(new URL(facts.link).hash.slice(7)), "the token is kept where scripts can read it");
+    expect(!kept.includes(token), "the token is kept where scripts can read it");
+    expect((await page.context().cookies()).length === 0, "a cookie was set");
+    await page.reload();
+    await said(page, "Teach the parrot to count");
+    await shot(page, "logged-in");
+    await close(page);
+  },
+
+  async "logging in and out, in several tabs"(browser) {
+    const page = await open(browser);
+    await said(page, "Teach the parrot to count");
+    const key = await keyOf(page);
+    expect((await status("/api/health", { authorization: `Bearer ${key}` })) === 200, "the key of the page is not known");
+    // A new tab gets the key from this one; another browser does not.
+    const second = await page.context().newPage();
+    await second.goto(session(facts.live.id));
+    await said(second, "It says two.");
+    expect((await keyOf(second)) === key, "the second tab has another key");
+    const stranger = await open(browser, { token: false, errors: true });
+    await stranger.goto(origin + "/usage");
+    await said(stranger, "Open the link that");
+    expect((await keyOf(stranger)) === null, "a stranger has a key");
+    // A wrong token is refused, and does not lock out the right one.
+    for (let i = 0; i < 12; i++) await status("/api/login", {}, "POST", JSON.stringify({ token: "wrong" + i }));
+    await stranger.fill("#token", "wrong");
+    await stranger.click("text=Log in");
+    await visible(stranger, "#token-wrong");
+    await axe(stranger, "a wrong token");
+    await stranger.fill("#token", facts.link);
+    await stranger.keyboard.press("Enter");
+    await said(stranger, "By project");
+    expect(!stranger.url().includes(token) && stranger.url().endsWith("/usage"), "the address is " + stranger.url());
+    await visible(stranger, "header.top .link.live");
+    // Out: in all tabs of this browser, and at the server; not in the other one.
+    await second.click("button[aria-label='Log out']");
+    for (const one of [page, second]) {
+      await said(one, "Open the link that");
+      expect(!(await one.content()).includes("parrot"), "something of a session is left");
+      expect((await keyOf(one)) === null, "the key is left");
+    }
+    expect((await status("/api/health", { authorization: `Bearer ${key}` })) === 401, "the key is still good");
+    await visible(stranger, "header.top .link.live");
+    await page.reload();
+    await said(page, "Open the link that");
+    // A link that differs only behind the # logs in as well, and both tabs are in again.
+    await page.evaluate((hash) => { location.hash = hash; }, new URL(facts.link).hash);
+    for (const one of [page, second]) await visible(one, "header.top .link.live");
+    await said(page, "Teach the parrot to count");
+    await said(second, "It says two.");
+    expect(!page.url().includes("token"), "the token stays in the address");
+    await close(stranger);
+    await close(page);
+  },
+
+  async "a second server on another port gets nothing"(browser) {
+    const page = await open(browser, { elsewhere: true, errors: true });
+    await said(page, "Teach the parrot to count");
+    const secrets = [token, await keyOf(page)];
+    // It notes all that it is sent, answers as the dashboard would, and sets cookies for everybody.
+    const heard = [];
+    const server = http.createServer((request, answer) => {
+      let body = "";
+      request.on("data", (part) => (body += part));
+      request.on("end", () => {
+        heard.push({ where: request.method + " " + request.url, headers: request.rawHeaders, body });
+        const names = ["unspool", "unspool.key", "token", `unspool-${new URL(origin).port}`];
+        answer.setHeader("set-cookie", names.map((name) => `${name}=planted; Path=/`));
+        const isData = request.url.startsWith("/api/");
+        answer.setHeader("content-type", isData ? "application/json" : "text/html");
+        answer.end(isData ? "[]" : "<!doctype html><title>other</title><h1>The other server</h1>");
+      });
+    });
+    await new Promise((done) => server.listen(0, "127.0.0.1", done));
+    const thief = await page.context().newPage();
+    for (const name of ["127.0.0.1", "localhost"]) {
+      const other = `http://${name}:${server.address().port}`;
+      // The tab of the owner goes there and comes back, and another tab stays there.
+      await page.goto(other + "/from-the-owner");
+      await said(page, "The other server");
+      await page.goBack();
+      await visible(page, "header.top .link.live");
+      await thief.goto(other + "/?api=" + encodeURIComponent(origin));
+      const found = await thief.evaluate(steal, origin);
+      for (const [how, what] of Object.entries(found)) expect(what === "nothing", `${name}: ${how}: ${what}`);
+      await said(page, "Teach the parrot to count");
+    }
+    await page.reload();
+    await visible(page, "header.top .link.live");
+    await said(page, "Teach the parrot to count");
+    server.close();
+    expect(heard.length >= 4, `only ${heard.length} requests were heard`);
+    // Everything that it heard is tried, and every value of it as a token.
+    expect((await status("/api/sessions", { authorization: `Bearer ${secrets[1]}` })) === 200, "the key itself is not good");
+    const values = new Set();
+    for (const one of heard) {
+      const all = JSON.stringify(one);
+      for (const secret of secrets) expect(!all.includes(secret), `${one.where} was sent a secret`);
+      const headers = {};
+      for (let i = 0; i < one.headers.length; i += 2) {
+        const [name, value] = [one.headers[i].toLowerCase(), one.headers[i + 1]];
+        expect(name !== "authorization", `${one.where} was sent ${name}`);
+        if (name === "cookie") expect(value.split("; ").every((pair) => pair.endsWith("=planted")), `${one.where} was sent the cookie ${value}`);
+        for (const part of value.split(/[;,=\s]+/)) values.add(part);
+        if (!["host", "connection", "content-length", "upgrade"].includes(name)) headers[name] = value;
+      }
+      for (const where of ["/api/sessions", "/api/events", "/api/health"]) {
+        expect((await status(where, headers)) >= 400, `${where} answered what ${one.where} was sent`);
+      }
+    }
+    for (const value of values) {
+      const as = { authorization: `Bearer ${value}`, cookie: `unspool-${new URL(origin).port}=${value}` };
+      expect((await status("/api/sessions", as)) === 401, `${value} opens the server`);
+    }
     await close(page);
   },
 
@@ -277,7 +478,7 @@ const chapters = {
       return Number(/\$([\d.]+) today/.exec(text)?.[1]) > before * 1.9;
     }, [facts.live.id, before], { timeout: patience });
     // As the command line has it.
-    const rows = await page.evaluate(() => fetch("/api/sessions").then((answer) => answer.json()));
+    const rows = await page.evaluate((key) => fetch("/api/sessions", { headers: { authorization: `Bearer ${key}` } }).then((answer) => answer.json()), await keyOf(page));
     const told = rows.find((row) => row.id === facts.live.id);
     expect(told.cost_today_usd > 0 && told.cost_today_usd < told.cost_usd, `today ${told.cost_today_usd} of ${told.cost_usd}`);
     await page.selectOption("select[aria-label=Sort]", "today");
@@ -311,8 +512,9 @@ const chapters = {
     await axe(page, "trim");
     await page.keyboard.press("Escape");
     await page.click("summary:has-text('Export')");
-    const [download] = await Promise.all([page.waitForEvent("download"), page.click(".menu a:has-text('Markdown')")]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click(".menu button:has-text('Markdown')")]);
     expect(fs.readFileSync(await download.path(), "utf8").length > 50, "an empty document");
+    expect(download.suggestedFilename() === `${facts.recorded.s05_write_edit}.md`, "it is called " + download.suggestedFilename());
 
     you("what is left to teach?");
     const todos = ["four", "five", "six"].map((content, i) => ({ content, status: ["completed", "in_progress", "pending"][i], activeForm: content }));
@@ -519,7 +721,7 @@ const chapters = {
         const strange = [...box.querySelectorAll("script, style, link, iframe, object, embed, form, base, meta, video, audio, math, template, noscript")];
         const handlers = [...box.querySelectorAll("*")].flatMap((node) => [...node.attributes]).map((one) => one.name).filter((name) => name.startsWith("on") || name === "srcdoc");
         const links = [...box.querySelectorAll("a")].filter((a) => !["http:", "https:", "mailto:"].includes(a.protocol)).map((a) => a.href);
-        const images = [...box.querySelectorAll("img")].filter((one) => !one.src.startsWith(location.origin + "/api/")).map((one) => one.src);
+        const images = [...box.querySelectorAll("img")].filter((one) => !one.src.startsWith(`blob:${location.origin}/`)).map((one) => one.src);
         const seen = [...box.querySelectorAll(".turn")].map((one) => one.getAttribute("aria-label"));
         const end = box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
         box.scrollTop += box.clientHeight * 0.85;
@@ -570,15 +772,22 @@ const chapters = {
     const other = await page.context().newPage();
     await page.goto(origin + "/");
     await said(page, "Teach the parrot to count");
+    // What stands around the transcript is asked for after it; the server ends before it answers.
+    let asked;
+    const detail = new Promise((done) => (asked = done));
+    await other.route(`**/api/sessions/${facts.live.id}`, (route) => asked(route));
     await other.goto(session(facts.live.id));
     await visible(other, ".turn");
-    await visible(other, ".segments button:has-text('All')");
+    const held = await detail;
     process.kill(facts.pid);
+    await held.abort();
     await said(page, "The server does not answer");
     await said(other, "The server does not answer");
     expect((await page.locator("a.row").count()) > 0, "what was known is gone");
     await axe(page, "offline");
     await shot(page, "offline");
+    // The transcript stays, and says so when it is asked for more.
+    await visible(other, ".turn");
     await other.click(".segments button:has-text('All')");
     await said(other, "Try again");
     await close(page);

@@ -14,11 +14,9 @@ const origin = new URL(facts.link).origin;
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
-  const home = await context.newPage();
-  await home.goto(facts.link);
-  await home.waitForFunction(() => !location.hash);
-  await home.close();
   const page = await context.newPage();
+  await page.goto(facts.link);
+  await page.waitForFunction(() => sessionStorage.getItem("unspool.key"));
   await page.addInitScript(() => {
     // The frame after the one in which a turn stands in the document has it painted.
     const look = () => {

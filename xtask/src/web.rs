@@ -22,6 +22,7 @@ pub fn run(args: &[String]) -> Outcome {
     };
     packages()?;
     npm(&["run", "--silent", "check"])?;
+    npm(&["run", "--silent", "test"])?;
     let dist = folder().join("dist");
     if write {
         npm(&["run", "--silent", "build"])?;

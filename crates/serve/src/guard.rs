@@ -2,12 +2,13 @@
 //!
 //! A page of a stranger can make a browser send requests here, and can make its own name mean
 //! this machine. So the name in `Host` must be one of ours, whoever asks; a page that asks must
-//! be our own (`Origin`); and all data needs the token or the cookie that was given for it.
+//! be our own (`Origin`); and all data needs the token, or the access key that a login gave for it,
+//! in a header. Cookies count for nothing: a browser sends those of one port to every other.
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN, UPGRADE};
-use axum::http::{HeaderMap, HeaderName, Method, Uri, header};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, UPGRADE};
+use axum::http::{HeaderMap, HeaderName, Uri, header};
 
 use crate::secret::Keys;
 
@@ -25,6 +26,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// The status of the answer: who proves nothing may still come back with a proof.
+    pub fn status(self) -> u16 {
+        match self {
+            Refusal::Token => 401,
+            Refusal::Host | Refusal::Origin | Refusal::Upgrade => 403,
+        }
+    }
+
     /// In words, with what to do.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
@@ -45,25 +54,11 @@ impl Refusal {
     }
 }
 
-/// What a request proved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proof {
-    /// The token itself, in a header that no foreign page can send.
-    Token,
-    /// The cookie of a browser.
-    Cookie,
-}
-
 /// The names of this machine and the scheme it speaks.
 pub struct Guard {
     scheme: &'static str,
     port: u16,
     names: Vec<String>,
-}
-
-/// The name of the cookie. Ports do not keep cookies apart, so it is in the name.
-pub fn cookie_name(port: u16) -> String {
-    format!("unspool-{port}")
 }
 
 static FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -76,16 +71,6 @@ impl Guard {
             port,
             names: names.iter().map(|name| name.to_ascii_lowercase()).collect(),
         }
-    }
-
-    /// The port that is listened on.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Whether TLS is spoken.
-    pub fn is_secure(&self) -> bool {
-        self.scheme == "https"
     }
 
     /// Whether a request may be looked at. `local` is the address it came in at.
@@ -110,36 +95,29 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether a request may have data, and how it proved that.
-    pub fn proof(
-        &self,
-        keys: &Keys,
-        method: &Method,
-        headers: &HeaderMap,
-    ) -> Result<Proof, Refusal> {
-        let site = headers.get(&FETCH_SITE).map(|site| site.as_bytes());
-        if site.is_some_and(|site| site != b"same-origin" && site != b"none") {
-            return Err(Refusal::Origin);
+    /// Whether a request may have data: it shows the token or an access key, in a header that no
+    /// page of a stranger can send.
+    pub fn proven(&self, keys: &Keys, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.is_own_page(headers)?;
+        match bearer(headers).is_some_and(|token| keys.opens(token)) {
+            true => Ok(()),
+            false => Err(Refusal::Token),
         }
-        if bearer(headers).is_some_and(|token| keys.is_token(token)) {
-            return Ok(Proof::Token);
+    }
+
+    /// Whether a browser says that another page asks.
+    pub fn is_own_page(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let mut sites = headers.get_all(&FETCH_SITE).iter();
+        match sites.all(|site| site == "same-origin" || site == "none") {
+            true => Ok(()),
+            false => Err(Refusal::Origin),
         }
-        let cookie = cookie(headers, &cookie_name(self.port));
-        if !cookie.is_some_and(|cookie| keys.is_cookie(cookie)) {
-            return Err(Refusal::Token);
-        }
-        // A browser says where a request comes from that changes something.
-        let told = headers.contains_key(ORIGIN) || site == Some(b"same-origin");
-        if method == Method::POST && !told {
-            return Err(Refusal::Origin);
-        }
-        Ok(Proof::Cookie)
     }
 
     /// Whether this is a name of ours with our port. An address in digits must be the one that
     /// the request came in at: it cannot have been made to mean us by anybody's DNS.
     fn is_ours(&self, host: &str, local: SocketAddr) -> bool {
-        let usual = if self.is_secure() { 443 } else { 80 };
+        let usual = if self.scheme == "https" { 443 } else { 80 };
         let (name, port) = match split(host) {
             Some((name, Some(port))) => (name, port),
             Some((name, None)) => (name, usual),
@@ -200,18 +178,6 @@ pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
         .then(|| token.trim().as_bytes())
 }
 
-/// The value of a cookie.
-pub fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
-    let all = headers.get_all(COOKIE).iter();
-    let pairs = all
-        .filter_map(|header| header.to_str().ok())
-        .flat_map(|text| text.split(';'));
-    let mut pairs = pairs.filter_map(|pair| pair.trim().split_once('='));
-    pairs
-        .find(|(key, _)| *key == name)
-        .map(|(_, value)| value.as_bytes())
-}
-
 /// What every answer says about how it may be used.
 pub const ALWAYS: [(HeaderName, &str); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -233,7 +199,7 @@ pub const ALWAYS: [(HeaderName, &str); 6] = [
 
 /// What the page may do: nothing but what we serve.
 pub const PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
-    img-src 'self' data:; font-src 'self'; connect-src 'self'; manifest-src 'self'; \
+    img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
 /// What data may do: nothing.
@@ -339,40 +305,39 @@ mod tests {
     }
 
     #[test]
-    fn data_needs_the_token_or_the_cookie_for_it() {
+    fn data_needs_the_token_or_an_access_key_in_a_header() {
         let guard = Guard::new("http", 7717, &[]);
         let keys = Keys::new().unwrap();
-        let crate::secret::Login::Cookie(value) = keys.login(keys.token().as_bytes()).unwrap()
-        else {
-            panic!("no cookie");
+        let here = IpAddr::from([127, 0, 0, 1]);
+        let login = keys.login(keys.token().as_bytes(), here, || false);
+        let crate::secret::Login::Access(key) = login.unwrap() else {
+            panic!("no key");
         };
-        let ask =
-            |method: &Method, pairs: &[(&str, &str)]| guard.proof(&keys, method, &headers(pairs));
-        let get = |pairs: &[(&str, &str)]| ask(&Method::GET, pairs);
+        let get = |pairs: &[(&str, &str)]| guard.proven(&keys, &headers(pairs));
         let token = format!("Bearer {}", keys.token());
-        let cookie = format!("a=b; unspool-7717={value}");
-        assert_eq!(get(&[("authorization", &token)]), Ok(Proof::Token));
-        assert_eq!(get(&[("cookie", &cookie)]), Ok(Proof::Cookie));
+        let access = format!("Bearer {key}");
+        assert_eq!(get(&[("authorization", &token)]), Ok(()));
+        assert_eq!(get(&[("authorization", &access)]), Ok(()));
         assert_eq!(get(&[]), Err(Refusal::Token));
         assert_eq!(get(&[("authorization", keys.token())]), Err(Refusal::Token));
         assert_eq!(get(&[("authorization", "Bearer ")]), Err(Refusal::Token));
-        let other = format!("unspool-7718={value}");
-        assert_eq!(get(&[("cookie", &other)]), Err(Refusal::Token));
-        let token_as_cookie = format!("unspool-7717={}", keys.token());
-        assert_eq!(get(&[("cookie", &token_as_cookie)]), Err(Refusal::Token));
-        let cross = [
-            ("cookie", cookie.as_str()),
-            ("sec-fetch-site", "cross-site"),
-        ];
-        assert_eq!(get(&cross), Err(Refusal::Origin));
-        // A page that changes something must say that it is ours.
-        let post = |pairs: &[(&str, &str)]| ask(&Method::POST, pairs);
-        assert_eq!(post(&[("cookie", &cookie)]), Err(Refusal::Origin));
-        let own = [
-            ("cookie", cookie.as_str()),
-            ("origin", "http://127.0.0.1:7717"),
-        ];
-        assert_eq!(post(&own), Ok(Proof::Cookie));
-        assert_eq!(post(&[("authorization", &token)]), Ok(Proof::Token));
+        let twice = [("authorization", token.as_str()), ("authorization", &token)];
+        assert_eq!(get(&twice), Err(Refusal::Token));
+        for value in [keys.token(), key.as_str()] {
+            for name in [
+                "unspool-7717",
+                "token",
+                "unspool",
+                "session",
+                "authorization",
+            ] {
+                let cookie = format!("a=b; {name}={value}; c=d");
+                assert_eq!(get(&[("cookie", &cookie)]), Err(Refusal::Token), "{name}");
+            }
+        }
+        for site in ["cross-site", "same-site", ""] {
+            let cross = [("authorization", token.as_str()), ("sec-fetch-site", site)];
+            assert_eq!(get(&cross), Err(Refusal::Origin), "{site}");
+        }
     }
 }

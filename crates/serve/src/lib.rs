@@ -5,7 +5,10 @@
 //! HTTP and who may ask ([`guard`]).
 
 mod answers;
+mod connections;
 mod events;
+#[cfg(test)]
+mod flood;
 mod guard;
 mod hub;
 mod listen;
@@ -14,6 +17,7 @@ mod load;
 mod openapi;
 mod page;
 mod patient;
+mod peer_owner;
 mod routes;
 mod secret;
 
@@ -66,8 +70,8 @@ pub struct Running {
 
 impl Running {
     /// A link that opens the dashboard once, soon: for command lines, which others may read.
-    pub fn ticket(&self) -> String {
-        format!("{}/#token={}", self.origin, self.keys.ticket())
+    pub fn ticket(&self) -> io::Result<String> {
+        Ok(format!("{}/#token={}", self.origin, self.keys.ticket()?))
     }
 
     /// Waits for Ctrl-C or a polite end from outside.
@@ -166,11 +170,12 @@ fn begin(setting: &Setting, answers: Arc<dyn Answers>, hub: Arc<Hub>) -> io::Res
         heavy: tokio::sync::Semaphore::new(HEAVY),
         stop: stopped,
     });
-    let routes = routes::routes(state);
-    let places = listen::places();
+    let limits = listen::limits();
+    let routes = routes::routes(state, limits.listeners());
+    let connections = connections::Connections::new(limits);
     for socket in sockets {
         let (routes, tls) = (routes.clone(), tls.clone());
-        runtime.spawn(listen::serve(socket, routes, tls, Arc::clone(&places)));
+        runtime.spawn(listen::serve(socket, routes, tls, Arc::clone(&connections)));
     }
     Ok(Running {
         link: format!("{origin}/#token={}", keys.token()),

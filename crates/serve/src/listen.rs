@@ -10,8 +10,7 @@ use axum::{Extension, Router};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -19,14 +18,17 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::Setting;
+use crate::connections::{Connection, ConnectionLimits, Connections};
 use crate::patient::Patient;
 
 /// The head of a request must arrive within this time; so long may a connection be idle.
-const HEAD: Duration = Duration::from_secs(10);
+const HEAD: Duration = Duration::from_secs(5);
 
-/// Connections at the same time, all together. Others are closed at once, so that those who
-/// are here are not in the way of the rest of the program.
-const CONNECTIONS: usize = 600;
+/// How many connections may wait to be taken in. The system may allow fewer.
+const BACKLOG: u32 = 1024;
+
+/// How long to wait for the system to have room for a connection again.
+const FULL: Duration = Duration::from_millis(50);
 
 /// How many ports are tried behind one that is taken.
 const TRIED: u16 = 20;
@@ -35,40 +37,63 @@ const TRIED: u16 = 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Local(pub SocketAddr);
 
+/// Who sent a request.
+#[derive(Clone)]
+pub struct ConnectedPeer {
+    /// Where from.
+    pub address: SocketAddr,
+    /// Over which connection.
+    pub connection: Arc<Connection>,
+}
+
 /// Binds all sockets; the port is the same for all.
 pub fn bind(setting: &Setting) -> io::Result<(Vec<TcpListener>, u16)> {
+    if !setting.any_port && setting.port != 0 {
+        return bind_port(setting, setting.port);
+    }
+    let near = (0..=TRIED).filter_map(|step| setting.port.checked_add(step));
+    let near = near.filter(|_| setting.port != 0);
+    // Whichever port the system gives on one address may be taken on the other one.
+    let given = std::iter::repeat_n(0, usize::from(TRIED));
+    let mut bound = Err(io::ErrorKind::AddrInUse.into());
+    for port in near.chain(given) {
+        bound = bind_port(setting, port);
+        let taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse;
+        if !bound.as_ref().is_err_and(taken) {
+            break;
+        }
+    }
+    bound
+}
+
+fn bind_port(setting: &Setting, port: u16) -> io::Result<(Vec<TcpListener>, u16)> {
     let first = setting.address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let listener = bind_first(first, setting)?;
-    let port = listener.local_addr()?.port();
-    let mut all = vec![listener];
+    let first = open(first, port)?;
+    let port = first.local_addr()?.port();
+    let mut all = vec![first];
     if setting.address.is_none() {
-        // `localhost` may mean either. Machines without IPv6 have no second one.
-        all.extend(open(IpAddr::V6(Ipv6Addr::LOCALHOST), port));
+        // `localhost` may mean either, so nobody else may have the port on the other one.
+        // Machines without IPv6 have no second one.
+        match open(IpAddr::V6(Ipv6Addr::LOCALHOST), port) {
+            Ok(second) => all.push(second),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
+            Err(_) => {}
+        }
     }
-    let all = all.into_iter().map(|listener| {
-        listener.set_nonblocking(true)?;
-        TcpListener::from_std(listener)
-    });
-    Ok((all.collect::<io::Result<_>>()?, port))
+    Ok((all, port))
 }
 
-fn bind_first(address: IpAddr, setting: &Setting) -> io::Result<std::net::TcpListener> {
-    let wanted = open(address, setting.port);
-    let taken = |error: &io::Error| error.kind() == io::ErrorKind::AddrInUse && setting.any_port;
-    match wanted {
-        Err(error) if taken(&error) => {}
-        other => return other,
-    }
-    let near = (1..=TRIED).filter_map(|step| setting.port.checked_add(step));
-    let mut near = near.filter_map(|port| open(address, port).ok());
-    match near.next() {
-        Some(listener) => Ok(listener),
-        None => open(address, 0),
-    }
-}
-
-fn open(address: IpAddr, port: u16) -> io::Result<std::net::TcpListener> {
-    std::net::TcpListener::bind(SocketAddr::new(address, port))
+fn open(address: IpAddr, port: u16) -> io::Result<TcpListener> {
+    let socket = match address {
+        IpAddr::V4(_) => TcpSocket::new_v4()?,
+        IpAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A port whose last connections are still closing can be used again. Elsewhere the same
+    // setting lets two programs share one port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(SocketAddr::new(address, port))?;
+    socket.listen(BACKLOG)
 }
 
 /// Reads what TLS needs.
@@ -90,9 +115,13 @@ pub fn tls((certificate, key): &(PathBuf, PathBuf)) -> io::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Room for all connections.
-pub fn places() -> Arc<Semaphore> {
-    Arc::new(Semaphore::new(CONNECTIONS))
+/// How many connections this process can have.
+pub fn limits() -> ConnectionLimits {
+    #[cfg(unix)]
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let files = None;
+    ConnectionLimits::within(files.unwrap_or(u64::MAX))
 }
 
 /// Answers on a socket until the runtime ends.
@@ -100,34 +129,54 @@ pub async fn serve(
     listener: TcpListener,
     routes: Router,
     tls: Option<TlsAcceptor>,
-    places: Arc<Semaphore>,
+    connections: Arc<Connections>,
 ) {
     loop {
-        let (stream, _) = match listener.accept().await {
+        let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
+            Err(error) if is_of_one(&error) => continue,
             Err(_) => {
-                // Too many files are open, usually: that passes.
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                // Too many files are open, usually: strangers give theirs back.
+                connections.close_oldest();
+                tokio::time::sleep(FULL).await;
                 continue;
             }
         };
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            continue;
+        let Some((connection, file)) = connections.enter(address.ip()).await else {
+            return;
         };
-        let (routes, tls) = (routes.clone(), tls.clone());
+        let peer = ConnectedPeer {
+            address,
+            connection: Arc::clone(&connection),
+        };
+        let talk = talk(stream, peer, routes.clone(), tls.clone());
         tokio::spawn(async move {
-            let _place = place;
-            connection(stream, routes, tls).await;
+            tokio::select! {
+                () = talk => {}
+                () = connection.closed() => {}
+            }
+            drop(connection);
+            drop(file);
         });
     }
 }
 
-async fn connection(stream: TcpStream, routes: Router, tls: Option<TlsAcceptor>) {
+/// Whether only the connection that was to be taken in is broken.
+fn is_of_one(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}
+
+async fn talk(stream: TcpStream, peer: ConnectedPeer, routes: Router, tls: Option<TlsAcceptor>) {
     let Ok(local) = stream.local_addr() else {
         return;
     };
     let _ = stream.set_nodelay(true);
-    let routes = routes.layer(Extension(Local(local)));
+    let routes = routes.layer(Extension(Local(local))).layer(Extension(peer));
     let stream = Patient::new(stream);
     match tls {
         None => speak(stream, routes).await,

@@ -50,10 +50,15 @@ impl Answers for Nobody {
     }
 }
 
-fn server() -> (Running, Arc<Hub>) {
+pub(crate) fn server() -> (Running, Arc<Hub>) {
+    server_on(0)
+}
+
+/// A server on this port, or on the next one that is free.
+pub(crate) fn server_on(port: u16) -> (Running, Arc<Hub>) {
     let setting = Setting {
         address: None,
-        port: 0,
+        port,
         any_port: true,
         names: Vec::new(),
         tls: None,
@@ -64,7 +69,7 @@ fn server() -> (Running, Arc<Hub>) {
     (running, hub)
 }
 
-fn row(id: &str, turns: usize) -> Arc<SessionRow> {
+pub(crate) fn row(id: &str, turns: usize) -> Arc<SessionRow> {
     Arc::new(SessionRow {
         id: id.to_owned(),
         turns,
@@ -84,7 +89,7 @@ fn blank() -> SessionRow {
     SessionRow::new(&session, row, Default::default())
 }
 
-fn listen(running: &Running) -> BufReader<TcpStream> {
+pub(crate) fn listen(running: &Running) -> BufReader<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", running.port)).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
@@ -102,7 +107,7 @@ fn listen(running: &Running) -> BufReader<TcpStream> {
 }
 
 /// Reads until a line begins so; `None` at the end.
-fn until(lines: &mut BufReader<TcpStream>, start: &str) -> Option<String> {
+pub(crate) fn until(lines: &mut BufReader<TcpStream>, start: &str) -> Option<String> {
     loop {
         let mut line = String::new();
         match lines.read_line(&mut line) {

@@ -145,14 +145,14 @@ const PLACES: &[Place] = &[
     Place {
         path: "/api/login",
         method: "post",
-        about: "gives a cookie for the token",
+        about: "gives an access key for the token, to be sent as `Authorization: Bearer`",
         gives: None,
         queries: &[],
     },
     Place {
         path: "/api/logout",
         method: "post",
-        about: "forgets the cookie",
+        about: "makes the access key void that it is sent with",
         gives: None,
         queries: &[],
     },
@@ -185,15 +185,14 @@ pub fn document(version: &str) -> Value {
         "info": {
             "title": "unspool",
             "version": version,
-            "description": "Sessions of Claude Code on this machine. All data needs the token that `unspool serve` prints, or the cookie that `/api/login` gives for it.",
+            "description": "Sessions of Claude Code on this machine. All data needs the token that `unspool serve` prints; that, or the access key that `/api/login` gives for it, is sent as `Authorization: Bearer`.",
         },
-        "security": [{ "token": [] }, { "cookie": [] }],
+        "security": [{ "token": [] }],
         "paths": paths,
         "components": {
             "schemas": schemas,
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
-                "cookie": { "type": "apiKey", "in": "cookie", "name": "unspool-PORT" },
             },
         },
     })
@@ -265,13 +264,15 @@ fn operation(place: &Place) -> Value {
             })
         }
     };
-    let status = if place.method == "post" { "204" } else { "200" };
+    let answers = place.method == "get" || place.path == "/api/login";
+    let status = if answers { "200" } else { "204" };
     json!({
         "summary": place.about,
         "parameters": parameters,
         "responses": {
             status: done,
-            "403": { "description": "foreign host or page, or no token" },
+            "401": { "description": "no token, or a wrong one" },
+            "403": { "description": "foreign host or page" },
             "404": { "description": "no such thing" },
         },
     })

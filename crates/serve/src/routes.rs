@@ -20,13 +20,16 @@ use tokio_stream::wrappers::ReceiverStream;
 use unspool_show::wire::detail::HealthRow;
 
 use crate::answers::{Answer, Answers, Kind, Refused};
-use crate::guard::{self, Refusal, cookie_name};
-use crate::listen::Local;
+use crate::guard::{self, Refusal};
+use crate::listen::{ConnectedPeer, Local};
 use crate::secret::Login;
-use crate::{State, events, hub, openapi, page};
+use crate::{State, events, hub, openapi, page, peer_owner};
 
 /// The largest body that is read.
 const BODY: usize = 1 << 20;
+
+/// The same for somebody who has not shown the token.
+const LOGIN_BODY: usize = 4 << 10;
 
 /// A body must arrive within this time.
 const ARRIVAL: Duration = Duration::from_secs(10);
@@ -34,14 +37,11 @@ const ARRIVAL: Duration = Duration::from_secs(10);
 /// How long to wait for a turn to do heavy work.
 const QUEUE: Duration = Duration::from_secs(30);
 
-/// How many may listen to events.
-const LISTENERS: usize = 300;
-
 type App = Arc<State>;
 
 /// Every address.
-pub fn routes(state: App) -> Router {
-    let listeners = Arc::new(Semaphore::new(LISTENERS));
+pub fn routes(state: App, listeners: usize) -> Router {
+    let listeners = Arc::new(Semaphore::new(listeners));
     let listen = move |state: Shared<App>, headers: HeaderMap, uri: Uri| {
         let listeners = Arc::clone(&listeners);
         async move { listen(state, headers, uri, listeners).await }
@@ -86,6 +86,8 @@ async fn guarded(
     request: Request,
     next: Next,
 ) -> Response {
+    // Who sends many requests at once waits for all others after each of them.
+    tokio::task::yield_now().await;
     let allowed = state.guard.lets(request.headers(), request.uri(), local);
     let path = request.uri().path();
     let is_data = path == "/api" || path.starts_with("/api/");
@@ -109,11 +111,18 @@ async fn guarded(
 }
 
 /// Refuses who proves nothing.
-async fn proven(state: Shared<App>, request: Request, next: Next) -> Response {
-    let (method, headers) = (request.method(), request.headers());
-    match state.guard.proof(&state.keys, method, headers) {
-        Ok(_) => next.run(request).await,
+async fn proven(
+    state: Shared<App>,
+    Extension(peer): Extension<ConnectedPeer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match state.guard.proven(&state.keys, request.headers()) {
         Err(refusal) => refused(refusal),
+        Ok(()) if !peer.connection.prove() => {
+            told(&Refused::new(503, "there are too many connections"))
+        }
+        Ok(()) => next.run(request).await,
     }
 }
 
@@ -126,7 +135,12 @@ struct Wrong<'a> {
 
 fn refused(refusal: Refusal) -> Response {
     let (error, hint) = refusal.words();
-    told(&Refused::new(403, error).hint(hint))
+    let mut answer = told(&Refused::new(refusal.status(), error).hint(hint));
+    if refusal == Refusal::Token {
+        let heads = answer.headers_mut();
+        heads.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    answer
 }
 
 fn told(refused: &Refused) -> Response {
@@ -165,10 +179,6 @@ impl IntoResponse for Answer {
             if let Ok(value) = HeaderValue::from_str(&value) {
                 heads.insert(HeaderName::from_static(name), value);
             }
-        }
-        if let Kind::Image(_) = self.kind {
-            let caching = HeaderValue::from_static("private, max-age=600");
-            heads.insert(header::CACHE_CONTROL, caching);
         }
         answer
     }
@@ -261,57 +271,64 @@ struct LoginAsk {
 }
 
 /// Reads a body that must not be large or late.
-async fn body(request: Request) -> Result<(HeaderMap, Bytes), Refused> {
+async fn body(request: Request, most: usize) -> Result<(HeaderMap, Bytes), Refused> {
     let (head, body) = request.into_parts();
     let said = head.headers.get(header::CONTENT_LENGTH);
     let said = said.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let too_large = || Refused::new(413, "the body is too large");
-    if said.is_some_and(|length| length > BODY as u64) {
+    if said.is_some_and(|length| length > most as u64) {
         return Err(too_large());
     }
-    match timeout(ARRIVAL, to_bytes(body, BODY)).await {
+    match timeout(ARRIVAL, to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok((head.headers, bytes)),
         Ok(Err(_)) => Err(too_large()),
         Err(_) => Err(Refused::new(408, "the body did not arrive")),
     }
 }
 
-async fn login(state: Shared<App>, request: Request) -> Response {
-    let (headers, bytes) = match body(request).await {
+/// What a login gives.
+#[derive(Serialize)]
+struct LoginRow {
+    /// What to send as `Authorization: Bearer` from now on.
+    token: String,
+}
+
+async fn login(
+    state: Shared<App>,
+    Extension(Local(local)): Extension<Local>,
+    Extension(peer): Extension<ConnectedPeer>,
+    request: Request,
+) -> Response {
+    if let Err(refusal) = state.guard.is_own_page(request.headers()) {
+        return refused(refusal);
+    }
+    let (headers, bytes) = match body(request, LOGIN_BODY).await {
         Ok(read) => read,
         Err(refused) => return told(&refused),
     };
     let asked: Option<LoginAsk> = serde_json::from_slice(&bytes).ok();
     let token = asked.as_ref().map(|asked| asked.token.as_bytes());
     let token = token.or_else(|| guard::bearer(&headers)).unwrap_or(b"");
-    match state.keys.login(token) {
-        Ok(Login::Cookie(cookie)) => with_cookie(&state, &cookie, ""),
-        Ok(Login::Wrong) => refused(Refusal::Token),
+    let is_owner = || !peer_owner::is_other_user(peer.address, local);
+    match state.keys.login(token, peer.address.ip(), is_owner) {
+        Ok(Login::Access(token)) => match Answer::json(&LoginRow { token }) {
+            Ok(answer) => answer.into_response(),
+            Err(refused) => told(&refused),
+        },
+        Ok(Login::Wrong) => {
+            let (error, hint) = Refusal::Token.words();
+            told(&Refused::new(403, error).hint(hint))
+        }
         Ok(Login::TooMany) => told(&Refused::new(429, "too many wrong tokens")),
         Err(error) => told(&Refused::failed(error)),
     }
 }
 
 async fn logout(state: Shared<App>, headers: HeaderMap) -> Response {
-    if let Some(cookie) = guard::cookie(&headers, &cookie_name(state.guard.port())) {
-        state.keys.logout(cookie);
+    if let Some(key) = guard::bearer(&headers) {
+        state.keys.logout(key);
     }
-    with_cookie(&state, "", "; Max-Age=0")
-}
-
-fn with_cookie(state: &App, value: &str, more: &str) -> Response {
-    let secure = if state.guard.is_secure() {
-        "; Secure"
-    } else {
-        ""
-    };
-    let name = cookie_name(state.guard.port());
-    let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}");
-    let mut answer = StatusCode::NO_CONTENT.into_response();
-    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-        answer.headers_mut().insert(header::SET_COOKIE, cookie);
-    }
-    answer
+    StatusCode::NO_CONTENT.into_response()
 }
 
 async fn sessions(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
@@ -408,7 +425,7 @@ async fn usage(state: Shared<App>, uri: Uri) -> Result<Response, Refused> {
 }
 
 async fn hook(state: Shared<App>, request: Request) -> Result<Response, Refused> {
-    let (_, bytes) = body(request).await?;
+    let (_, bytes) = body(request, BODY).await?;
     let answers = Arc::clone(&state.answers);
     let done = tokio::task::spawn_blocking(move || answers.hook(&bytes)).await;
     match done {

@@ -1,9 +1,12 @@
-//! Tokens, cookies and tickets: what proves that somebody may ask.
+//! The token, access keys and tickets: what proves that somebody may ask.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::connections::network;
 
 /// The alphabet of what stands in addresses.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -11,14 +14,17 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// How many characters of it a secret has: 192 bits.
 const LENGTH: usize = 32;
 
-/// How many browsers may be logged in; the first one to come is the first to go.
-const LOGINS: usize = 64;
+/// How many may be logged in; the first one to come is the first to go.
+const LOGINS: usize = 256;
 
 /// How long a ticket is good.
 const SOON: Duration = Duration::from_secs(60);
 
-/// How many wrong tokens may be tried at once; one more each second.
+/// How many wrong tokens one peer may try at once; one more each second.
 const TRIES: f64 = 10.0;
+
+/// Of how many peers it is known what they tried.
+const PEERS: usize = 1024;
 
 /// Everything that opens a door.
 pub struct Keys {
@@ -27,20 +33,20 @@ pub struct Keys {
 }
 
 struct Inner {
-    cookies: VecDeque<String>,
+    /// One for each login: they go into browsers, where the token does not stay.
+    access: VecDeque<String>,
     tickets: Vec<(String, Instant)>,
-    tries: f64,
-    tried: Instant,
+    wrong: WrongTokens,
 }
 
 /// What came of a login.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Login {
-    /// The cookie that was given.
-    Cookie(String),
+    /// The access key that was given.
+    Access(String),
     /// The token is wrong.
     Wrong,
-    /// Too many wrong ones came before.
+    /// The token is wrong, and so were too many before it.
     TooMany,
 }
 
@@ -50,10 +56,9 @@ impl Keys {
         Ok(Keys {
             token: fresh()?,
             inner: Mutex::new(Inner {
-                cookies: VecDeque::new(),
+                access: VecDeque::new(),
                 tickets: Vec::new(),
-                tries: TRIES,
-                tried: Instant::now(),
+                wrong: WrongTokens::default(),
             }),
         })
     }
@@ -63,70 +68,94 @@ impl Keys {
         &self.token
     }
 
-    /// A token that is good once, soon; the token itself if there is no randomness left.
-    pub fn ticket(&self) -> String {
-        let Ok(ticket) = fresh() else {
-            return self.token.clone();
-        };
+    /// A token that is good for one login, soon.
+    pub fn ticket(&self) -> io::Result<String> {
+        let ticket = fresh()?;
         let mut inner = self.lock();
         inner.tickets.push((ticket.clone(), Instant::now()));
-        ticket
+        Ok(ticket)
     }
 
-    /// Whether this is the token.
-    pub fn is_token(&self, text: &[u8]) -> bool {
-        same(text, self.token.as_bytes())
+    /// Whether this is the token, or the access key of somebody who logged in.
+    pub fn opens(&self, text: &[u8]) -> bool {
+        let is_access = any_same(text, self.lock().access.iter());
+        self.is_token(text) | is_access
     }
 
-    /// Whether this is the cookie of somebody who logged in.
-    pub fn is_cookie(&self, text: &[u8]) -> bool {
-        let inner = self.lock();
-        // All are compared, so that the time tells nothing.
-        let fits = inner.cookies.iter().map(|one| same(text, one.as_bytes()));
-        fits.fold(false, |any, fits| any | fits)
-    }
-
-    /// Gives a cookie for the token, or for a ticket, which is then used up.
-    pub fn login(&self, text: &[u8]) -> io::Result<Login> {
-        let cookie = fresh()?;
+    /// Gives an access key for the token, or for a ticket, which is then used up. A ticket is good
+    /// only from the user who has opened it. Wrong ones are counted for each peer; the right one
+    /// is never refused for what was tried before it.
+    pub fn login(
+        &self,
+        text: &[u8],
+        peer: IpAddr,
+        is_owner: impl FnOnce() -> bool,
+    ) -> io::Result<Login> {
+        let access = fresh()?;
         let mut inner = self.lock();
         let now = Instant::now();
-        let passed = now.duration_since(inner.tried).as_secs_f64();
-        inner.tries = (inner.tries + passed).min(TRIES);
-        inner.tried = now;
-        if inner.tries < 1.0 {
-            return Ok(Login::TooMany);
+        let inner = &mut *inner;
+        let fits = |(ticket, _): &(String, Instant)| same(text, ticket.as_bytes());
+        let good = |made: Instant| now.duration_since(made) < SOON;
+        inner.tickets.retain(|(_, made)| good(*made));
+        let is_ticket = any_same(text, inner.tickets.iter().map(|(ticket, _)| ticket));
+        let is_ticket = is_ticket && is_owner();
+        if !(self.is_token(text) | is_ticket) {
+            return Ok(match inner.wrong.count(peer, now) {
+                true => Login::Wrong,
+                false => Login::TooMany,
+            });
         }
-        inner
-            .tickets
-            .retain(|(_, made)| now.duration_since(*made) < SOON);
-        let ticket = inner
-            .tickets
-            .iter()
-            .position(|(ticket, _)| same(text, ticket.as_bytes()));
-        if !self.is_token(text) && ticket.is_none() {
-            inner.tries -= 1.0;
-            return Ok(Login::Wrong);
+        inner.tickets.retain(|ticket| !fits(ticket));
+        if inner.access.len() == LOGINS {
+            inner.access.pop_front();
         }
-        if let Some(at) = ticket {
-            inner.tickets.remove(at);
-        }
-        if inner.cookies.len() == LOGINS {
-            inner.cookies.pop_front();
-        }
-        inner.cookies.push_back(cookie.clone());
-        Ok(Login::Cookie(cookie))
+        inner.access.push_back(access.clone());
+        Ok(Login::Access(access))
     }
 
-    /// Forgets a cookie.
+    /// Makes an access key void.
     pub fn logout(&self, text: &[u8]) {
-        self.lock()
-            .cookies
-            .retain(|one| !same(text, one.as_bytes()));
+        let mut inner = self.lock();
+        inner.access.retain(|one| !same(text, one.as_bytes()));
+    }
+
+    fn is_token(&self, text: &[u8]) -> bool {
+        same(text, self.token.as_bytes())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many more wrong tokens each peer may try, and when that was so.
+#[derive(Default)]
+struct WrongTokens {
+    left: HashMap<IpAddr, (f64, Instant)>,
+}
+
+impl WrongTokens {
+    /// Counts a wrong token; `false` if there were too many.
+    fn count(&mut self, peer: IpAddr, now: Instant) -> bool {
+        let left = |(left, at): &(f64, Instant)| {
+            let passed = now.duration_since(*at).as_secs_f64();
+            (left + passed).min(TRIES)
+        };
+        if self.left.len() >= PEERS {
+            // Who has all tries again need not be known; a crowd of others is forgotten.
+            self.left.retain(|_, tried| left(tried) < TRIES);
+            if self.left.len() >= PEERS {
+                self.left.clear();
+            }
+        }
+        let tried = self.left.entry(network(peer)).or_insert((TRIES, now));
+        *tried = (left(tried), now);
+        let allowed = tried.0 >= 1.0;
+        if allowed {
+            tried.0 -= 1.0;
+        }
+        allowed
     }
 }
 
@@ -135,6 +164,12 @@ fn fresh() -> io::Result<String> {
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     let letter = |byte: u8| char::from(ALPHABET[usize::from(byte) % ALPHABET.len()]);
     Ok(bytes.into_iter().map(letter).collect())
+}
+
+/// Whether it is one of these. All are compared, so that the time tells nothing.
+fn any_same<'a>(text: &[u8], all: impl Iterator<Item = &'a String>) -> bool {
+    all.map(|one| same(text, one.as_bytes()))
+        .fold(false, |any, fits| any | fits)
 }
 
 /// Compares without telling by the time it takes where two texts differ.
@@ -151,62 +186,96 @@ fn same(one: &[u8], two: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    fn login(keys: &Keys, text: &str) -> Login {
+        keys.login(text.as_bytes(), HERE, || true).unwrap()
+    }
+
+    fn access(keys: &Keys, text: &str) -> String {
+        match login(keys, text) {
+            Login::Access(key) => key,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn the_token_opens_and_nothing_else_does() {
         let keys = Keys::new().unwrap();
         assert!(keys.token().len() >= 22);
         assert!(keys.token().bytes().all(|byte| ALPHABET.contains(&byte)));
-        assert!(keys.is_token(keys.token().as_bytes()));
+        assert!(keys.opens(keys.token().as_bytes()));
         let cut = &keys.token()[1..];
         for wrong in ["", "x", cut, &format!("{}x", keys.token())] {
-            assert!(!keys.is_token(wrong.as_bytes()));
-            assert_eq!(keys.login(wrong.as_bytes()).unwrap(), Login::Wrong);
+            assert!(!keys.opens(wrong.as_bytes()));
+            assert_eq!(login(&keys, wrong), Login::Wrong);
         }
         assert_ne!(keys.token(), Keys::new().unwrap().token());
     }
 
     #[test]
-    fn a_cookie_is_given_for_the_token_and_is_not_the_token() {
+    fn a_login_gives_a_key_of_its_own_that_ends_with_the_logout() {
         let keys = Keys::new().unwrap();
-        let Login::Cookie(cookie) = keys.login(keys.token().as_bytes()).unwrap() else {
-            panic!("no cookie");
-        };
-        assert_ne!(cookie, keys.token());
-        assert!(keys.is_cookie(cookie.as_bytes()) && !keys.is_token(cookie.as_bytes()));
-        keys.logout(cookie.as_bytes());
-        assert!(!keys.is_cookie(cookie.as_bytes()));
+        let (one, two) = (access(&keys, keys.token()), access(&keys, keys.token()));
+        assert!(one != two && one != keys.token());
+        assert!(keys.opens(one.as_bytes()) && keys.opens(two.as_bytes()));
+        assert_eq!(login(&keys, &one), Login::Wrong, "no key makes another");
+        keys.logout(one.as_bytes());
+        assert!(!keys.opens(one.as_bytes()) && keys.opens(two.as_bytes()));
+        keys.logout(keys.token().as_bytes());
+        assert!(keys.opens(keys.token().as_bytes()));
     }
 
     #[test]
-    fn a_ticket_is_good_once() {
+    fn a_ticket_is_good_for_one_login() {
         let keys = Keys::new().unwrap();
-        let ticket = keys.ticket();
-        assert!(!keys.is_token(ticket.as_bytes()), "only for a login");
-        assert!(matches!(
-            keys.login(ticket.as_bytes()).unwrap(),
-            Login::Cookie(_)
-        ));
-        assert_eq!(keys.login(ticket.as_bytes()).unwrap(), Login::Wrong);
+        let ticket = keys.ticket().unwrap();
+        assert!(!keys.opens(ticket.as_bytes()), "only for a login");
+        let stolen = keys.login(ticket.as_bytes(), HERE, || false);
+        assert_eq!(stolen.unwrap(), Login::Wrong, "another user has read it");
+        access(&keys, &ticket);
+        assert_eq!(login(&keys, &ticket), Login::Wrong);
     }
 
     #[test]
-    fn guessing_is_slowed_down() {
+    fn guessing_is_slowed_down_and_the_right_token_still_works_at_once() {
         let keys = Keys::new().unwrap();
-        let tries = (0..50).map(|_| keys.login(b"wrong").unwrap());
+        let ticket = keys.ticket().unwrap();
+        let tries = (0..50).map(|_| login(&keys, "wrong"));
         let late = tries.filter(|login| *login == Login::TooMany).count();
         assert!(late >= 35, "{late}");
+        access(&keys, keys.token());
+        access(&keys, &ticket);
+    }
+
+    #[test]
+    fn who_guesses_slows_down_nobody_else() {
+        let keys = Keys::new().unwrap();
+        (0..50).for_each(|_| drop(login(&keys, "wrong")));
+        let other = IpAddr::from([192, 0, 2, 7]);
+        assert_eq!(keys.login(b"wrong", other, || true).unwrap(), Login::Wrong);
+        // One network of the newer addresses is one peer.
+        let six = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, n]);
+        let tries = (0..50).map(|n| keys.login(b"wrong", six(n), || true).unwrap());
+        assert!(tries.filter(|login| *login == Login::TooMany).count() >= 35);
+    }
+
+    #[test]
+    fn what_is_known_of_peers_is_bounded() {
+        let mut wrong = WrongTokens::default();
+        let now = Instant::now();
+        for n in 0..5000_u32 {
+            assert!(wrong.count(IpAddr::from(n.to_be_bytes()), now));
+        }
+        assert!(wrong.left.len() <= PEERS);
     }
 
     #[test]
     fn only_so_many_are_logged_in() {
         let keys = Keys::new().unwrap();
-        let login = || match keys.login(keys.token().as_bytes()).unwrap() {
-            Login::Cookie(cookie) => cookie,
-            other => panic!("{other:?}"),
-        };
-        let first = login();
-        (0..LOGINS).for_each(|_| drop(login()));
-        assert!(!keys.is_cookie(first.as_bytes()));
-        assert_eq!(keys.lock().cookies.len(), LOGINS);
+        let first = access(&keys, keys.token());
+        (0..LOGINS).for_each(|_| drop(access(&keys, keys.token())));
+        assert!(!keys.opens(first.as_bytes()));
+        assert_eq!(keys.lock().access.len(), LOGINS);
     }
 }

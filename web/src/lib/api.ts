@@ -1,4 +1,5 @@
 // The way to the server: one function that asks, one kind of failure.
+import { accessKey, forget, keep, refuse } from "./access";
 
 /** What went wrong, in words for the reader. */
 export class Failure extends Error {
@@ -15,18 +16,23 @@ export class Failure extends Error {
     return this.status === 0;
   }
 
-  /** We are not let in. */
+  /** The server does not know our key. */
   get locked(): boolean {
-    return this.status === 401 || this.status === 403;
+    return this.status === 401;
   }
 }
 
-type Locked = () => void;
-let locked: Locked = () => {};
+let locked: () => void = () => {};
+let unlocked: () => void = () => {};
 
 /** Says what to do when the server does not know us. */
-export function whenLocked(then: Locked): void {
+export function whenLocked(then: () => void): void {
   locked = then;
+}
+
+/** Says what to do when somebody has logged in. */
+export function whenUnlocked(then: () => void): void {
+  unlocked = then;
 }
 
 export interface Answer<T> {
@@ -69,6 +75,11 @@ export async function text(url: string, signal?: AbortSignal): Promise<string> {
   return (await send(url, { signal: signal ?? null })).text();
 }
 
+/** Asks for anything else. */
+export function response(url: string, signal?: AbortSignal, headers: Record<string, string> = {}): Promise<Response> {
+  return send(url, { signal: signal ?? null, headers });
+}
+
 /** What was asked before anybody wanted to know, by its address. */
 const asked = new Map<string, Promise<Response>>();
 
@@ -80,8 +91,13 @@ export function early(url: string): void {
   asked.set(url, answer);
 }
 
-function reach(url: string, init: RequestInit): Promise<Response> {
-  return fetch(url, { ...init, credentials: "same-origin", cache: "no-store" });
+/** Asks our own server, and nobody else: the key goes with it. */
+async function reach(url: string, init: RequestInit): Promise<Response> {
+  if (!url.startsWith("/api/")) throw new Error(`${url} is no address of the server`);
+  const headers = new Headers(init.headers);
+  const key = accessKey();
+  if (key) headers.set("authorization", `Bearer ${key}`);
+  return fetch(url, { ...init, headers, mode: "same-origin", credentials: "omit", redirect: "error", cache: "no-store" });
 }
 
 async function send(url: string, init: RequestInit): Promise<Response> {
@@ -92,6 +108,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
     response = await (answer ?? reach(url, init));
   } catch (error) {
     if (isAborted(error)) throw error;
+    if (!(error instanceof TypeError)) throw error;
     throw new Failure(0, "the server does not answer", "is `unspool serve` still running?");
   }
   if (response.ok) return response;
@@ -101,7 +118,10 @@ async function send(url: string, init: RequestInit): Promise<Response> {
     told.error ?? `the server answered ${response.status}`,
     told.hint ?? null,
   );
-  if (failure.locked) locked();
+  if (failure.locked) {
+    refuse();
+    locked();
+  }
   throw failure;
 }
 
@@ -116,27 +136,21 @@ export function failure(error: unknown): Failure {
   return new Failure(-1, error instanceof Error ? error.message : String(error));
 }
 
-/** The token in the address. */
-export function token(): string | null {
-  return new URLSearchParams(location.hash.slice(1)).get("token");
+/** Shows a token to the server and keeps the key that it gives for it. */
+export async function login(token: string): Promise<void> {
+  const answer = await send("/api/login", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ token }),
+  });
+  keep(((await answer.json()) as { token: string }).token);
+  unlocked();
 }
 
-/**
- * Takes the token out of the address, shows it to the server and gets a cookie for it.
- *
- * The address bar and the history never keep it.
- */
-export async function login(): Promise<void> {
-  const shown = token();
-  if (!shown) return;
-  history.replaceState(null, "", location.pathname + location.search);
-  try {
-    await send("/api/login", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ token: shown }),
-    });
-  } catch {
-    // Refused or not: the next question tells whether we are in.
-  }
+/** Makes the key void, here and at the server. */
+export async function logout(): Promise<void> {
+  // Nobody there to forget it: then it is void already.
+  await send("/api/logout", { method: "POST" }).catch(() => {});
+  forget();
+  locked();
 }

@@ -1,5 +1,7 @@
 // All sessions as they are now, told by the server as they change.
-import { get, failure, path, type Failure } from "./api";
+import { accessKey } from "./access";
+import { failure, get, isAborted, path, response, type Failure } from "./api";
+import { eventsOf, type ServerEvent } from "./event_stream";
 import type { Health, SessionRow } from "./types";
 import { announce } from "./notify.svelte";
 
@@ -20,7 +22,10 @@ class Live {
   now = $state(Date.now());
 
   #byId = new Map<string, SessionRow>();
-  #source: EventSource | null = null;
+  /** Ends the stream that is read now; `null` while none is. */
+  #stream: AbortController | null = null;
+  /** The number of the last event, to go on from there. */
+  #last = "";
   #dirty = false;
   #listeners = new Set<Grown>();
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -62,47 +67,80 @@ class Live {
   #seen(): void {
     clearTimeout(this.#leave);
     if (document.hidden) {
-      if (!this.#keeper) this.#leave = setTimeout(() => this.#source?.close(), 10_000);
+      if (!this.#keeper) this.#leave = setTimeout(() => this.#close(), 10_000);
       return;
     }
     this.now = Date.now();
-    if (this.link === "offline" || this.#source?.readyState === EventSource.CLOSED) this.#connect();
+    if (this.#started && (this.link === "offline" || !this.#stream)) this.#connect();
   }
 
+  /** Tries now, if anything was begun. */
   again(): void {
-    this.#connect();
+    if (this.#started) this.#connect();
+  }
+
+  /** Ends it, and forgets what was told: somebody else may sit here now. */
+  stop(): void {
+    this.#close();
+    this.#last = "";
+    this.#byId.clear();
+    this.rows = [];
+    this.known = false;
+  }
+
+  #close(): void {
+    clearTimeout(this.#retry);
+    this.#stream?.abort();
+    this.#stream = null;
   }
 
   #connect(): void {
-    clearTimeout(this.#retry);
-    this.#source?.close();
+    this.#close();
+    // Who has no key is not answered.
+    if (!accessKey()) return;
     if (this.link !== "offline") this.link = "connecting";
-    const source = new EventSource("/api/events");
-    this.#source = source;
-    source.addEventListener("open", () => {
+    this.#stream = new AbortController();
+    void this.#listen(this.#stream);
+  }
+
+  /** Reads the stream to its end, then comes back with the number of the last event. */
+  async #listen(stream: AbortController): Promise<void> {
+    let wrong: Failure | null = null;
+    try {
+      const headers: Record<string, string> = this.#last ? { "last-event-id": this.#last } : {};
+      const answer = await response("/api/events", stream.signal, headers);
       this.link = "live";
       this.failure = null;
       this.#patience = 1000;
       void this.#health();
-    });
-    source.addEventListener("snapshot", (event) => this.#snapshot(parsed<SessionRow[]>(event) ?? []));
-    source.addEventListener("session", (event) => {
+      if (answer.body) for await (const event of eventsOf(answer.body)) this.#take(event);
+    } catch (error) {
+      if (!isAborted(error)) wrong = failure(error);
+    }
+    if (stream.signal.aborted) return;
+    this.#stream = null;
+    this.link = "offline";
+    if (wrong?.locked) return;
+    if (wrong && wrong.status > 0) await this.#refused();
+    else if (wrong?.offline) this.failure = wrong;
+    if (this.#stream || !this.#started) return;
+    this.#retry = setTimeout(() => this.#connect(), this.#patience);
+    this.#patience = Math.min(this.#patience * 2, 30_000);
+  }
+
+  #take(event: ServerEvent): void {
+    this.#last = event.id;
+    if (event.name === "snapshot") this.#snapshot(parsed<SessionRow[]>(event) ?? []);
+    else if (event.name === "session") {
       const told = parsed<{ session: SessionRow; previous_status: string | null }>(event);
       if (told?.session) this.#changed(told.session, told.previous_status);
-    });
-    source.addEventListener("removed", (event) => {
+    } else if (event.name === "removed") {
       const told = parsed<{ id: string }>(event);
       if (told && this.#byId.delete(told.id)) this.#paint();
-    });
-    source.addEventListener("scanned", () => {
+    } else if (event.name === "scanned") {
       this.scanned = true;
       this.known = true;
-    });
-    source.addEventListener("error", () => {
-      // A browser tries again by itself, unless the answer was a refusal.
-      this.link = "offline";
-      if (source.readyState === EventSource.CLOSED) void this.#refused();
-    });
+    }
   }
 
   async #health(): Promise<void> {
@@ -116,18 +154,14 @@ class Live {
     }
   }
 
-  /** The stream was refused: find out why, and come back later. */
+  /** The stream was refused: without it, a list that does not move is better than none. */
   async #refused(): Promise<void> {
     try {
-      // Without the stream, a list that does not move is better than none.
       const rows = await get<SessionRow[]>(path("/api/sessions", { limit: 200 }));
       if (!this.known) this.#snapshot(rows);
     } catch (error) {
       this.failure = failure(error);
-      if (this.failure.locked) return;
     }
-    this.#retry = setTimeout(() => this.#connect(), this.#patience);
-    this.#patience = Math.min(this.#patience * 2, 30_000);
   }
 
   #snapshot(rows: SessionRow[]): void {
@@ -170,9 +204,9 @@ class Live {
   }
 }
 
-function parsed<T>(event: Event): T | null {
+function parsed<T>(event: ServerEvent): T | null {
   try {
-    return JSON.parse((event as MessageEvent<string>).data) as T;
+    return JSON.parse(event.data) as T;
   } catch {
     return null;
   }

@@ -130,6 +130,9 @@ fn failed(args: &ServeArgs, why: &std::io::Error) -> Failure {
 
 /// Opens the browser. Others may see what programs are started with, so the link is good once.
 fn open(running: &Running) {
+    let Ok(link) = running.ticket() else {
+        return;
+    };
     let program = match std::env::consts::OS {
         "macos" => "open",
         "windows" => "explorer",
@@ -137,7 +140,7 @@ fn open(running: &Running) {
     };
     let mut command = Command::new(program);
     command
-        .arg(running.ticket())
+        .arg(link)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -10,7 +10,7 @@ pub use remote::recorder;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -59,7 +59,10 @@ impl Answered {
 
 impl Server {
     fn start(home: &Home, args: &[&str]) -> Server {
-        let mut command = home.command();
+        Server::started(home.command(), args)
+    }
+
+    fn started(mut command: Command, args: &[&str]) -> Server {
         command.args(["serve", "--port", "0"]).args(args);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let out = child.stdout.take().unwrap();
