@@ -13,7 +13,7 @@ const facts = JSON.parse(process.env.FACTS);
 const origin = new URL(facts.link).origin;
 const token = new URL(facts.link).hash.slice("#token=".length);
 // A slow machine is no fault of the page.
-const patience = 60000;
+const patience = Number(process.env.UNSPOOL_DASHBOARD_PATIENCE ?? 60000);
 const wrong = [];
 let chapter = "";
 const expect = (good, what) => {

@@ -144,3 +144,28 @@ fn a_port_that_somebody_else_has_on_the_other_address_is_not_used() {
     assert_ne!(running.port, port);
     owner_is_answered(&running);
 }
+
+#[test]
+fn as_many_streams_as_are_allowed_leave_room_for_questions() {
+    let (running, _hub) = server();
+    let ask_for_events = with_token(&running)
+        .replace("/api/health", "/api/events")
+        .replace("connection: close\r\n", "");
+    // More than may listen; the others are told so and closed.
+    let (mut streams, mut heads) = (Vec::new(), Vec::new());
+    for _ in 0..450 {
+        let mut stream = strangers(&running, 1, &ask_for_events).remove(0);
+        stream.set_read_timeout(Some(BOUND)).unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        heads.push(String::from_utf8_lossy(&head).into_owned());
+        streams.push(stream);
+    }
+    let listen = heads.iter().filter(|head| *head == "HTTP/1.1 200").count();
+    let later = heads.iter().filter(|head| *head == "HTTP/1.1 503").count();
+    assert!(listen >= 100 && later >= 100, "{listen} and {later}");
+    assert_eq!(listen + later, streams.len());
+    owner_is_answered(&running);
+    let _half = strangers(&running, 600, "GET / HTTP/1.1\r\nhost: 127");
+    owner_is_answered(&running);
+}

@@ -157,6 +157,11 @@ fn told(refused: &Refused) -> Response {
         let heads = answer.headers_mut();
         heads.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
     }
+    if refused.status == 503 {
+        // Whoever has to come back later need not keep a place until then.
+        let heads = answer.headers_mut();
+        heads.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     answer
 }
 
