@@ -63,7 +63,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether there is nothing to do. Most characters are known at a glance.
-fn is_clean(text: &str) -> bool {
+pub(crate) fn is_clean(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -121,10 +121,11 @@ fn is_harmless(c: char) -> bool {
 /// Takes no space, or changes the order in which text is read.
 pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}'
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn one(c: char, behind: &str, out: &mut String) {

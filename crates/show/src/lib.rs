@@ -13,9 +13,11 @@ pub mod layout;
 pub mod markdown;
 pub mod picture;
 pub mod sarif;
+pub mod shell_command;
 pub mod spark;
 pub mod style;
 pub mod table;
+pub mod terminal_writer;
 pub mod text;
 pub mod wire;
 
