@@ -99,7 +99,6 @@ mod tests {
 
     #[cfg(unix)]
     mod in_a_shell {
-        use std::os::unix::fs::PermissionsExt;
         use std::path::Path;
         use std::process::Command;
 
@@ -108,23 +107,16 @@ mod tests {
 
         use super::super::*;
 
-        /// A client that only says where it is and what it was given.
-        const CLIENT: &str = "#!/bin/sh\n{ pwd; printf '%s\\0' \"$@\"; } >\"$TOLD\"\n";
+        /// A client that only says where it is and what it was given. A function of the shell:
+        /// a file that was just written cannot always be run beside other tests.
+        const CLIENT: &str = "claude() { { pwd; printf '%s\\0' \"$@\"; } >\"$TOLD\"; }";
 
         /// What a shell makes of a command: the directory and the arguments of the client.
         fn told(shell: &str, place: &Path, command: &str) -> (String, Vec<String>) {
-            let client = place.join("bin/claude");
-            if !client.exists() {
-                std::fs::create_dir(place.join("bin")).unwrap();
-                std::fs::write(&client, CLIENT).unwrap();
-                let mode = std::fs::Permissions::from_mode(0o755);
-                std::fs::set_permissions(&client, mode).unwrap();
-            }
-            let path = format!("{}:/usr/bin:/bin", place.join("bin").display());
             let status = Command::new(shell)
-                .args(["-c", command])
+                .args(["-c", &format!("{CLIENT}\n{command}")])
                 .env_clear()
-                .env("PATH", path)
+                .env("PATH", "/usr/bin:/bin")
                 .env("HOME", place)
                 .env("CDPATH", place)
                 .env("TOLD", place.join("told"))
