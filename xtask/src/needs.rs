@@ -129,6 +129,16 @@ pub const PLAYWRIGHT: Need = Need {
 /// The release that drives the browser. Pinned: it must fit what systems have.
 const PLAYWRIGHT_VERSION: &str = "1.65.0";
 
+/// Two engines that make pages of Markdown, in a private folder.
+pub const MARKDOWN: Need = Need {
+    name: "marked and markdown-it",
+    find: find_markdown,
+    install: Install::Private(install_markdown),
+};
+
+/// Pinned: what another release understands is a change to look at.
+const MARKDOWN_VERSIONS: [(&str, &str); 2] = [("marked", "18.2.0"), ("markdown-it", "15.0.3")];
+
 const CHROMIUM_NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
 
 /// Everything, in the order in which it is installed: the SDK needs Python.
@@ -140,6 +150,7 @@ pub const ALL: &[&Need] = &[
     &NODE,
     &CHROMIUM,
     &PLAYWRIGHT,
+    &MARKDOWN,
     &STRACE,
 ];
 
@@ -305,15 +316,42 @@ fn playwright_folder() -> PathBuf {
 }
 
 fn find_playwright() -> Option<String> {
+    node_package(&playwright())
+}
+
+/// The version of a package of npm.
+fn node_package(folder: &Path) -> Option<String> {
     let script = "console.log(require(process.argv[1] + '/package.json').version)";
-    let folder = playwright();
     output("node", &["-e", script, folder.to_str()?])
+}
+
+/// Where the engines for Markdown are.
+pub fn markdown() -> PathBuf {
+    let versions = MARKDOWN_VERSIONS.map(|(_, version)| version);
+    cache_dir().join(format!("markdown-{}", versions.join("-")))
+}
+
+fn find_markdown() -> Option<String> {
+    let folder = markdown().join("node_modules");
+    let versions = MARKDOWN_VERSIONS.map(|(name, _)| node_package(&folder.join(name)));
+    let versions: Option<Vec<String>> = versions.into_iter().collect();
+    Some(versions?.join(" and "))
+}
+
+fn install_markdown() -> Outcome {
+    let packages = MARKDOWN_VERSIONS.map(|(name, version)| format!("{name}@{version}"));
+    install_node(&markdown(), &packages)
 }
 
 /// Without its browsers: the one of the system is used.
 fn install_playwright() -> Outcome {
-    let folder = playwright_folder();
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let package = format!("playwright-core@{PLAYWRIGHT_VERSION}");
+    install_node(&playwright_folder(), &[package])
+}
+
+/// Installs packages of npm into a folder, without running anything of theirs.
+fn install_node(folder: &Path, packages: &[String]) -> Outcome {
+    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     succeed(
         Command::new("npm")
             .args([
@@ -324,8 +362,8 @@ fn install_playwright() -> Outcome {
                 "--ignore-scripts",
             ])
             .arg("--prefix")
-            .arg(&folder)
-            .arg(format!("playwright-core@{PLAYWRIGHT_VERSION}")),
+            .arg(folder)
+            .args(packages),
     )
 }
 

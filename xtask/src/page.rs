@@ -2,7 +2,8 @@
 //!
 //! A session made of attacks and a recorded one are exported and opened in Chromium: nothing but
 //! our own script runs, nothing is requested, no key or fold does harm, and the page can be
-//! read without any script. `cargo xtask page --first SESSION` says how long a reader waits for
+//! read without any script. The same session as Markdown goes through two engines that let HTML
+//! through: what they make of it runs nothing, requests nothing and holds only elements of ours. `cargo xtask page --first SESSION` says how long a reader waits for
 //! the first prompt of a session.
 
 use std::path::{Path, PathBuf};
@@ -50,12 +51,53 @@ fn hostile_and_plain(program: &Path, scratch: &Path) -> Outcome {
     export(program, scratch, &recorded, &plain, &[])?;
     browse("check", &[&hostile, &short, &plain])?;
     browse("use", &[&plain])?;
+    markdown(program, scratch, &session, &recorded)?;
     println!(
         "{} attacks in every place of a session: none works",
         attacks::ATTACKS.len()
     );
     Ok(())
 }
+
+/// The same sessions as Markdown, through engines that let everything through.
+fn markdown(program: &Path, scratch: &Path, hostile: &Path, recorded: &Path) -> Outcome {
+    needs::MARKDOWN.provide()?;
+    let mixed = scratch.join(format!(
+        "claude/projects/{}/{}.jsonl",
+        slug("/home/dev/x"),
+        attacks::mixed_id()
+    ));
+    write(&mixed, &attacks::mixed(MIXTURES))?;
+    let sessions = [
+        (hostile, "hostile.md", &[][..]),
+        (
+            hostile,
+            "short.md",
+            &["--detail", "low", "--max-chars", "20"],
+        ),
+        (&mixed, "mixed.md", &[]),
+        (recorded, "plain.md", &[]),
+    ];
+    let mut files = Vec::new();
+    for (session, name, more) in sessions {
+        let file = scratch.join(name);
+        export(program, scratch, session, &file, more)?;
+        files.push(file);
+    }
+    let script = crate::root().join("tests/page/markdown.cjs");
+    let status = node(&script)?
+        .args(&files)
+        .env("MARKDOWN", needs::markdown())
+        .status()
+        .map_err(|error| format!("node: {error}"))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err("Markdown became what it should not".into())
+}
+
+/// How many texts are mixed from pieces of attacks and of Markdown.
+const MIXTURES: usize = 3000;
 
 fn first(program: &Path, scratch: &Path, session: &Path) -> Outcome {
     let page = scratch.join("page.html");
@@ -89,20 +131,27 @@ fn export(program: &Path, scratch: &Path, session: &Path, page: &Path, more: &[&
 
 /// Opens pages with the script beside the tests.
 fn browse(what: &str, pages: &[&PathBuf]) -> Outcome {
-    let chromium = needs::chromium().ok_or("no Chromium")?;
-    let status = Command::new("node")
-        .arg(crate::root().join("tests/page/check.cjs"))
+    let script = crate::root().join("tests/page/check.cjs");
+    let status = node(&script)?
         .arg(what)
         .args(pages)
-        .env("PLAYWRIGHT", needs::playwright())
-        .env("CHROMIUM", chromium)
-        .stdin(Stdio::null())
         .status()
         .map_err(|error| format!("node: {error}"))?;
     if status.success() {
         return Ok(());
     }
     Err(format!("a page did what it should not ({what})"))
+}
+
+/// A script with a browser at hand.
+fn node(script: &Path) -> Result<Command, String> {
+    let chromium = needs::chromium().ok_or("no Chromium")?;
+    let mut node = Command::new("node");
+    node.arg(script)
+        .env("PLAYWRIGHT", needs::playwright())
+        .env("CHROMIUM", chromium)
+        .stdin(Stdio::null());
+    Ok(node)
 }
 
 /// The largest transcript below a folder.

@@ -79,8 +79,117 @@ pub const ATTACKS: &[&str] = &[
     "\u{2028}<script>pwned()</script>\u{2029}",
     "<x onclick=pwned() tabindex=0 autofocus onfocus=pwned()>",
     "<math><mtext><table><mglyph><style><!--</style><img title=\"--><img src=x onerror=pwned()>\">",
+    "---\ntitle: <script>pwned()</script>\n---\n",
+    "+++\ntitle = \"<script>pwned()</script>\"\n+++\n",
+    "[x](javascript&#58;pwned())",
+    "[x](java\nscript:pwned())",
+    "[x](<javascript:pwned()>)",
+    "[x][y]\n\n[y]: <javascript:pwned()> 'x'",
+    "![x](data:image/svg+xml,<svg/onload=pwned()>)",
+    "[^1]: <script>pwned()</script>\n\n[^1]",
+    "$$\\href{javascript:pwned()}{x}$$",
+    "```mermaid\ngraph TD; a[\"<img src=x onerror=pwned()>\"]\n```",
+    "a\n<script>pwned()</script>\n===",
+    "<details open><summary>x</summary><script>pwned()</script></details>",
+    "```\nx\n\t```\n<script>pwned()</script>\n```",
+    "10. ```\n\t<script>pwned()</script>",
+    "- ```\n<script>pwned()</script>\n  ```",
+    "``",
     "<noscript><p title=\"</noscript><img src=x onerror=pwned()>\">",
 ];
+
+/// Pieces of Markdown that change what stands around them, and of attacks.
+const PIECES: &[&str] = &[
+    "<script>pwned()</script>",
+    "<img src=x onerror=pwned()>",
+    "[x](javascript:pwned())",
+    "![i](https://evil.example/i.png)",
+    "[x]: javascript:pwned()",
+    "<javascript:pwned()>",
+    "<a href='javascript:pwned()'>",
+    "&#106;avascript:pwned()",
+    "<svg/onload=pwned()>",
+    "<div>\n",
+    "<pre>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "<?",
+    "<b",
+    "<",
+    "\">",
+    "`",
+    "``",
+    "```",
+    "````",
+    "~~~",
+    "```html\n",
+    "\n",
+    "\n\n",
+    "\n    ",
+    "\t",
+    "  ",
+    " ",
+    "- ",
+    "1. ",
+    "10. ",
+    "> ",
+    "# ",
+    "\n---\n",
+    "\n===\n",
+    "| a | b |\n|---|---|\n| ",
+    "|",
+    "\\",
+    "&lt;",
+    "&#60;",
+    "[",
+    "]",
+    "](",
+    "(",
+    ")",
+    "![x]",
+    "[a](<",
+    "[^1]: ",
+    "*",
+    "**",
+    "_",
+    "$$",
+    "\"",
+    "'",
+    "word",
+    "https://a.example/",
+    "<https://a.example/",
+    "www.a.example",
+    "\r",
+    "\u{2028}",
+];
+
+/// A transcript of texts that are mixed from pieces; always the same ones.
+pub fn mixed(count: usize) -> Vec<u8> {
+    let mut lines = Lines::default();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut below = |limit: usize| {
+        // xorshift: no good dice, but the same ones everywhere.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % limit as u64) as usize
+    };
+    for _ in 0..count {
+        let length = 2 + below(13);
+        let text: String = (0..length).map(|_| PIECES[below(PIECES.len())]).collect();
+        lines.user(json!(text), json!({}));
+        lines.reply("claude-opus-5", json!([{"type": "text", "text": text}]));
+    }
+    lines.text.replace(SESSION, MIXED).into_bytes()
+}
+
+/// The id of the session that [`mixed`] makes.
+pub fn mixed_id() -> &'static str {
+    MIXED
+}
+
+const MIXED: &str = "a77ac000-0000-4000-8000-000000000002";
 
 /// Where an attack was put, with the field it stands in.
 const SESSION: &str = "a77ac000-0000-4000-8000-000000000001";

@@ -12,6 +12,8 @@ mod escape;
 mod page;
 mod prose;
 
+pub(crate) use prose::is_safe;
+
 use std::io;
 
 use unspool_model::view::outcome::Outcome;

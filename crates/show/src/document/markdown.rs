@@ -2,7 +2,8 @@
 //!
 //! What people and the model wrote is Markdown already and stays so, but for what would break
 //! out of its place: raw HTML becomes text, headings go below those of the turns, open code
-//! blocks are closed, images become links, and blocks that some readers run are only shown.
+//! blocks are closed, images become links, links lead to the web or to mail, and blocks that
+//! some readers run are only shown.
 //! What programs printed stands in fences longer than any it holds. There is no HTML of ours.
 
 mod tame;
@@ -74,6 +75,10 @@ fn inline(text: &str) -> String {
 /// Code within a line.
 fn code(text: &str) -> String {
     let text = clean::line(text);
+    if text.trim().is_empty() {
+        // Two ticks with nothing between them would open code instead.
+        return "` `".to_owned();
+    }
     let ticks = "`".repeat(longest(&text, b'`') + 1);
     // A space keeps a tick at the edge apart.
     let pad = if text.starts_with('`') || text.ends_with('`') {
@@ -82,6 +87,22 @@ fn code(text: &str) -> String {
         ""
     };
     format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+/// A text in YAML, which is text in Markdown, too: not every reader knows that what stands
+/// before a document is no part of it.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in clean::line(text).chars() {
+        match c {
+            c if c.is_ascii_punctuation() && !"/.,:;-_@'?()".contains(c) => {
+                out.push_str(&format!("\\u{:04x}", c as u32));
+            }
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// The longest run of a character.
@@ -168,7 +189,6 @@ impl Sheet<'_> {
     /// What programs ask about a document: YAML, every text a quoted one.
     fn front(&mut self, whole: &Whole<'_>) -> io::Result<()> {
         let row = whole.row;
-        let quoted = |text: &str| Value::String(clean::line(text).into_owned()).to_string();
         writeln!(self.out, "---\ntitle: {}", quoted(&title(row)))?;
         let texts = [
             ("session", Some(row.id.as_str())),
