@@ -4,6 +4,7 @@ mod items;
 mod words;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::ValueEnum;
@@ -20,6 +21,7 @@ use unspool_serve::{
     Answer, Answers, ContextAsk, ExportAsk, FindAsk, ItemsAsk, Kind, Refused, SearchAsk,
     SessionsAsk, Thread, TimelineAsk, TrimAsk, TurnsAsk, UsageAsk,
 };
+use unspool_show::shell_command;
 use unspool_show::wire::detail::{BranchRow, CommitRow, DetailRow};
 use unspool_show::wire::file::FileRow;
 use unspool_show::wire::graph::{AgentRow, TreeRow};
@@ -160,13 +162,15 @@ impl Answers for Desktop {
             let calls: Vec<u32> = (0..main.session.calls.len() as u32).filter(own).collect();
             let agents = agents::rows(world, chosen);
             let commits = commits::commits(&main.session, &main.source);
+            let directory = main.session.cwds.iter().next().map(|(cwd, _)| cwd);
+            let directory = directory.filter(|it| Path::new(it).is_dir());
             Ok(DetailRow {
                 row: match row {
                     Some(row) if !row.partial => (*row).clone(),
                     _ => export::row(world, chosen),
                 },
-                resume: format!("claude --resume {id}"),
-                chat: format!("unspool chat --resume {id}"),
+                resume: shell_command::resume(directory, id),
+                chat: shell_command::chat(directory, id),
                 items: view.all.len(),
                 agents_list: agents
                     .iter()

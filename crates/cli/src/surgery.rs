@@ -93,7 +93,7 @@ pub fn copy(
         let first = identity.line(&summary.first);
         wanted.summarised(&first, [summary.summary]);
     }
-    let mut result = outline(&main.session, &plan, file, order, &home);
+    let mut result = outline(world, &main.session, &plan, file, order, &home);
     result.title = Some(title);
     let veil = Veil::new(redactor.as_ref());
     let mut bench = begin(world, file, order, &home)?;
@@ -251,8 +251,18 @@ fn title(session: &Session, order: &Order, mark: &str, redactor: Option<&Redacto
     format!("{mark}{short}{ends}")
 }
 
+/// The directory that an edited session is resumed in.
+fn directory(session: &Session, order: &Order) -> Option<String> {
+    let moved = order
+        .cwd
+        .as_deref()
+        .and_then(|cwd| real_directory(cwd).ok());
+    moved.or_else(|| session.cwds.iter().next().map(|(cwd, _)| cwd.to_owned()))
+}
+
 /// What is known before anything is written.
 fn outline(
+    world: &World,
     session: &Session,
     plan: &Plan,
     file: &SessionFile,
@@ -260,12 +270,13 @@ fn outline(
     home: &Home,
 ) -> EditResult {
     let lost = plan.lost().into_iter();
+    let directory = directory(session, order);
     EditResult {
         operation: order.operation.to_owned(),
         source: file.id.clone(),
         session: home.id.clone(),
         path: home.transcript().display().to_string(),
-        resume: format!("claude --resume {}", home.id),
+        resume: world.resume_command(directory.as_deref(), &home.id),
         dry_run: order.dry_run,
         tokens: Amounts {
             before: edit::tokens(session),

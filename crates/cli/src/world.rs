@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use unspool_model::time::Time;
 use unspool_model::view::profile::Profile;
 use unspool_model::view::status;
+use unspool_show::shell_command;
 use unspool_store::dirs;
 use unspool_store::events::Events;
 use unspool_store::family::{self, Family};
@@ -93,6 +94,14 @@ impl World {
     /// The time, fixed by UNSPOOL_NOW where output must not change.
     pub fn now(&self) -> Time {
         now()
+    }
+
+    /// The command that resumes a session, from here: it goes to the directory of the session if
+    /// that is another one, and is still there.
+    pub fn resume_command(&self, directory: Option<&str>, id: &str) -> String {
+        let here = self.here.as_deref();
+        let elsewhere = |it: &&str| here != Some(Path::new(it)) && Path::new(it).is_dir();
+        shell_command::resume(directory.filter(elsewhere), id)
     }
 
     /// What hooks noted about sessions.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use ratatui::crossterm::event::Event;
 use unspool_live::Joined;
 use unspool_model::time::Time;
+use unspool_show::shell_command;
 use unspool_show::wire::hit::HitRow;
 
 use crate::app::App;
@@ -381,7 +382,7 @@ impl Hands {
         if talk {
             command.arg("chat");
         }
-        command.arg("--resume").arg(id);
+        command.args(shell_command::resume_arguments(id));
         if let Some(dir) = cwd {
             command.current_dir(dir);
         }

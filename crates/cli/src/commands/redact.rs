@@ -213,8 +213,10 @@ fn redact(
         result.source.clone_from(&file.id);
         result.session.clone_from(&file.id);
         result.path = file.path.display().to_string();
-        result.resume = format!("claude --resume {}", file.id);
-        untouched(&mut result, &read::read(&file.path, Role::Main)?);
+        let main = read::read(&file.path, Role::Main)?;
+        let directory = main.session.cwds.iter().next().map(|(cwd, _)| cwd);
+        result.resume = world.resume_command(directory, &file.id);
+        untouched(&mut result, &main);
     }
     let mut bench = Bench::new(world, task, args.dry_run)?;
     let mut checks = Vec::new();

@@ -56,7 +56,10 @@ pub fn merge(
         sources: parts.iter().map(|part| part.id.to_owned()).collect(),
         session: home.id.clone(),
         path: home.transcript().display().to_string(),
-        resume: format!("claude --resume {}", home.id),
+        resume: world.resume_command(
+            super::directory(parts[0].session, order).as_deref(),
+            &home.id,
+        ),
         title: Some(title),
         dry_run: order.dry_run,
         tokens: Amounts { before, after: 0 },

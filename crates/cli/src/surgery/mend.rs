@@ -50,6 +50,8 @@ struct Old {
     home: Home,
     identity: Identity,
     title: String,
+    /// Where it is resumed.
+    directory: Option<String>,
 }
 
 impl Old {
@@ -68,6 +70,7 @@ impl Old {
             tokens: edit::tokens(session),
             identity: identity(session, file, order, &home)?,
             title: title(session, order, "Repaired: ", None),
+            directory: super::directory(session, order),
             home,
         })
     }
@@ -89,7 +92,7 @@ fn in_place_of(
             Failure::failed(what).hint("end the client first, or mend a copy without `--in-place`")
         );
     }
-    let mut result = outline(&repair, &old, file, order);
+    let mut result = outline(world, &repair, &old, file, order);
     let mut bench = begin(world, file, order, &old.home)?;
     let spot = Spot::Over(&file.path, file.stamp);
     let ((), draft) = bench.transcript(spot, Role::Main, |out| write(&repair, main, None, out))?;
@@ -112,7 +115,7 @@ fn copy(
     order: &Order,
 ) -> Result<EditResult, Failure> {
     let (file, main) = (chosen.session()?, &chosen.family.main);
-    let mut result = outline(&repair, &old, file, order);
+    let mut result = outline(world, &repair, &old, file, order);
     let (home, identity, title) = (&old.home, &old.identity, &old.title);
     let mut plan = Plan::new(&repair.session);
     let end = repair.session.records.len() as u32;
@@ -187,7 +190,13 @@ fn write(
     }
 }
 
-fn outline(repair: &Repair, old: &Old, file: &SessionFile, order: &Order) -> EditResult {
+fn outline(
+    world: &World,
+    repair: &Repair,
+    old: &Old,
+    file: &SessionFile,
+    order: &Order,
+) -> EditResult {
     let home = &old.home;
     let lost = repair.lost.iter();
     let mended = repair.mended.iter();
@@ -196,7 +205,7 @@ fn outline(repair: &Repair, old: &Old, file: &SessionFile, order: &Order) -> Edi
         source: file.id.clone(),
         session: home.id.clone(),
         path: home.transcript().display().to_string(),
-        resume: format!("claude --resume {}", home.id),
+        resume: world.resume_command(old.directory.as_deref(), &home.id),
         dry_run: order.dry_run,
         tokens: Amounts {
             before: old.tokens,

@@ -26,6 +26,7 @@ mod own_files;
 mod pipe;
 mod prices;
 mod ranked;
+mod resume_command;
 mod resumed;
 mod rows;
 mod search;

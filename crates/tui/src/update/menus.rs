@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ratatui::crossterm::event::KeyCode;
+use unspool_show::shell_command;
 use unspool_show::wire::edit::EditResult;
 
 use crate::app::{App, Choice, Menu, Overlay, Stage, Subject, Trimming};
@@ -88,7 +89,9 @@ fn export_menu(subject: Subject) -> Menu {
 }
 
 fn copy_menu(subject: Subject, block: bool) -> Menu {
-    let resume = format!("claude --resume {}", subject.id);
+    let directory = subject.cwd.as_ref().filter(|it| it.is_dir());
+    let directory = directory.and_then(|it| it.to_str());
+    let resume = shell_command::resume(directory, &subject.id);
     let path = subject.path.display().to_string();
     let mut choices = Vec::new();
     if block {

@@ -9,6 +9,7 @@ use unspool_agent::api::told::told;
 use unspool_agent::driver::{self, Command, Notice, Remote};
 use unspool_agent::machine::Why;
 use unspool_model::time::Time;
+use unspool_show::shell_command;
 
 use super::ChatArgs;
 use super::input::{Desk, Input};
@@ -93,7 +94,8 @@ fn catch(remote: Remote) -> Arc<std::sync::Mutex<Option<u8>>> {
 
 /// How a turn that ended is told to whoever started us.
 fn outcome(notice: &Notice, session: &str, model: &str, variable: &str) -> Result<(), Failure> {
-    let again = format!("the conversation is kept: go on with `unspool chat --resume {session}`");
+    let again = shell_command::chat(None, session);
+    let again = format!("the conversation is kept: go on with `{again}`");
     match notice {
         Notice::Unwritten { why, hint } => Err(Failure::failed(why).hint(hint)),
         Notice::Ended { ending, .. } => match &ending.why {
@@ -122,7 +124,7 @@ fn outcome(notice: &Notice, session: &str, model: &str, variable: &str) -> Resul
 
 /// What went wrong with the API, and what to do about it.
 fn explained(trouble: &Trouble, session: &str, model: &str, variable: &str) -> Failure {
-    let again = format!("`unspool chat --resume {session}`");
+    let again = format!("`{}`", shell_command::chat(None, session));
     let hint = match (&trouble.kind, trouble.status()) {
         (_, Some(401 | 403)) => {
             format!("set {variable} to a key that is valid, then go on with {again}")

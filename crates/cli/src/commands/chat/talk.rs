@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use unspool_agent::driver::{self, Command, Notice};
 use unspool_agent::settings::{Acting, Settings};
 use unspool_agent::trust::Trust;
+use unspool_show::shell_command;
 use unspool_show::{Paint, clean};
 use unspool_tui::chat::{Ahead, Left, Next, Setting, give_back};
 
@@ -40,7 +41,7 @@ pub fn run(world: World, mut args: ChatArgs) -> Result<(), Failure> {
         ahead = left.ahead;
         match left.next {
             Next::Leave => {
-                let again = format!("go on with it: unspool chat --resume {session}");
+                let again = format!("go on with it: {}", shell_command::chat(None, &session));
                 world.ui.note(&again);
                 return Ok(());
             }

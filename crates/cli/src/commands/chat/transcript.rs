@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use unspool_agent::driver::Place;
 use unspool_agent::record::{Face, Record, new_id};
 use unspool_model::write::slug;
+use unspool_show::shell_command;
 use unspool_store::project;
 use unspool_store::read_folder;
 use unspool_store::resolve::{self, Target};
@@ -91,8 +92,10 @@ pub(super) fn record(
     };
     let new = folder.join(format!("{id}.jsonl"));
     let occupied = || {
-        Failure::failed(format!("there is a session {id} already"))
-            .hint(format!("go on with it: `unspool chat --resume {id}`"))
+        Failure::failed(format!("there is a session {id} already")).hint(format!(
+            "go on with it: `{}`",
+            shell_command::chat(None, &id)
+        ))
     };
     match source {
         None if new.exists() => Err(occupied()),
