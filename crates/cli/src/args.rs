@@ -1,10 +1,12 @@
 //! What may be typed. The doc comments are the help.
 
-use std::io::{self, Write};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use unspool_show::terminal_writer;
 
 use crate::commands;
 use crate::ui::{self, Color};
@@ -176,33 +178,65 @@ pub fn read() -> Arguments {
         {
             return hook;
         }
-        if wrong.kind() == ErrorKind::UnknownArgument {
-            tell_mistyped();
+        if wrong.kind() == ErrorKind::UnknownArgument
+            && let Err(mistyped) = strict().try_get_matches()
+        {
+            end(&mistyped, strict());
         }
-        leave(&wrong)
+        end(&wrong, Arguments::command())
     })
 }
 
-/// Ends the program with what is wrong about its arguments, or with the help that was asked for.
-fn leave(wrong: &clap::Error) -> ! {
-    let printed = wrong.print().and_then(|()| std::io::stdout().flush());
-    let code = match printed {
-        Err(why) if !wrong.use_stderr() && why.kind() != io::ErrorKind::BrokenPipe => {
+/// Ends the program with what clap has to say: help, the version, or what is wrong.
+fn end(said: &clap::Error, command: clap::Command) -> ! {
+    let told = match said.use_stderr() {
+        true => tell_wrong(said, command),
+        false => tell_help(said),
+    };
+    let code = match told {
+        // Help that nobody got; a reader that is gone need not know.
+        Err(why) if !said.use_stderr() && why.kind() != io::ErrorKind::BrokenPipe => {
             ui::say(&format!("Error: {why}"));
             2
         }
-        _ => wrong.exit_code(),
+        _ => said.exit_code(),
     };
     std::process::exit(code)
 }
 
+fn tell_help(help: &clap::Error) -> io::Result<()> {
+    let mut out = ui::styled();
+    match ui::is_terminal() && ui::colors_are_wanted() {
+        true => write!(out, "{}", help.render().ansi())?,
+        false => write!(out, "{}", help.render())?,
+    }
+    out.flush()
+}
+
+/// Says what is wrong. The words that clap quotes may hold anything, so they are read once more
+/// with everything escaped that a terminal would obey: what is left of it are clap's own colours.
+fn tell_wrong(wrong: &clap::Error, command: clap::Command) -> io::Result<()> {
+    let escaped = |word: OsString| terminal_writer::escaped(&word.to_string_lossy());
+    let words = std::env::args_os().map(escaped);
+    let again = command.try_get_matches_from(words).err();
+    let again = again.filter(|again| again.kind() == wrong.kind());
+    let mut stderr = ui::styled_stderr();
+    let colors = io::stderr().is_terminal() && ui::colors_are_wanted();
+    match again.map(|again| again.render()) {
+        Some(told) if colors => write!(stderr, "{}", told.ansi())?,
+        Some(told) => write!(stderr, "{told}")?,
+        None => {
+            let plain = wrong.render().to_string();
+            write!(stderr, "{}", terminal_writer::escaped(&plain))?;
+        }
+    }
+    stderr.flush()
+}
+
 /// A query may begin with a dash, so a mistyped option in front of it is taken for the query,
 /// and the query for one argument too many. Read without that, the option is what is wrong.
-fn tell_mistyped() {
-    let strict = Arguments::command().mut_subcommand("search", |search| {
+fn strict() -> clap::Command {
+    Arguments::command().mut_subcommand("search", |search| {
         search.mut_arg("query", |query| query.allow_hyphen_values(false))
-    });
-    if let Err(wrong) = strict.try_get_matches() {
-        leave(&wrong);
-    }
+    })
 }

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         return code;
     }
     home_folder::settle_temp_folder();
+    std::panic::set_hook(Box::new(tell_panic));
     let arguments = args::read();
     let reveal = arguments.global.reveal;
     match commands::run(arguments) {
@@ -51,16 +52,42 @@ fn main() -> ExitCode {
         Err(failure) => {
             if let Failure::Nothing(told) | Failure::Failed(told) = &failure {
                 // The message may quote a transcript or a file name.
-                ui::say(&format!(
-                    "Error: {}",
-                    clean::text(&masked(&told.message, reveal))
-                ));
+                ui::say(&format!("Error: {}", said(&masked(&told.message, reveal))));
                 if let Some(hint) = &told.hint {
-                    ui::say(&format!("Hint: {}", clean::text(&masked(hint, reveal))));
+                    ui::say(&format!("Hint: {}", said(&masked(hint, reveal))));
                 }
             }
             ExitCode::from(failure.code())
         }
+    }
+}
+
+/// The text, harmless for a terminal. Only we begin a line with `Error:` or `Hint:`: the further
+/// lines of a text, such as those in the name of a file, stand below its first.
+fn said(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (at, line) in clean::text(text).split('\n').enumerate() {
+        match at {
+            0 => {}
+            _ if line.is_empty() || line.starts_with(' ') => out.push('\n'),
+            _ => out.push_str("\n  "),
+        }
+        out.push_str(line);
+    }
+    out
+}
+
+/// The message of a panic may quote a transcript.
+fn tell_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed");
+    ui::say(&format!(
+        "thread '{name}' {}",
+        clean::text(&panic.to_string())
+    ));
+    let trace = std::backtrace::Backtrace::capture();
+    if trace.status() == std::backtrace::BacktraceStatus::Captured {
+        ui::say(&clean::text(&trace.to_string()));
     }
 }
 

@@ -69,6 +69,11 @@ impl Screen {
         self.take()
     }
 
+    /// Rings the bell.
+    pub fn ring(&self) -> io::Result<()> {
+        put("\x07")
+    }
+
     /// Draws all lines over what was there: nothing is wiped before, so nothing flickers.
     pub fn draw(&self, text: &str) -> io::Result<()> {
         let mut frame = String::with_capacity(text.len() + 256);
@@ -85,11 +90,6 @@ impl Screen {
     }
 }
 
-/// Rings the bell of the terminal.
-pub fn ring() -> io::Result<()> {
-    put("\x07")
-}
-
 impl Drop for Screen {
     fn drop(&mut self) {
         self.give_back();
@@ -97,6 +97,7 @@ impl Drop for Screen {
 }
 
 fn put(text: &str) -> io::Result<()> {
+    #[expect(clippy::disallowed_methods, reason = "draws what was laid out")]
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()

@@ -1,6 +1,6 @@
 //! The terminal: where data goes, where remarks go, and how wide they may be.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Child, Command, Stdio};
 
 use clap::ValueEnum;
@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use unspool_show::clean;
 use unspool_show::style::Style;
+use unspool_show::terminal_writer::{Passes, TerminalWriter};
 
 use crate::failure::Failure;
 
@@ -21,6 +22,48 @@ pub enum Color {
     Always,
     /// Never
     Never,
+}
+
+/// Standard output, buffered: exact for a program, harmless for a terminal.
+pub type StandardOutput = BufWriter<TerminalWriter<StdoutLock<'static>>>;
+
+/// Whether a person looks at standard output.
+#[expect(clippy::disallowed_methods, reason = "only asks")]
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether nobody refused colours by NO_COLOR.
+pub fn colors_are_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// The one way to standard output, but for screens that are drawn: whoever writes there need
+/// not know whether a terminal reads it.
+fn output(on_terminal: Passes) -> StandardOutput {
+    let passes = match is_terminal() {
+        true => on_terminal,
+        false => Passes::Bytes,
+    };
+    #[expect(clippy::disallowed_methods, reason = "all others come here")]
+    let stdout = io::stdout().lock();
+    BufWriter::with_capacity(64 * 1024, TerminalWriter::new(stdout, passes))
+}
+
+/// Standard output for data as it is: JSON, raw lines, files. On a terminal, what could control
+/// it is escaped.
+pub fn data() -> StandardOutput {
+    output(Passes::Text)
+}
+
+/// Standard output for text in colours of ours, before anybody could say which are wanted.
+pub fn styled() -> StandardOutput {
+    output(Passes::ColoredText)
+}
+
+/// The same for standard error.
+pub fn styled_stderr() -> TerminalWriter<io::StderrLock<'static>> {
+    TerminalWriter::new(io::stderr().lock(), Passes::ColoredText)
 }
 
 /// How to speak to the person or program at the other end.
@@ -50,7 +93,7 @@ impl Ui {
 
     /// Whether a person looks at standard output.
     pub fn is_terminal(&self) -> bool {
-        io::stdout().is_terminal()
+        is_terminal()
     }
 
     /// How text is laid out.
@@ -58,10 +101,7 @@ impl Ui {
         let color = match self.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => {
-                self.is_terminal()
-                    && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-            }
+            Color::Auto => self.is_terminal() && colors_are_wanted(),
         };
         Style {
             color,
@@ -76,9 +116,33 @@ impl Ui {
         &self.zone
     }
 
-    /// Standard output, buffered.
-    pub fn out(&self) -> BufWriter<io::StdoutLock<'static>> {
-        BufWriter::with_capacity(64 * 1024, io::stdout().lock())
+    /// Standard output for text that was laid out for people, or for rows if those were asked for.
+    pub fn out(&self) -> StandardOutput {
+        output(self.passes())
+    }
+
+    /// Standard output for data as it is: see [`data`].
+    pub fn data(&self) -> StandardOutput {
+        data()
+    }
+
+    /// What may reach a terminal as it is.
+    fn passes(&self) -> Passes {
+        match self.style().color && !self.json {
+            true => Passes::ColoredText,
+            false => Passes::Text,
+        }
+    }
+
+    /// Clears the terminal, so that what follows stands at its top.
+    pub fn clear(&self) -> io::Result<()> {
+        if self.is_terminal() {
+            #[expect(clippy::disallowed_methods, reason = "a sequence of ours")]
+            let mut stdout = io::stdout().lock();
+            // Home, and clear what is below.
+            stdout.write_all(b"\x1b[H\x1b[2J")?;
+        }
+        Ok(())
     }
 
     /// One row for machines.
@@ -123,12 +187,31 @@ impl Ui {
         &self,
         write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        self.paged_as(self.passes(), write)
+    }
+
+    /// The same for data as it is: see [`data`].
+    pub fn paged_data(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.paged_as(Passes::Text, write)
+    }
+
+    fn paged_as(
+        &self,
+        passes: Passes,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let Some(mut pager) = self.is_terminal().then(pager).flatten() else {
-            return self.printed(write);
+            let mut out = output(passes);
+            write(&mut out)?;
+            return Ok(out.flush()?);
         };
         let written = match pager.stdin.take() {
             Some(stdin) => {
-                let mut out = BufWriter::new(stdin);
+                // Not every pager keeps control characters from the terminal.
+                let mut out = BufWriter::new(TerminalWriter::new(stdin, passes));
                 write(&mut out).and_then(|()| Ok(out.flush()?))
             }
             None => Ok(()),

@@ -77,7 +77,7 @@ fn own_name() -> String {
 /// Whether somebody sits at both ends, and the terminal can do more than print.
 pub fn is_screen() -> bool {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
+    io::stdin().is_terminal() && crate::ui::is_terminal() && !dumb
 }
 
 /// For tests of what a mistake of ours leaves of the terminal; not in what people run.

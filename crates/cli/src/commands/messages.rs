@@ -29,7 +29,7 @@ pub fn run(world: &World, args: &MessagesArgs) -> Result<(), Failure> {
     let main = &chosen.family.main;
     match messages::messages(&main.session, &main.source, world.profile) {
         Resume::Messages(all) => {
-            let mut out = world.ui.out();
+            let mut out = world.ui.data();
             writeln!(out, "{}", messages::to_json(&all))?;
             Ok(out.flush()?)
         }

@@ -12,6 +12,7 @@ use unspool_store::resolve::Target;
 use unspool_store::side;
 
 use crate::failure::Failure;
+use crate::ui;
 use crate::world::{Chosen, World};
 
 /// Arguments of `restore`.
@@ -136,7 +137,7 @@ fn backup(chosen: &Chosen, file: &str) -> Result<Vec<u8>, String> {
 
 fn write(output: Option<&Path>, content: &[u8]) -> Result<(), Failure> {
     let Some(path) = output else {
-        let mut out = std::io::stdout().lock();
+        let mut out = ui::data();
         out.write_all(content)?;
         return Ok(out.flush()?);
     };

@@ -17,7 +17,7 @@ pub struct SchemaArgs {
 
 /// Prints schemas.
 pub fn run(world: &World, args: &SchemaArgs) -> Result<(), Failure> {
-    let mut out = world.ui.out();
+    let mut out = world.ui.data();
     if let Some(wanted) = &args.row {
         let found = SCHEMAS.iter().find(|(name, _)| name == wanted);
         let Some((_, schema)) = found else {

@@ -165,7 +165,7 @@ fn at_line(
     }
 }
 
-/// A line of the file, byte for byte; for a person, made safe to look at.
+/// A line of the file, byte for byte; for a person, with what controls a terminal escaped.
 fn raw_line(world: &World, chosen: &Chosen, line: u32) -> Result<(), Failure> {
     let main = &chosen.family.main;
     let record = main
@@ -178,14 +178,8 @@ fn raw_line(world: &World, chosen: &Chosen, line: u32) -> Result<(), Failure> {
         return Err(Failure::failed(format!("line {line} cannot be read"))
             .hint("`unspool check` says what is wrong with it"));
     };
-    let safe = world.ui.is_terminal();
-    world.ui.paged(|out| {
-        if safe {
-            let text = String::from_utf8_lossy(&bytes);
-            out.write_all(unspool_show::clean::line(&text).as_bytes())?;
-        } else {
-            out.write_all(&bytes)?;
-        }
+    world.ui.paged_data(|out| {
+        out.write_all(&bytes)?;
         Ok(out.write_all(b"\n")?)
     })
 }
@@ -321,7 +315,7 @@ fn json(world: &World, chosen: &Chosen, pick: &Pick, line: Option<u32>) -> Resul
     Ok(out.flush()?)
 }
 
-/// The lines of the picked turns, byte for byte; for a person, made safe to look at.
+/// The lines of the picked turns, byte for byte; for a person, with what controls a terminal escaped.
 fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
     let main = &chosen.family.main;
     let session = &main.session;
@@ -336,11 +330,10 @@ fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
     {
         number.insert(at as u32, number.len() as u32 + 1);
     }
-    let safe = world.ui.is_terminal();
-    if pick.turns.is_empty() && !safe {
+    if pick.turns.is_empty() && !world.ui.is_terminal() {
         return whole(world, chosen);
     }
-    world.ui.paged(|out| {
+    world.ui.paged_data(|out| {
         for (at, record) in session.records.iter().enumerate() {
             let turn = turn_of[at].and_then(|turn| number.get(&turn).copied());
             if !turn.map_or(pick.takes_rest(), |turn| pick.takes(turn, count)) {
@@ -350,13 +343,7 @@ fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
                 .source
                 .bytes(record.offset, record.len())
                 .unwrap_or_default();
-            if safe {
-                out.write_all(
-                    unspool_show::clean::line(&String::from_utf8_lossy(&bytes)).as_bytes(),
-                )?;
-            } else {
-                out.write_all(&bytes)?;
-            }
+            out.write_all(&bytes)?;
             out.write_all(b"\n")?;
         }
         Ok(())
@@ -368,7 +355,7 @@ fn whole(world: &World, chosen: &Chosen) -> Result<(), Failure> {
     let path = chosen.target.path();
     let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
     let mut file = std::fs::File::open(path).map_err(failed)?;
-    let mut out = world.ui.out();
+    let mut out = world.ui.data();
     if world.reveal {
         std::io::copy(&mut file, &mut out)?;
         return Ok(out.flush()?);

@@ -24,6 +24,7 @@ use answer::Form;
   unspool sql 'SELECT title, turns, last FROM sessions ORDER BY last DESC LIMIT 10'
   unspool sql 'SELECT name, count(*) FROM calls GROUP BY name ORDER BY 2 DESC'
   unspool sql --csv 'SELECT day, sum(cost_usd) FROM usage GROUP BY day'
+  unspool sql --excel 'SELECT * FROM sessions' > sessions.csv
   unspool sql --schema         views and columns
   unspool sql - < query.sql    the query from standard input
 
@@ -36,12 +37,20 @@ pub struct SqlArgs {
     pub query: Option<String>,
 
     /// Print the views, their columns and what they mean
-    #[arg(long, conflicts_with_all = ["query", "csv"])]
+    #[arg(long, conflicts_with_all = ["query", "csv", "excel"])]
     pub schema: bool,
 
     /// Print rows as CSV, with a line of names first
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+
+    /// Print rows as CSV for a spreadsheet: no text is taken for a formula
+    #[arg(
+        long,
+        conflicts_with = "json",
+        long_help = "Print rows as CSV for a spreadsheet: no text is taken for a formula\n\nLike --csv, but a text that begins with = + - @, a tab or a carriage return gets an apostrophe in front. Numbers stay numbers."
+    )]
+    pub excel: bool,
 }
 
 /// Answers a question.
@@ -56,13 +65,18 @@ pub fn run(world: &World, args: &SqlArgs) -> Result<(), Failure> {
     // A mistake is told before anything is read.
     Asked::check(&query).map_err(|why| refused(&query, why))?;
     let asked = up_to_date(world)?;
-    let form = match (world.ui.json, args.csv) {
-        (true, _) => Form::Json,
-        (_, true) => Form::Csv,
+    let form = match (world.ui.json, args.csv, args.excel) {
+        (true, ..) => Form::Json,
+        (_, _, true) => Form::Excel,
+        (_, true, _) => Form::Csv,
         _ => Form::Table,
     };
     let style = world.ui.style();
-    let mut answer = answer::Answer::new(form, world.ui.out(), &style, world.ui.is_terminal());
+    let out = match form {
+        Form::Table => world.ui.out(),
+        Form::Json | Form::Csv | Form::Excel => world.ui.data(),
+    };
+    let mut answer = answer::Answer::new(form, out, &style);
     let rows = asked
         .ask(&query, &mut answer)
         .map_err(|why| refused(&query, why))?;

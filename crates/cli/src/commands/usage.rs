@@ -274,11 +274,10 @@ fn write(
 
 /// Shows what `--live` found in the place of what it showed before.
 fn show_again(world: &World, text: &[u8]) -> Result<(), Failure> {
-    let mut out = world.ui.out();
-    if world.ui.is_terminal() && !world.ui.json {
-        // Home, and clear what is below.
-        out.write_all(b"\x1b[H\x1b[2J")?;
+    if !world.ui.json {
+        world.ui.clear()?;
     }
+    let mut out = world.ui.out();
     out.write_all(text)?;
     Ok(out.flush()?)
 }

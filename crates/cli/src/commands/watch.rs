@@ -194,7 +194,7 @@ fn spoken(world: &World, row: &SessionRow) -> String {
 /// The board: drawn again at each change, and each second for what time changes.
 #[cfg(unix)]
 fn board(world: &World, mut follow: Follow) -> Result<(), Failure> {
-    use crate::screen::{Screen, ring as ring_bell};
+    use crate::screen::Screen;
 
     let bell = crate::config::Config::read(&world.own.config)?.notify.bell;
     let screen = Screen::enter()?;
@@ -225,7 +225,7 @@ fn board(world: &World, mut follow: Follow) -> Result<(), Failure> {
             }
         }
         if bell && ring {
-            ring_bell()?;
+            screen.ring()?;
         }
         if let Some(end) = keys(&screen)? {
             return end;

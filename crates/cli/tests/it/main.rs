@@ -1,5 +1,6 @@
 //! Tests of the program from outside, each on a machine of its own.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::disallowed_macros)]
 
 mod bad_input;
 mod browse;
@@ -40,6 +41,7 @@ mod surgery;
 mod symlinks;
 mod talk;
 mod terminal;
+mod terminal_controls;
 mod traced;
 mod trouble;
 mod tty;

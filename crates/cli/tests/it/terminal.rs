@@ -10,16 +10,16 @@ use unspool_testkit::home::Home;
 
 use crate::home;
 
-const ID: &str = "e5ca9e00-0000-4000-8000-000000000001";
+pub const ID: &str = "e5ca9e00-0000-4000-8000-000000000001";
 
 /// Every character that a terminal might obey: C0, DEL, C1, direction, zero width, tags.
-fn poison() -> String {
+pub fn poison() -> String {
     let controls: String = (0..0xa0u32)
         .filter_map(char::from_u32)
         .filter(|c| c.is_control())
         .collect();
-    let sequences = "\x1b[2J\x1b[31mred\x1b]0;title\x07\x1b]8;;http://x\x1b\\link\x1b]52;c;aGk=\x07\x1bPq#0\x1b\\\x1b_x\x1b\\\u{9b}2J\u{9d}0;t\u{9c}";
-    let direction = "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{200e}\u{200f}\u{61c}";
+    let sequences = "\x1b[2J\x1b[31mred\x1b]0;title\x07\x1b]8;;http://x\x1b\\link\x1b]52;c;aGk=\x07\x1bPq#0\x1b\\\x1b_x\x1b\\\u{9b}2J\u{9d}0;t\u{9c}\x1b[987;654H\x1b[?1337h\x1b[8m\x1b]1337;File=:eA==\x07\x1b^x\x1b\\\x1bXx\x1b\\\x1bc";
+    let direction = "\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{200e}\u{200f}\u{61c}\u{200b}\u{2060}\u{feff}\u{e0041}\u{ad}";
     format!("word{controls}{sequences}{direction}\r\rend")
 }
 
@@ -134,10 +134,21 @@ fn lines() -> Vec<Value> {
             21,
             json!({"type": "assistant", "isApiErrorMessage": true, "error": bad, "message": {"id": "m21", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": bad}]}}),
         ),
+        line(
+            22,
+            json!({"type": "user", "message": {"role": "user", "content": "write it"}}),
+        ),
+        call(
+            23,
+            "t6",
+            "Write",
+            json!({"file_path": "/home/dev/x/note.txt", "content": bad}),
+        ),
+        result(24, "t6", false),
     ]
 }
 
-fn machine() -> Home {
+pub fn machine() -> Home {
     let home = home();
     let mut text: String = lines().iter().map(|line| format!("{line}\n")).collect();
     // Also as raw bytes, which are no JSON.

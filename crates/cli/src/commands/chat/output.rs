@@ -1,6 +1,6 @@
 //! What comes out: the answer, or a stream of JSON lines as scripts of the original expect.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Instant;
 
 use clap::ValueEnum;
@@ -40,7 +40,6 @@ pub struct Output {
     waited: std::time::Duration,
     asked: Option<Instant>,
     quiet: bool,
-    terminal: bool,
 }
 
 impl Output {
@@ -58,7 +57,6 @@ impl Output {
             waited: std::time::Duration::ZERO,
             asked: None,
             quiet: false,
-            terminal: io::IsTerminal::is_terminal(&io::stdout()),
         }
     }
 
@@ -173,12 +171,11 @@ impl Output {
         if self.form == Form::Text {
             let text = ending.text.trim_end();
             if !text.is_empty() {
-                let mut out = io::stdout().lock();
-                // A terminal must not be told what to do by a model.
-                let text = if self.terminal {
-                    clean::text(text)
-                } else {
-                    text.into()
+                let mut out = ui::data();
+                // A person need not see the escapes of what a program would get.
+                let text = match ui::is_terminal() {
+                    true => clean::text(text),
+                    false => text.into(),
                 };
                 writeln!(out, "{text}")?;
                 out.flush()?;
@@ -323,7 +320,7 @@ pub fn respond(request: &str, answer: Result<Value, String>) {
 }
 
 fn line(value: &Value) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
+    let mut out = ui::data();
     writeln!(out, "{value}")?;
     out.flush()?;
     Ok(())

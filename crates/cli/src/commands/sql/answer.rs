@@ -1,11 +1,11 @@
 //! Rows of an answer: a table that fits the terminal, JSON Lines, or CSV.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 use unspool_index::tables::query::{Cell, Sink};
-use unspool_show::clean;
 use unspool_show::layout::{behind, cut};
 use unspool_show::style::{Line, Paint, Style};
 use unspool_show::table::{Below, Column, Table};
@@ -19,6 +19,8 @@ pub enum Form {
     Json,
     /// RFC 4180.
     Csv,
+    /// The same, with no text that a spreadsheet takes for a formula.
+    Excel,
 }
 
 /// A column of text takes at least this many columns, if its cells do.
@@ -35,8 +37,6 @@ pub struct Answer<'a, W> {
     form: Form,
     out: W,
     style: &'a Style,
-    /// A person looks at it on a terminal.
-    seen: bool,
     names: Vec<String>,
     /// Rows that wait for the layout, and their bytes.
     rows: Vec<Vec<Line>>,
@@ -62,13 +62,12 @@ enum Layout {
 }
 
 impl<'a, W: Write> Answer<'a, W> {
-    /// An answer in this form; `seen` on a terminal, which must not be sent what controls it.
-    pub fn new(form: Form, out: W, style: &'a Style, seen: bool) -> Answer<'a, W> {
+    /// An answer in this form.
+    pub fn new(form: Form, out: W, style: &'a Style) -> Answer<'a, W> {
         Answer {
             form,
             out,
             style,
-            seen,
             names: Vec::new(),
             rows: Vec::new(),
             held: 0,
@@ -191,12 +190,7 @@ impl<'a, W: Write> Answer<'a, W> {
             if at > 0 {
                 self.out.write_all(b",")?;
             }
-            let field = if self.seen {
-                clean::text(field.as_ref())
-            } else {
-                field.as_ref().into()
-            };
-            self.out.write_all(quoted(&field).as_bytes())?;
+            self.out.write_all(quoted(field.as_ref()).as_bytes())?;
         }
         self.out.write_all(b"\r\n")
     }
@@ -206,11 +200,14 @@ impl<W: Write> Sink for Answer<'_, W> {
     fn columns(&mut self, names: &[&str]) -> io::Result<()> {
         self.names = match self.form {
             Form::Json => unique(names),
-            Form::Table | Form::Csv => names.iter().map(|name| (*name).to_owned()).collect(),
+            Form::Table | Form::Csv | Form::Excel => {
+                names.iter().map(|name| (*name).to_owned()).collect()
+            }
         };
         self.columns = vec![Holds::Nothing; names.len()];
         match self.form {
             Form::Csv => self.record(names.iter()),
+            Form::Excel => self.record(names.iter().map(|name| no_formula(name))),
             Form::Table | Form::Json => Ok(()),
         }
     }
@@ -219,6 +216,10 @@ impl<W: Write> Sink for Answer<'_, W> {
         match self.form {
             Form::Json => self.object(cells),
             Form::Csv => self.record(cells.iter().map(plain)),
+            Form::Excel => self.record(cells.iter().map(|cell| match cell {
+                Cell::Text(text) => no_formula(text).into_owned(),
+                other => plain(other),
+            })),
             Form::Table => self.line(cells),
         }
     }
@@ -275,6 +276,25 @@ fn hex(bytes: &[u8]) -> String {
     digits.collect()
 }
 
+/// Text that a spreadsheet shows rather than computes. Some skip blanks before they look, some
+/// take the wide forms of the signs for the signs.
+fn no_formula(text: &str) -> Cow<'_, str> {
+    let begins = |c: char| {
+        matches!(
+            c,
+            '=' | '+' | '-' | '@' | '\u{ff1d}' | '\u{ff0b}' | '\u{ff0d}' | '\u{ff20}'
+        )
+    };
+    let is_risky = text.starts_with(['\t', '\r', '\n'])
+        || text
+            .trim_start_matches(|c: char| c.is_whitespace() || c.is_control())
+            .starts_with(begins);
+    match is_risky {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
 fn quoted(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))
@@ -288,16 +308,12 @@ mod tests {
     use super::*;
 
     fn told(form: Form, width: usize) -> String {
-        told_to(form, width, false)
-    }
-
-    fn told_to(form: Form, width: usize, seen: bool) -> String {
         let mut out = Vec::new();
         let style = Style {
             width,
             ..Style::default()
         };
-        let mut answer = Answer::new(form, &mut out, &style, seen);
+        let mut answer = Answer::new(form, &mut out, &style);
         answer.columns(&["id", "n", "id"]).unwrap();
         let text = |text: &'static str| Cell::Text(text.into());
         let rows = [
@@ -322,9 +338,30 @@ mod tests {
     }
 
     #[test]
-    fn csv_on_a_terminal_cannot_control_it() {
-        let expected = "id,n,id\r\n\"a,\"\"b\"\"\",-3,\r\n\"x\ny\",0.5,01ff\r\n";
-        assert_eq!(told_to(Form::Csv, 80, true), expected);
+    fn a_spreadsheet_gets_no_formula_and_its_numbers() {
+        let mut out = Vec::new();
+        let style = Style::default();
+        let mut answer = Answer::new(Form::Excel, &mut out, &style);
+        answer.columns(&["=1+1", "n"]).unwrap();
+        for text in [
+            "=cmd|' /C calc'!A0",
+            "+1",
+            "-1",
+            "@SUM(A1)",
+            "\t=1",
+            "\r=1",
+            "  =1",
+            "=\"a\",b",
+            "a=1",
+            "",
+        ] {
+            let row = [Cell::Text(text.into()), Cell::Integer(-3)];
+            answer.row(&row).unwrap();
+        }
+        answer.row(&[Cell::Real(-0.5), Cell::Null]).unwrap();
+        answer.finish().unwrap();
+        let expected = "'=1+1,n\r\n'=cmd|' /C calc'!A0,-3\r\n'+1,-3\r\n'-1,-3\r\n'@SUM(A1),-3\r\n'\t=1,-3\r\n\"'\r=1\",-3\r\n'  =1,-3\r\n\"'=\"\"a\"\",b\",-3\r\na=1,-3\r\n,-3\r\n-0.5,\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     /// An answer printed on a width of 40, and how many rows were held at most.
@@ -334,7 +371,7 @@ mod tests {
             width: 40,
             ..Style::default()
         };
-        let mut answer = Answer::new(Form::Table, &mut out, &style, false);
+        let mut answer = Answer::new(Form::Table, &mut out, &style);
         answer.columns(names).unwrap();
         let mut most = 0;
         for row in rows {
