@@ -103,9 +103,10 @@ pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
         Err(done) => Err(done),
         Ok(decision) => allow(shared, &mut call, decision, &cwd, stop),
     };
-    if let Err(done) = allowed {
-        return *done;
-    }
+    let approval = match allowed {
+        Ok(approval) => approval,
+        Err(done) => return *done,
+    };
     if stop.is_told() {
         return Done::rejected();
     }
@@ -113,6 +114,7 @@ pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
         shared: Arc::clone(shared),
         call: call.clone(),
         stop: stop.clone(),
+        approval,
     };
     let scene = Scene {
         cwd,
@@ -136,8 +138,17 @@ pub(crate) fn make(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Done {
     }
 }
 
-/// Runs what a person typed themselves: nobody is asked.
-pub(crate) fn own(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
+/// Who let a call run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Approval {
+    /// Rules, or a hook: nobody looked at this very call.
+    Rules,
+    /// A person: they typed it, said yes to it, or chose the mode that asks nothing.
+    Person,
+}
+
+/// Runs what somebody else let run: nobody is asked.
+pub(crate) fn own(shared: &Arc<Shared>, call: &Call, stop: &Stop, approval: Approval) -> Outcome {
     let Some(tool) = tools::named(&call.name) else {
         return Outcome::failed(format!("there is no tool {}", call.name));
     };
@@ -145,6 +156,7 @@ pub(crate) fn own(shared: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
         shared: Arc::clone(shared),
         call: call.clone(),
         stop: stop.clone(),
+        approval,
     };
     let scene = Scene {
         cwd: lock(&shared.cwd).clone(),
@@ -203,7 +215,7 @@ impl Runner for Runs<'_> {
             Verdict::Allow { .. } => {}
             Verdict::Ask { text, .. } | Verdict::Deny { text, .. } => return Err(text),
         }
-        let outcome = own(self.shared, &call, self.stop);
+        let outcome = own(self.shared, &call, self.stop, Approval::Rules);
         let text = match &outcome.content {
             Content::Text(text) => text.clone(),
             Content::Blocks(_) => String::new(),
@@ -321,8 +333,11 @@ fn allow(
     hook: Option<Decision>,
     cwd: &Path,
     stop: &Stop,
-) -> Result<(), Box<Done>> {
-    let verdict = lock(&shared.policy).judge(&call.name, &call.input, cwd);
+) -> Result<Approval, Box<Done>> {
+    let (verdict, mode) = {
+        let policy = lock(&shared.policy);
+        (policy.judge(&call.name, &call.input, cwd), policy.mode())
+    };
     let (why, always, text) = match (verdict, hook) {
         (Verdict::Deny { text, .. }, _) => return Err(denied(shared, call, text)),
         (_, Some(Decision::Deny)) => {
@@ -337,13 +352,16 @@ fn allow(
                 text.to_owned(),
             )
         }
-        (Verdict::Allow { .. }, _) => return Ok(()),
+        (Verdict::Allow { .. }, _) if mode == Mode::Bypass => return Ok(Approval::Person),
+        (Verdict::Allow { .. }, _) => return Ok(Approval::Rules),
         // What a rule or a guard wants asked is asked, whatever a hook allows.
-        (Verdict::Ask { why, .. }, Some(Decision::Allow)) if !why.firm => return Ok(()),
+        (Verdict::Ask { why, .. }, Some(Decision::Allow)) if !why.firm => {
+            return Ok(Approval::Rules);
+        }
         (Verdict::Ask { why, always, text }, _) => (why.to_string(), always, text),
     };
     match requested(shared, call, stop) {
-        Some(Decision::Allow) => return Ok(()),
+        Some(Decision::Allow) => return Ok(Approval::Rules),
         Some(Decision::Deny) => return Err(denied(shared, call, text)),
         Some(Decision::Ask) | None => {}
     }
@@ -351,13 +369,13 @@ fn allow(
         return Err(denied(shared, call, text));
     }
     match ask(shared, call, Asked::Permission { why, always }, stop) {
-        Some(Answer::Yes | Answer::Value(_)) => Ok(()),
+        Some(Answer::Yes | Answer::Value(_)) => Ok(Approval::Person),
         Some(Answer::Changed(input)) => {
             call.input = input;
             // Another input is another call: what is denied stays denied.
             match lock(&shared.policy).judge(&call.name, &call.input, cwd) {
                 Verdict::Deny { text, .. } => Err(denied(shared, call, text)),
-                Verdict::Allow { .. } | Verdict::Ask { .. } => Ok(()),
+                Verdict::Allow { .. } | Verdict::Ask { .. } => Ok(Approval::Person),
             }
         }
         Some(Answer::Always(rules)) => {
@@ -367,7 +385,7 @@ fn allow(
                     shared.send(Message::Tell(Notice::Warn(why)));
                 }
             }
-            Ok(())
+            Ok(Approval::Person)
         }
         Some(Answer::No(Some(reason))) => {
             let text = format!("{REJECTED} The user said: {reason}");
@@ -446,6 +464,7 @@ struct Around {
     shared: Arc<Shared>,
     call: Call,
     stop: Stop,
+    approval: Approval,
 }
 
 impl Host for Around {
@@ -518,6 +537,10 @@ impl Host for Around {
             (Some(fence), Ok(program)) => fence.before(&program),
             _ => Vec::new(),
         }
+    }
+
+    fn runs_as_typed(&self) -> bool {
+        self.approval == Approval::Person
     }
 
     fn env(&self) -> &[(String, String)] {

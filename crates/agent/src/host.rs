@@ -42,6 +42,12 @@ pub trait Host: Sync {
         Vec::new()
     }
 
+    /// Whether a command runs as the person would type it: they typed it, said yes to it, or chose
+    /// the mode that asks nothing. Otherwise git runs none of the programs a repository names.
+    fn runs_as_typed(&self) -> bool {
+        false
+    }
+
     /// Variables that commands get on top of ours.
     fn env(&self) -> &[(String, String)] {
         &[]

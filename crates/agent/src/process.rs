@@ -8,6 +8,7 @@
 pub mod alone;
 #[cfg(unix)]
 mod below;
+pub mod git_environment;
 pub mod guard;
 mod output;
 

@@ -11,6 +11,7 @@ use unspool_model::write::Entry;
 use super::shared::{Message, lock};
 use super::{Command, Driver, Notice};
 use crate::api::model;
+use crate::call::Approval;
 use crate::machine::Event;
 use crate::record::new_id;
 use crate::stop::Stop;
@@ -171,7 +172,7 @@ impl Driver {
         self.own = Some((stop.clone(), id));
         let shared = Arc::clone(&self.shared);
         thread::spawn(move || {
-            let outcome = crate::call::own(&shared, &call, &stop);
+            let outcome = crate::call::own(&shared, &call, &stop, Approval::Person);
             shared.send(Message::Shell(call, outcome));
         });
     }

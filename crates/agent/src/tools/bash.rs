@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use self::shell::Shell;
 use super::{number, number_of, object, str_of, text, truth};
-use crate::process::{Ended, FILE, Job, Output, Running};
+use crate::process::{Ended, FILE, Job, Output, Running, git_environment};
 use crate::tool::{Call, Content, Outcome, Scene, Tool};
 
 /// Characters of output that the model is told; more goes to a file.
@@ -114,12 +114,24 @@ fn start(call: &Call, id: &str, scene: &Scene<'_>) -> Result<Running, Box<Outcom
         )));
     }
     let kept = scene.host.kept();
+    let mut env = scene.host.env().to_vec();
+    if !scene.host.runs_as_typed() {
+        let before = |name: &str| {
+            let given = env.iter().rev().find(|(key, _)| key == name);
+            given.map_or_else(
+                || std::env::var(name).ok(),
+                |(_, value)| Some(value.clone()),
+            )
+        };
+        let more = git_environment::variables(before);
+        env.extend(more);
+    }
     let job = Job {
         command: str_of(&call.input, "command"),
         cwd: &scene.cwd,
         guard: kept.guard(),
         before: &scene.host.before_shell(call),
-        env: scene.host.env(),
+        env: &env,
         file: scene.host.beside().join(format!("tool-results/{id}.txt")),
     };
     Running::start(&job).map_err(|error| super::fail(format!("cannot start the command: {error}")))

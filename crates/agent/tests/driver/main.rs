@@ -5,6 +5,7 @@ mod agents;
 mod compaction;
 mod cuts;
 mod desk;
+mod git_hooks;
 mod hooks;
 #[cfg(target_os = "linux")]
 mod interrupts;

@@ -1,6 +1,6 @@
 //! Bash: what it tells, and that nothing stays behind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -476,4 +476,55 @@ fn what_is_left_behind_may_write_for_ever() {
     assert!(alive(&mark) > 0);
     session.kept().end();
     until(|| alive(&mark) == 0);
+}
+
+/// A repository of its own whose configuration and hooks leave a file behind.
+fn trapped_repository(session: &Session) -> PathBuf {
+    let mark = session.project.join("../ran").canonicalize();
+    let mark = mark.unwrap_or_else(|_| session.project.parent().unwrap().join("ran"));
+    let trap = session.project.parent().unwrap().join("trap");
+    std::fs::write(&trap, format!("#!/bin/sh\ntouch '{}'\n", mark.display())).unwrap();
+    let run = |command: &str| {
+        let outcome = session.bash(command);
+        assert_ne!(
+            outcome.is_error,
+            Some(true),
+            "{command}: {}",
+            text(&outcome)
+        );
+    };
+    run("chmod +x ../trap && git init -q . && git config user.name x && git config user.email x@y");
+    run("git config core.fsmonitor ../trap && cp ../trap .git/hooks/pre-commit && rm -f ../ran");
+    mark
+}
+
+#[test]
+fn git_that_a_rule_allows_runs_no_hook_and_no_fsmonitor() {
+    let session = Session::new();
+    let mark = trapped_repository(&session);
+    for command in [
+        "git status",
+        "echo x > a && git add a",
+        "git commit -q -m x",
+        "git log --oneline",
+    ] {
+        let outcome = session.bash(command);
+        assert_ne!(
+            outcome.is_error,
+            Some(true),
+            "{command}: {}",
+            text(&outcome)
+        );
+        assert!(!mark.exists(), "{command}");
+    }
+    assert!(text(&session.bash("git log --oneline")).contains('x'));
+}
+
+#[test]
+fn git_that_a_person_says_yes_to_runs_their_hooks() {
+    let session = Session::new();
+    let mark = trapped_repository(&session);
+    *session.typed.lock().unwrap() = true;
+    session.bash("git config core.fsmonitor '' && git commit -q --allow-empty -m x");
+    assert!(mark.exists());
 }

@@ -23,6 +23,8 @@ pub struct Session {
     pub changes: Mutex<Vec<PathBuf>>,
     pub progress: Mutex<Vec<Value>>,
     pub before: Mutex<Vec<OsString>>,
+    /// Whether commands run as the person would type them.
+    pub typed: Mutex<bool>,
     pub stop: Stop,
 }
 
@@ -45,6 +47,7 @@ impl Session {
             changes: Mutex::default(),
             progress: Mutex::default(),
             before: Mutex::default(),
+            typed: Mutex::default(),
             stop: Stop::new(),
             _root: root,
         }
@@ -111,6 +114,10 @@ pub fn text(outcome: &Outcome) -> &str {
 }
 
 impl Host for Session {
+    fn runs_as_typed(&self) -> bool {
+        *self.typed.lock().unwrap()
+    }
+
     fn project(&self) -> &Path {
         &self.project
     }
