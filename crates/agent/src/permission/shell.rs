@@ -22,6 +22,8 @@ pub struct Part {
     pub words: Vec<Word>,
     /// Files that are opened.
     pub redirects: Vec<Redirect>,
+    /// Words that are no arguments: values of variables, what a loop goes through, here-strings.
+    pub values: Vec<Word>,
 }
 
 /// `NAME=value`.
@@ -95,6 +97,10 @@ pub struct Script {
     pub parts: Vec<Part>,
     /// Functions that it defines. Their bodies are among the parts.
     pub functions: Vec<String>,
+    /// Whether a part may run again after a later one: in loops and functions.
+    pub repeats: bool,
+    /// Texts of here-documents.
+    pub documents: Vec<String>,
 }
 
 /// Reads a command, or says why it cannot be understood.
@@ -265,6 +271,7 @@ impl<'a> Parser<'a> {
             body.push_str(line);
             body.push('\n');
         }
+        self.script.documents.push(body.clone());
         if document.quoted {
             return Ok(());
         }
@@ -283,6 +290,8 @@ impl<'a> Parser<'a> {
     fn absorb(&mut self, script: Script) {
         self.script.parts.extend(script.parts);
         self.script.functions.extend(script.functions);
+        self.script.repeats |= script.repeats;
+        self.script.documents.extend(script.documents);
     }
 
     /// The bare word that stands here, if it is one without any quoting.

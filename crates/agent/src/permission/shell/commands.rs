@@ -1,6 +1,6 @@
 //! Commands and what joins them: lists, pipelines, loops, assignments, redirections.
 
-use super::{Assign, Document, Parser, Part, RESERVED, Read, Redirect, is_name};
+use super::{Assign, Document, Parser, Part, RESERVED, Read, Redirect, Word, is_name};
 
 impl Parser<'_> {
     /// Commands, up to one of these words, a closing mark, or the end.
@@ -99,6 +99,7 @@ impl Parser<'_> {
             "if" => self.conditional(),
             "while" | "until" => {
                 self.at += self.bare().len();
+                self.script.repeats = true;
                 self.some(&["do"])?;
                 self.body()
             }
@@ -161,6 +162,8 @@ impl Parser<'_> {
             name,
             lasting: true,
         });
+        self.script.repeats = true;
+        let place = self.script.parts.len();
         self.script.parts.push(part);
         self.newlines()?;
         if self.keyword("in") {
@@ -170,7 +173,7 @@ impl Parser<'_> {
                     break;
                 }
                 match self.word()? {
-                    Some(_) => {}
+                    Some(word) => self.script.parts[place].values.push(word),
                     None => return Err(self.unexpected()),
                 }
             }
@@ -254,6 +257,7 @@ impl Parser<'_> {
             return Err("a function has no plain name".to_owned());
         }
         self.script.functions.push(name.to_owned());
+        self.script.repeats = true;
         self.newlines()?;
         let is_group = self.looks_at("(") && !self.looks_at("((");
         let starts = ["{", "if", "for", "while", "until", "case", "select", "[["];
@@ -272,7 +276,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        if !part.redirects.is_empty() {
+        if part != Part::default() {
             self.script.parts.push(part);
         }
         let follows = self.peek().is_none_or(|c| " \t\n;&|)".contains(c));
@@ -291,7 +295,7 @@ impl Parser<'_> {
                 continue;
             }
             if part.words.is_empty()
-                && let Some(assign) = self.assign()?
+                && let Some(assign) = self.assign(&mut part.values)?
             {
                 part.assigns.push(assign);
                 continue;
@@ -328,7 +332,7 @@ impl Parser<'_> {
     }
 
     /// `NAME=value`, `NAME+=value`, `NAME=(…)`.
-    pub(super) fn assign(&mut self) -> Read<Option<Assign>> {
+    pub(super) fn assign(&mut self, values: &mut Vec<Word>) -> Read<Option<Assign>> {
         let rest = self.rest();
         let end = rest
             .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -356,12 +360,13 @@ impl Parser<'_> {
                 if self.looks_at("[") {
                     return Err("an index is not looked into".to_owned());
                 }
-                if self.word()?.is_none() {
-                    return Err(self.unexpected());
+                match self.word()? {
+                    Some(word) => values.push(word),
+                    None => return Err(self.unexpected()),
                 }
             }
         } else {
-            self.word()?;
+            values.extend(self.word()?);
         }
         Ok(Some(Assign {
             name: name.to_owned(),
@@ -403,7 +408,10 @@ impl Parser<'_> {
             return Err("a redirection has no target".to_owned());
         };
         match *sign {
-            "<<<" => return Ok(true),
+            "<<<" => {
+                part.values.push(target);
+                return Ok(true);
+            }
             "<&" | ">&" => {
                 let known = target.text().unwrap_or_default();
                 let number = known.strip_suffix('-').unwrap_or(&known);
