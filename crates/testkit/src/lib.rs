@@ -14,6 +14,7 @@
 //! - [`model`] plays a script as a streaming Messages API, with a strict judge of every request;
 //! - [`sink`] is a strict receiver of traces, and one that fails as it is told;
 //! - [`soak`] kills a sender again and again, and counts what arrived;
+//! - [`permission_corpus`] is shell commands with the least that permissions must say about each;
 //! - [`secrets`] draws tokens of many makers, and what only looks like them;
 //! - [`home`] is a temporary machine to run the program on;
 //! - [`random`] and [`moment`] are the two things that tests must not take
@@ -27,6 +28,7 @@ pub mod graph;
 pub mod home;
 pub mod model;
 pub mod moment;
+pub mod permission_corpus;
 pub mod random;
 pub mod script;
 pub mod secrets;
