@@ -6,8 +6,10 @@
 
 pub mod always;
 mod bash;
+mod destructive;
 pub mod explain;
 mod files;
+mod git_repository;
 pub mod glob;
 pub mod path;
 mod remove;

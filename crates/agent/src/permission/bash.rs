@@ -3,23 +3,30 @@
 //! What denies looks further than what allows: past variables and wrappers, into strings that a
 //! shell will run, and at what a hole could become. What allows takes the words as they stand.
 
+mod builtin_assignments;
+mod effects;
+mod git_command;
+mod named_files;
 mod programs;
 mod texts;
 
 use std::path::{Path, PathBuf};
 
 use super::explain::Step;
+use super::git_repository;
 use super::glob::Pattern;
-use super::path::{Place, protected};
+use super::path::{Place, real};
 use super::rule::{Rule, What};
-use super::shell::{self, Part, Script, Word};
+use super::shell::{self, Part, Piece, Script, Word};
 use super::{Mode, Policy, Reason, Ruling};
 use crate::settings::Kind;
-use programs::{FINDS, READERS, WRITERS, is_harmless, is_safe, only_reads};
-use texts::{Texts, inner, joined, program, raw, raw_path, shown};
+use effects::Effect;
+use git_command::GitCommand;
+use programs::{FINDS, RUNNERS, SHELLS, is_harmless, is_safe, only_reads};
+use texts::{Texts, inner, joined, program, raw, shown};
 
 pub(super) use programs::{is_never, stripped};
-pub(super) use texts::shown_part;
+pub(super) use texts::{known_text, raw_path, shown_part};
 
 /// Longer commands are not looked into.
 pub const LONGEST: usize = 10_000;
@@ -28,6 +35,22 @@ pub const LONGEST: usize = 10_000;
 const DEEPEST: usize = 4;
 /// Where a part may run: all folders that are possible, or nobody knows.
 type Cwds = Option<Vec<PathBuf>>;
+
+/// Why nothing allows a part.
+struct NotAllowed {
+    why: String,
+    /// Whether a rule could.
+    a_rule_helps: bool,
+}
+
+impl From<String> for NotAllowed {
+    fn from(why: String) -> NotAllowed {
+        NotAllowed {
+            why,
+            a_rule_helps: true,
+        }
+    }
+}
 
 impl Policy {
     /// Judges a command.
@@ -95,22 +118,26 @@ impl Policy {
                 What::Command(pattern) => pattern.is_exact() && pattern.fits(command.trim()),
                 _ => false,
             });
-        let mut cwds = Some(vec![cwd.to_path_buf()]);
+        let mut cwds = self.first_cwds(script, cwd);
+        // In a loop the folder that a later part goes to is where an earlier one runs next.
+        let mut moved = script.repeats && script.parts.iter().any(|part| self.moves(part, cwd));
         for part in &script.parts {
             self.open_files(part, &cwds, ruling);
+            self.output_files(part, &cwds, ruling);
             let found = match all {
-                Some(rule) => Ok(Some(Reason::of("a rule allows it", rule))),
-                None => self.allow(part, script, &cwds),
+                Some(rule) => self.allow_whole(rule, part, &cwds),
+                None => self.allow(part, script, &cwds, moved),
             };
             self.note(part, &found, ruling);
             follow(part, &mut cwds, &self.home);
+            moved |= self.moves(part, cwd);
         }
         if ruling.soft.is_none() && ruling.by.is_none() {
             ruling.allow(Reason::new("it changes nothing but where it stands"));
         }
     }
 
-    fn note(&self, part: &Part, found: &Result<Option<Reason>, String>, ruling: &mut Ruling) {
+    fn note(&self, part: &Part, found: &Result<Option<Reason>, NotAllowed>, ruling: &mut Ruling) {
         let text = shown_part(part);
         if text.is_empty() {
             return;
@@ -124,11 +151,12 @@ impl Policy {
                 let by = Reason::new("it changes nothing by itself");
                 ruling.steps.push(Step::new(text, "allowed", by));
             }
-            Err(why) => {
-                let why = Reason::new(why.clone());
+            Err(not) => {
+                let why = Reason::new(not.why.clone());
                 ruling.soft(why.clone());
                 ruling.steps.push(Step::new(text, "asks", why));
-                if let Some(rule) = super::always::for_part(part)
+                if not.a_rule_helps
+                    && let Some(rule) = super::always::for_part(part)
                     && !ruling.always.contains(&rule)
                 {
                     ruling.always.push(rule);
@@ -156,13 +184,86 @@ impl Policy {
                 ruling.firm(Reason::of("a rule wants to be asked", rule));
             }
         }
-        let mut cwds = Some(vec![cwd.to_path_buf()]);
+        if script.functions.iter().any(|name| name == ":") {
+            ruling.firm(Reason::new(
+                "it defines `:` anew, which nobody does but to fill a machine",
+            ));
+        }
+        let mut cwds = self.first_cwds(script, cwd);
         for part in &script.parts {
             self.strict_part(part, ruling);
             self.guard(part, &cwds, ruling);
             self.named_files(part, &cwds, ruling);
-            self.strict_inside(part, cwd, depth, ruling);
+            let here = [cwd.to_path_buf()];
+            for cwd in cwds.as_deref().unwrap_or(&here) {
+                self.strict_inside(part, cwd, depth, ruling);
+            }
             follow(part, &mut cwds, &self.home);
+        }
+        self.strict_read_by_shell(script, cwd, depth, ruling);
+    }
+
+    /// All folders a part may run in: the first, and in a loop those that any part goes to.
+    fn first_cwds(&self, script: &Script, cwd: &Path) -> Cwds {
+        let mut cwds = Some(vec![cwd.to_path_buf()]);
+        if !script.repeats {
+            return cwds;
+        }
+        // What still grows after some rounds grows for ever.
+        for _ in 0..3 {
+            let before = cwds.clone();
+            for part in &script.parts {
+                follow(part, &mut cwds, &self.home);
+            }
+            if cwds == before {
+                return cwds;
+            }
+        }
+        None
+    }
+
+    /// Whether a part goes to another folder than the one we stand in and the project's.
+    fn moves(&self, part: &Part, cwd: &Path) -> bool {
+        let start = stripped(&part.words).unwrap_or(0);
+        let Some(name) = part.words.get(start).map(program) else {
+            return false;
+        };
+        match (name.as_str(), &part.words[start + 1..]) {
+            ("cd", [target]) if !target.is_open() => {
+                let text = raw_path(target);
+                let place = Place::of(&text, cwd, &self.home);
+                let here = [real(cwd), real(&self.project)];
+                text.is_empty() || text.starts_with('-') || !here.contains(&place.real)
+            }
+            ("cd" | "pushd" | "popd", _) => true,
+            _ => false,
+        }
+    }
+
+    /// Looks into what a shell reads: `echo 'rm -rf /' | sh`, and here-documents.
+    fn strict_read_by_shell(&self, script: &Script, cwd: &Path, depth: usize, ruling: &mut Ruling) {
+        let is_shell = |part: &Part| {
+            let (words, runs) = inner(part);
+            let mut words = words.iter().take(if runs { 24 } else { 1 });
+            words.any(|word| SHELLS.contains(&program(word).as_str()))
+        };
+        if depth >= DEEPEST || !script.parts.iter().any(is_shell) {
+            return;
+        }
+        let mut texts = script.documents.clone();
+        for part in &script.parts {
+            let name = part.words.first().map(program).unwrap_or_default();
+            if ["echo", "printf"].contains(&name.as_str()) {
+                let words: Vec<String> = part.words[1..].iter().map(script_text).collect();
+                texts.push(words.join(" "));
+            }
+            texts.extend(part.values.iter().map(script_text));
+        }
+        for text in texts {
+            // What is no command is text for something else.
+            if let Ok(script) = shell::parse(&text) {
+                self.strict(&text, &script, cwd, depth + 1, ruling);
+            }
         }
     }
 
@@ -185,9 +286,27 @@ impl Policy {
                 ruling.firm(Reason::of(text, rule));
             }
         }
+        self.strict_names(part, ruling);
         for (rule, pattern) in self.commands(Kind::Ask) {
             if texts.fit(pattern) || texts.could_fit(pattern) {
                 let text = format!("a rule wants to be asked about `{}`", texts.name());
+                ruling.firm(Reason::of(text, rule));
+            }
+        }
+    }
+
+    /// `git -c alias.x=push x` has a name for a command that no rule knows.
+    fn strict_names(&self, part: &Part, ruling: &mut Ruling) {
+        for (index, word) in part.words.iter().enumerate() {
+            if program(word) != "git"
+                || !GitCommand::read(&part.words[index + 1..]).names_commands()
+            {
+                continue;
+            }
+            let limits = self.commands(Kind::Deny).chain(self.commands(Kind::Ask));
+            let mut about_git = limits.filter(|(_, pattern)| pattern.start().starts_with("git"));
+            if let Some((rule, _)) = about_git.next() {
+                let text = "a rule might mean the command that git is given a name for";
                 ruling.firm(Reason::of(text, rule));
             }
         }
@@ -200,7 +319,10 @@ impl Policy {
             return;
         }
         for word in words {
-            let Some(text) = word.text() else { continue };
+            let text = script_text(word);
+            if word.is_open() && known_text(word).is_empty() {
+                continue;
+            }
             let is_script = text.contains(|c: char| c.is_whitespace() || ";&|<>$`(".contains(c));
             if !is_script {
                 continue;
@@ -219,182 +341,226 @@ impl Policy {
         }
     }
 
-    /// Guards removal, also behind wrappers.
+    /// Guards what cannot be undone, also behind wrappers.
     fn guard(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
+        let folders = cwds.as_deref();
+        for redirect in part.redirects.iter().filter(|one| one.writes) {
+            let text = known_text(&redirect.target);
+            if let Some(why) = self.guard_device(&text, &redirect.target.raw, folders) {
+                ruling.firm(why);
+            }
+        }
         let (words, runs) = inner(part);
-        let Some(first) = words.first().map(program) else {
+        let Some(first) = words.first() else {
             return;
         };
+        let is_find = program(first) == "find";
         for (index, word) in words.iter().enumerate() {
-            if index > 0 && (!runs || first == "find") {
-                break;
+            let is_command = match (index, is_find) {
+                (0, _) => true,
+                (_, true) => RUNNING.contains(&known_text(&words[index - 1]).as_str()),
+                (_, false) => runs,
+            };
+            if is_command {
+                self.guard_command(word, &words[index + 1..], part, folders, ruling);
             }
-            if super::remove::removes(&program(word))
-                && let Some(why) = self.guard_removal(&words[index + 1..], cwds.as_deref())
+        }
+        for effect in effects::effects(words) {
+            if let Effect::Writes(target) = effect
+                && let Some(why) = self.guard_device(&known_text(&target), &target.raw, folders)
             {
                 ruling.firm(why);
             }
         }
-        if first == "find"
-            && words
+    }
+
+    fn guard_command(
+        &self,
+        word: &Word,
+        operands: &[Word],
+        part: &Part,
+        cwds: Option<&[PathBuf]>,
+        ruling: &mut Ruling,
+    ) {
+        let name = program(word);
+        let recursive = operands.iter().any(|word| {
+            let text = known_text(word);
+            text.starts_with("--rec") || is_cluster_with(&text, ['r', 'R'])
+        });
+        if super::remove::removes(&name) {
+            if let Some(why) = self.guard_removal(operands, cwds) {
+                ruling.firm(why);
+            }
+            let fed = part.words.iter().map(program);
+            let mut fed = fed.filter(|name| ["xargs", "parallel"].contains(&name.as_str()));
+            if recursive && let Some(feeder) = fed.next() {
+                let text = format!("what `{feeder}` would have removed is not known yet");
+                ruling.firm(Reason::new(text));
+            }
+        }
+        // A program that is not known yet and gets what `rm` gets could be `rm`.
+        if word.is_open() && recursive {
+            let known: Vec<Word> = operands
                 .iter()
-                .any(|word| FINDS.contains(&shown(word).as_str()))
-        {
-            let starts: Vec<Word> = words[1..]
-                .iter()
-                .take_while(|word| !word.raw.starts_with(['-', '(', '!', '\\']))
+                .filter(|word| !word.is_open())
                 .cloned()
                 .collect();
-            if let Some(why) = self.guard_search(&starts) {
+            if let Some(why) = self.guard_removal(&known, cwds) {
+                ruling.firm(why);
+            }
+        }
+        if let Some(why) = self.guard_machine(&name, operands, cwds) {
+            ruling.firm(why);
+        }
+        let acts = |word: &Word| FINDS.contains(&known_text(word).as_str());
+        if name == "find" && operands.iter().any(acts) {
+            let is_option = |word: &&Word| {
+                let text = known_text(word);
+                ["-H", "-L", "-P"].contains(&text.as_str()) || text.starts_with("-O")
+            };
+            let starts: Vec<Word> = operands
+                .iter()
+                .skip_while(is_option)
+                .take_while(|word| !known_text(word).starts_with(['-', '(', '!']))
+                .cloned()
+                .collect();
+            if let Some(why) = self.guard_search(&starts, cwds) {
                 ruling.firm(why);
             }
         }
     }
 
-    /// Files that a known program would read or write, as far as rules deny them.
-    fn named_files(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
-        let start = stripped(&part.words).unwrap_or(0);
-        let Some(name) = part.words.get(start).map(program) else {
+    /// Files that options of a program write.
+    fn output_files(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
+        let Some(start) = stripped(&part.words) else {
             return;
         };
-        let reads = READERS.contains(&name.as_str());
-        let writes = WRITERS.contains(&name.as_str());
-        if !reads && !writes {
-            return;
-        }
-        for word in &part.words[start + 1..] {
-            if let Some(why) = self.hidden_by(word, reads, writes) {
-                ruling.firm(why);
-            }
-            let mut text = raw_path(word);
-            if let (Some((_, value)), true) = (text.split_once('='), !text.starts_with(['/', '.']))
-            {
-                text = value.to_owned();
-            }
-            if word.is_open() || text.is_empty() || text.starts_with('-') || text.contains('\0') {
+        let words = &part.words[start..];
+        let name = words.first().map(program).unwrap_or_default();
+        for effect in effects::effects(words) {
+            let Effect::Writes(target) = effect else {
+                continue;
+            };
+            if target.raw == "-" {
                 continue;
             }
-            for cwd in cwds
-                .as_deref()
-                .unwrap_or(std::slice::from_ref(&self.project))
-            {
-                let place = Place::of(&text, cwd, &self.home);
-                self.named_file(&place, reads, writes, ruling);
-            }
-        }
-    }
-
-    fn named_file(&self, place: &Place, reads: bool, writes: bool, ruling: &mut Ruling) {
-        let shown = place.written.display();
-        for (does, tool, verb) in [(reads, "Read", "reading"), (writes, "Edit", "writing to")] {
-            if !does {
+            if effects::is_reading(&name) {
+                self.open_file(&target, true, cwds, ruling);
                 continue;
             }
-            let fits = |rule: &&Rule| matches!(rule.what, What::Paths(_)) && rule.fits_file(place);
-            if let Some(rule) = self.rules_of(Kind::Deny, tool).find(fits) {
-                ruling.deny(Reason::of(format!("a rule denies {verb} {shown}"), rule));
+            // What a program is for, its rule allows; not what rules deny, nor what nobody knows.
+            if target.is_open() {
+                let text = format!("where {} leads is not known yet", target.raw);
+                ruling.soft(Reason::new(text));
             }
-            if let Some(rule) = self.rules_of(Kind::Ask, tool).find(fits) {
-                let text = format!("a rule wants to be asked about {verb} {shown}");
-                ruling.firm(Reason::of(text, rule));
+            for cwd in cwds.iter().flatten() {
+                let place = Place::of(&raw_path(&target), cwd, &self.home);
+                let denies = |rule: &&Rule| rule.fits_file(&place);
+                if let Some(rule) = self.rules_of(Kind::Deny, "Edit").find(denies) {
+                    let shown = place.written.display();
+                    let text = format!("a rule denies writing to {shown}");
+                    ruling.deny(Reason::of(text, rule));
+                }
             }
         }
-        if writes && let Some(part) = protected(place, &self.work) {
-            ruling.soft(Reason::new(format!(
-                "{shown} is protected: other programs take orders from {part}"
-            )));
-        }
-    }
-
-    /// Whether a word that is not known yet could be a file that a rule denies.
-    fn hidden_by(&self, word: &Word, reads: bool, writes: bool) -> Option<Reason> {
-        if !word.is_open() {
-            return None;
-        }
-        let rules = [(reads, "Read"), (writes, "Edit")]
-            .into_iter()
-            .filter(|(does, _)| *does)
-            .flat_map(|(_, tool)| self.rules_of(Kind::Deny, tool));
-        let mut could = rules.filter(|rule| match &rule.what {
-            What::Paths(paths) => paths.could_be(word),
-            _ => false,
-        });
-        let text = format!("a rule might deny {}, which is not known yet", word.raw);
-        could.next().map(|rule| Reason::of(text, rule))
     }
 
     /// Files that redirections open.
     fn open_files(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
         for redirect in &part.redirects {
-            let target = &redirect.target;
-            if matches!(
-                target.raw.as_str(),
-                "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin"
-            ) {
-                continue;
-            }
-            let before = ruling.soft.is_some() || ruling.firm.is_some() || ruling.deny.is_some();
-            match (target.is_open(), cwds) {
-                (false, Some(cwds)) => {
-                    for cwd in cwds {
-                        let place = Place::of(&raw_path(target), cwd, &self.home);
-                        match redirect.writes {
-                            true => self.write("Edit", &place, ruling),
-                            false => self.read("Read", &place, ruling),
-                        }
-                    }
-                }
-                _ => {
-                    let text = format!("where {} leads is not known yet", target.raw);
-                    let tool = if redirect.writes { "Edit" } else { "Read" };
-                    match self.rules_of(Kind::Deny, tool).next() {
-                        Some(rule) => ruling.firm(Reason::of(text, rule)),
-                        None => ruling.soft(Reason::new(text)),
+            self.open_file(&redirect.target, redirect.writes, cwds, ruling);
+        }
+    }
+
+    fn open_file(&self, target: &Word, writes: bool, cwds: &Cwds, ruling: &mut Ruling) {
+        if matches!(
+            target.raw.as_str(),
+            "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/stdin"
+        ) {
+            return;
+        }
+        let before = ruling.soft.is_some() || ruling.firm.is_some() || ruling.deny.is_some();
+        match (target.is_open(), cwds) {
+            (false, Some(cwds)) => {
+                for cwd in cwds {
+                    let place = Place::of(&raw_path(target), cwd, &self.home);
+                    match writes {
+                        true => self.write("Edit", &place, ruling),
+                        false => self.read("Read", &place, ruling),
                     }
                 }
             }
-            let sign = if redirect.writes { ">" } else { "<" };
-            let step = format!("{sign} {}", target.raw);
-            let after = ruling
-                .deny
-                .as_ref()
-                .or(ruling.firm.as_ref())
-                .or(ruling.soft.as_ref());
-            if let (false, Some(why)) = (before, after) {
-                ruling.steps.push(Step::new(step, "asks", why.clone()));
+            _ => {
+                let text = format!("where {} leads is not known yet", target.raw);
+                let tool = if writes { "Edit" } else { "Read" };
+                match self.rules_of(Kind::Deny, tool).next() {
+                    Some(rule) => ruling.firm(Reason::of(text, rule)),
+                    None => ruling.soft(Reason::new(text)),
+                }
             }
+        }
+        let sign = if writes { ">" } else { "<" };
+        let step = format!("{sign} {}", target.raw);
+        let after = ruling
+            .deny
+            .as_ref()
+            .or(ruling.firm.as_ref())
+            .or(ruling.soft.as_ref());
+        if let (false, Some(why)) = (before, after) {
+            ruling.steps.push(Step::new(step, "asks", why.clone()));
         }
     }
 
     /// What allows a part: a rule, the mode, or that it does nothing by itself.
-    fn allow(&self, part: &Part, script: &Script, cwds: &Cwds) -> Result<Option<Reason>, String> {
+    fn allow(
+        &self,
+        part: &Part,
+        script: &Script,
+        cwds: &Cwds,
+        moved: bool,
+    ) -> Result<Option<Reason>, NotAllowed> {
+        let no_rule_helps = |why: String| NotAllowed {
+            why,
+            a_rule_helps: false,
+        };
         for assign in &part.assigns {
             if !is_safe(&assign.name, assign.lasting) {
-                return Err(format!("{} may change what programs do", assign.name));
+                let why = format!("{} may change what programs do", assign.name);
+                return Err(why.into());
             }
         }
         let Some(first) = part.words.first() else {
             return Ok(None);
         };
         if first.is_open() {
-            return Err(format!("which program {} is, is not known yet", first.raw));
+            return Err(format!("which program {} is, is not known yet", first.raw).into());
         }
-        let start = match stripped(&part.words) {
-            Some(start) => start,
-            None => return Err(format!("what {} runs is not clear", first.raw)),
+        let not_clear = || Err(format!("what {} runs is not clear", first.raw).into());
+        let Some(start) = stripped(&part.words) else {
+            return not_clear();
         };
         let words = &part.words[start..];
         let Some(inner) = words.first() else {
-            return Err(format!("what {} runs is not clear", first.raw));
+            return not_clear();
         };
         if inner.is_open() {
-            return Err(format!("which program {} is, is not known yet", inner.raw));
+            return Err(format!("which program {} is, is not known yet", inner.raw).into());
+        }
+        if let Some(name) = builtin_assignments::unsafe_assignment(words) {
+            return Err(format!("{name} may change what programs do").into());
+        }
+        if let Some(word) = words[1..].iter().find(|word| is_option_pattern(word)) {
+            let why = format!("{} could become an option that nobody sees", word.raw);
+            return Err(no_rule_helps(why));
+        }
+        if let Some(why) = self.git_elsewhere(words, cwds, moved) {
+            return Err(no_rule_helps(why));
         }
         let name = shown(inner);
         let is_own = script.functions.contains(&name);
         if !is_own && start == 0 {
-            if let Some(found) = self.allow_move(&name, words, cwds) {
-                return found;
+            if self.allows_move(&name, words, cwds) {
+                return Ok(None);
             }
             if is_harmless(&name) && words.iter().all(|word| !word.is_open()) {
                 return Ok(None);
@@ -409,11 +575,77 @@ impl Policy {
             )));
         }
         match is_never(words) {
-            true => Err(format!(
-                "`{name}` can run anything, so only its exact text can be allowed"
-            )),
-            false => Err(format!("no rule allows `{}`", joined(words))),
+            true => {
+                let why =
+                    format!("`{name}` can run anything, so only its exact text can be allowed");
+                Err(why.into())
+            }
+            false => Err(format!("no rule allows `{}`", joined(words)).into()),
         }
+    }
+
+    /// What a rule about all commands, or with the text of this one, allows. Who wrote down
+    /// `git status` meant the project's repository.
+    fn allow_whole(
+        &self,
+        rule: &Rule,
+        part: &Part,
+        cwds: &Cwds,
+    ) -> Result<Option<Reason>, NotAllowed> {
+        let words = &part.words[stripped(&part.words).unwrap_or(0)..];
+        let is_text = matches!(rule.what, What::Command(_));
+        match self.git_elsewhere(words, cwds, false).filter(|_| is_text) {
+            Some(why) => Err(NotAllowed {
+                why,
+                a_rule_helps: false,
+            }),
+            None => Ok(Some(Reason::of("a rule allows it", rule))),
+        }
+    }
+
+    /// Why git here would use another repository than the project's, and run what that names.
+    fn git_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
+        let runs = words
+            .first()
+            .is_some_and(|word| RUNNERS.contains(&program(word).as_str()));
+        let last = if runs { words.len() } else { 1 };
+        (0..last.min(words.len()))
+            .filter(|index| program(&words[*index]) == "git")
+            .find_map(|index| self.git_call_elsewhere(&words[index + 1..], cwds, moved))
+    }
+
+    fn git_call_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
+        let (folders, option) = GitCommand::read(words).elsewhere();
+        if let Some(option) = option {
+            return Some(format!(
+                "`git {option}` can have git look elsewhere or run something else"
+            ));
+        }
+        if moved {
+            return Some(
+                "git runs after a change of directory, where another repository may name programs"
+                    .to_owned(),
+            );
+        }
+        let Some(cwds) = cwds else {
+            return Some("nobody knows in which folder git would run".to_owned());
+        };
+        let project = real(&self.project);
+        cwds.iter().find_map(|cwd| {
+            let mut at = real(cwd).unwrap_or_else(|| cwd.clone());
+            let from = at.clone();
+            for folder in &folders {
+                if folder.is_open() {
+                    return Some(format!("where `git -C {}` leads is not known", folder.raw));
+                }
+                let place = Place::of(&raw_path(folder), &at, &self.home);
+                at = place.real.unwrap_or(place.written);
+            }
+            if at != from && Some(&at) != project.as_ref() {
+                return Some(format!("git would run in {}", at.display()));
+            }
+            git_repository::foreign(&self.project, &at)
+        })
     }
 
     fn allowing(&self, part: &Part, start: usize) -> Option<&Rule> {
@@ -430,28 +662,18 @@ impl Policy {
     }
 
     /// `cd` within the project needs no rule.
-    fn allow_move(
-        &self,
-        name: &str,
-        words: &[Word],
-        cwds: &Cwds,
-    ) -> Option<Result<Option<Reason>, String>> {
-        if name != "cd" {
-            return None;
-        }
-        let [_, target] = words else { return None };
-        let (Some(cwds), false) = (cwds, target.is_open()) else {
-            return None;
+    fn allows_move(&self, name: &str, words: &[Word], cwds: &Cwds) -> bool {
+        let (Some(cwds), [_, target], "cd") = (cwds, words, name) else {
+            return false;
         };
         let text = raw_path(target);
-        if text.starts_with('-') || text.is_empty() {
-            return None;
+        if target.is_open() || text.starts_with('-') || text.is_empty() {
+            return false;
         }
-        let is_inside = cwds.iter().all(|cwd| {
+        cwds.iter().all(|cwd| {
             let place = Place::of(&text, cwd, &self.home);
             self.work.iter().any(|folder| place.is_within(folder))
-        });
-        is_inside.then_some(Ok(None))
+        })
     }
 
     /// Making and moving plain files in the project, while edits are accepted.
@@ -483,6 +705,38 @@ impl Policy {
     }
 }
 
+/// Arguments of `find` behind which a command stands.
+const RUNNING: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
+
+/// A word as a shell would read it, with a variable for what is not known yet.
+fn script_text(word: &Word) -> String {
+    let mut text = String::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text(part) => text.push_str(part),
+            Piece::Home => text.push('~'),
+            Piece::Glob(c) => text.push(*c),
+            Piece::Hole { .. } => text.push_str("$unknown"),
+        }
+    }
+    text
+}
+
+/// Whether short options in one word hold one of these letters.
+fn is_cluster_with(text: &str, letters: [char; 2]) -> bool {
+    text.starts_with('-') && !text.starts_with("--") && text.contains(letters)
+}
+
+/// A pattern of files that begins like an option: a file can be called so.
+fn is_option_pattern(word: &Word) -> bool {
+    let text = known_text(word);
+    let has_glob = word
+        .pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Glob(_)));
+    has_glob && text.starts_with('-') && !text.contains('=')
+}
+
 /// What `cd` does to where the next parts run.
 fn follow(part: &Part, cwds: &mut Cwds, home: &Path) {
     let start = stripped(&part.words).unwrap_or(0);
@@ -506,10 +760,11 @@ fn follow(part: &Part, cwds: &mut Cwds, home: &Path) {
         *cwds = None;
         return;
     }
+    // The shell goes by the text, the system by links; both are possible.
     let moved: Vec<PathBuf> = known
         .iter()
         .map(|cwd| Place::of(&text, cwd, home))
-        .map(|place| place.real.unwrap_or(place.written))
+        .flat_map(|place| place.real.into_iter().chain([place.written]))
         .collect();
     for cwd in moved {
         if !known.contains(&cwd) {

@@ -196,23 +196,43 @@ impl Pattern {
         place.forms().any(|path| self.fits(path))
     }
 
-    /// Whether a word that is not known yet could name such a file. Only where the last name of
-    /// the pattern is plain, and no name in the word could be it, is that excluded.
-    pub fn could_be(&self, word: &super::shell::Word) -> bool {
+    /// Whether a word that is not known yet could name such a file from one of these folders.
+    pub fn could_be(&self, word: &super::shell::Word, cwds: &[PathBuf], home: &Path) -> bool {
         use super::shell::Piece;
-        let Some(last) = self.parts.last() else {
-            return true;
-        };
         let mut text = String::new();
+        let mut hole = None;
         for piece in &word.pieces {
             match piece {
                 Piece::Text(part) => text.push_str(part),
-                Piece::Home => text.push('~'),
-                Piece::Glob(c @ ('*' | '?')) => text.push(*c),
-                Piece::Glob(_) | Piece::Hole { .. } => return true,
+                Piece::Home => text.push_str(&home.to_string_lossy()),
+                Piece::Glob(c) => text.push(*c),
+                // Outside quotes it can be several words.
+                Piece::Hole { quoted: false } => return true,
+                Piece::Hole { .. } => hole = Some(text.len()),
             }
         }
-        last.contains(['*', '?', '[', '\\']) || text.split('/').any(|name| name_fits(name, last))
+        if let Some(hole) = hole {
+            // The name of the file is known if it stands behind the hole.
+            return match (text[hole..].rsplit_once('/'), self.parts.last()) {
+                (Some((_, name)), Some(last)) if !name.is_empty() => {
+                    last.contains(['*', '?', '[', '\\']) || names_meet(name, last)
+                }
+                _ => true,
+            };
+        }
+        let folders = [&self.base.written, &self.base.real];
+        cwds.iter().any(|cwd| {
+            let full = cwd.join(&text);
+            if full.components().any(|part| part == Component::ParentDir) {
+                return true;
+            }
+            let names = names_of(&full);
+            folders.iter().any(|base| {
+                let mut rule = names_of(base);
+                rule.extend(self.parts.iter().cloned());
+                meets(&names, &rule)
+            })
+        })
     }
 
     fn fits(&self, path: &Path) -> bool {
@@ -254,8 +274,51 @@ fn parts_fit(parts: &[String], names: &[String]) -> bool {
     open[names.len()]
 }
 
+fn names_of(path: &Path) -> Vec<String> {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    });
+    parts.collect()
+}
+
+/// Whether some path fits a pattern of the shell, and it or a folder it lies in fits a rule.
+fn meets(names: &[String], rule: &[String]) -> bool {
+    let (Some(part), Some(name)) = (rule.first(), names.first()) else {
+        return rule.is_empty();
+    };
+    if part == "**" {
+        return rule.len() == 1 || meets(names, &rule[1..]) || meets(&names[1..], rule);
+    }
+    // A pattern may name the folder whose content is meant.
+    let is_folder = names.len() == 1 && rule.len() == 2 && rule[1] == "**" && is_pattern(name);
+    names_meet(name, part) && (is_folder || meets(&names[1..], &rule[1..]))
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
+}
+
+/// Whether a name of a pattern of the shell and one of a rule could be the same.
+fn names_meet(name: &str, part: &str) -> bool {
+    let special = |c: char| ['*', '?', '[', '\\'].contains(&c);
+    // The shell leaves hidden files out unless the pattern begins with their dot.
+    if name.starts_with(['*', '?', '[']) && part.starts_with('.') {
+        return false;
+    }
+    match (is_pattern(name), part.contains(special)) {
+        (false, _) => name_fits(part, name),
+        (true, false) => name_fits(name, part),
+        (true, true) => {
+            let start = |text: &str| text.split(special).next().unwrap_or_default().to_owned();
+            let (one, other) = (start(name), start(part));
+            one.starts_with(&other) || other.starts_with(&one)
+        }
+    }
+}
+
 /// `*`, `?` and `[…]` within one name.
-fn name_fits(pattern: &str, name: &str) -> bool {
+pub(super) fn name_fits(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = folded(pattern);
     let name: Vec<char> = folded(name);
     let (mut p, mut n) = (0, 0);

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::destructive::is_system;
 use super::path::Place;
 use super::shell::{Piece, Word};
 use super::{Policy, Reason};
@@ -99,11 +100,8 @@ impl Policy {
     }
 
     fn is_critical(&self, path: &Path, cwd: &Path) -> bool {
-        let depth = path.components().count();
         let holds = |folder: &Path| folder.starts_with(path);
-        // The root and the folders of the system right below it.
-        let is_system = depth <= 2 && path != Path::new("/tmp");
-        is_system
+        is_system(path)
             || holds(&self.home)
             || holds(cwd)
             || holds(&self.root)
@@ -114,18 +112,31 @@ impl Policy {
     }
 
     /// The same for a search that removes what it finds: there the own folder is no danger.
-    pub(super) fn guard_search(&self, starts: &[Word]) -> Option<Reason> {
-        for word in starts {
-            let (text, is_open) = known(word);
-            let place = Place::of(&text, &self.project, &self.home);
-            let is_top =
-                |path: &Path| path.components().count() <= 2 || self.home.starts_with(path);
-            let is_named = text.starts_with(['/', '~']) || (is_open && text.is_empty());
-            if is_named && (is_open && text.is_empty() || place.forms().any(is_top)) {
-                let why = format!("removing what is found in {} could take a system", word.raw);
-                return Some(Reason::new(why));
+    pub(super) fn guard_search(&self, starts: &[Word], cwds: Option<&[PathBuf]>) -> Option<Reason> {
+        let here = std::slice::from_ref(&self.project);
+        let is_top = |path: &Path| self.is_machine(path);
+        let could = |raw: &str| {
+            let why = format!("removing what is found in {raw} could take a system");
+            Some(Reason::new(why))
+        };
+        for cwd in cwds.unwrap_or(here) {
+            if starts.is_empty() && is_top(cwd) {
+                return could(".");
+            }
+            for word in starts {
+                let (text, is_open) = known(word);
+                let is_unknown = is_open && text.is_empty();
+                let place = Place::of(&text, cwd, &self.home);
+                if is_unknown || place.forms().any(is_top) {
+                    return could(&word.raw);
+                }
             }
         }
-        None
+        // Nobody knows where it stands.
+        let is_relative = |word: &Word| !word.raw.starts_with(['/', '~']);
+        match cwds.is_none() && (starts.is_empty() || starts.iter().any(is_relative)) {
+            true => could("a folder that nobody knows"),
+            false => None,
+        }
     }
 }

@@ -4,6 +4,7 @@
 
 mod attacks;
 mod combined;
+mod corpus;
 mod real;
 mod rules;
 mod settings;

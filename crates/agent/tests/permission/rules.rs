@@ -654,3 +654,66 @@ fn every_mode_has_its_name_and_manual_and_auto_are_the_default() {
         !Mode::Plan.is_restored() && !Mode::Bypass.is_restored() && Mode::AcceptEdits.is_restored()
     );
 }
+
+#[test]
+fn git_after_a_change_of_directory_asks_and_offers_no_rule_that_would_not_help() {
+    let world = World::new();
+    world.rules(json!({"allow": ["Bash(git status)", "Bash(git log:*)", "Bash(ls:*)"]}));
+    for name in ["HEAD", "objects/x", "refs/x"] {
+        world.write(&format!("repo/.git/{name}"), "");
+        world.write(&format!("repo/docs/theme/{name}"), "");
+    }
+    let policy = world.policy(Mode::Default);
+    let asked = |command: &str, cwd: &str| match policy.judge(
+        "Bash",
+        &json!({ "command": command }),
+        &world.path(cwd),
+    ) {
+        Verdict::Ask { why, always, .. } => Some((why.text, always)),
+        _ => None,
+    };
+    let (why, always) = asked("cd docs/theme && git status", "repo").unwrap();
+    assert!(why.contains("change of directory"), "{why}");
+    assert_eq!(always, Vec::<String>::new());
+    // The directory stays for the next call.
+    let (why, always) = asked("git status", "repo/docs/theme").unwrap();
+    assert!(why.contains("is a repository by itself"), "{why}");
+    assert_eq!(always, Vec::<String>::new());
+    for (command, cwd) in [
+        ("git status", "repo"),
+        ("git status", "repo/src"),
+        ("git log -n 3", "repo/src"),
+        ("cd docs && ls", "repo"),
+    ] {
+        assert_eq!(asked(command, cwd), None, "{command} in {cwd}");
+    }
+    let root = world.path("repo").display().to_string();
+    assert_eq!(asked(&format!("cd {root} && git status"), "repo/src"), None);
+}
+
+#[test]
+fn an_option_that_writes_is_judged_like_a_redirection() {
+    let world = World::new();
+    world.rules(json!({
+        "allow": ["Bash(sort:*)", "Bash(git log:*)", "Edit(./out/**)"],
+        "deny": ["Edit(./kept/**)"]}));
+    let cwd = world.path("repo");
+    let policy = world.policy(Mode::Default);
+    for (command, want) in [
+        ("sort a", Got::Allow),
+        ("sort -o out/x a", Got::Allow),
+        ("git log --output=out/x", Got::Allow),
+        ("sort -o src/x a", Got::Ask),
+        ("git log --output=.git/config", Got::Ask),
+        ("sort -o ../other/x a", Got::Ask),
+        ("sort -o kept/x a", Got::Deny),
+        ("git log --outp kept/x", Got::Deny),
+    ] {
+        assert_eq!(bash(&policy, command, &cwd), want, "{command}");
+    }
+    let policy = world.policy(Mode::AcceptEdits);
+    assert_eq!(bash(&policy, "sort -o src/x a", &cwd), Got::Allow);
+    assert_eq!(bash(&policy, "sort -o .git/config a", &cwd), Got::Ask);
+    let policy = world.policy(Mode::Plan);
+    assert_eq!(bash(&policy, "sort -o out/x a", &cwd), Got::Deny);
+}

@@ -1,6 +1,7 @@
 //! What programs do: which run others, which only look, which files they name.
 
-use super::texts::{program, shown};
+use super::effects::{self, could_be_option};
+use super::texts::{known_text, program, shown};
 use crate::permission::shell::{Part, Piece, Word};
 
 /// Programs that run the command behind them and are taken off before rules are asked.
@@ -11,25 +12,47 @@ pub(super) const WRAPPERS: &[&str] = &[
 /// Programs that run what their arguments say. Rules that deny look at all of these.
 pub(super) const RUNNERS: &[&str] = &[
     "ash",
+    "at",
     "bash",
+    "batch",
+    "bunx",
     "busybox",
+    "caffeinate",
+    "catchsegv",
     "chroot",
+    "chronic",
     "chrt",
     "dash",
+    "dbus-run-session",
     "doas",
+    "entr",
     "env",
     "eval",
     "exec",
+    "fakeroot",
+    "faketime",
     "fd",
     "find",
+    "firejail",
     "fish",
     "flock",
+    "gosu",
+    "hyperfine",
     "ionice",
     "ksh",
+    "ltrace",
+    "npx",
     "nsenter",
+    "numactl",
     "parallel",
+    "perf",
     "pkexec",
+    "prlimit",
+    "proot",
+    "proxychains",
+    "proxychains4",
     "runuser",
+    "screen",
     "script",
     "setpriv",
     "setsid",
@@ -37,19 +60,28 @@ pub(super) const RUNNERS: &[&str] = &[
     "ssh",
     "strace",
     "su",
+    "su-exec",
     "sudo",
     "systemd-run",
     "taskset",
+    "tmux",
+    "toybox",
+    "torsocks",
     "trap",
     "unbuffer",
     "unshare",
+    "valgrind",
     "watch",
     "zsh",
 ];
 
+/// Shells, which run what they read.
+pub(super) const SHELLS: &[&str] = &["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"];
+
 /// Programs that no rule with a star can allow, because anything can stand behind them.
 pub(super) const NEVER: &[&str] = &[
-    "watch", "setsid", "ionice", "flock", "env", "eval", "alias", "trap", "hash", "enable",
+    "watch", "setsid", "ionice", "flock", "env", "eval", "alias", "trap", "hash", "enable", "exec",
+    "bind", "compgen", "complete", "fc", "history",
 ];
 
 /// Builtins that calculate an index, and so run what stands in `$(…)` inside plain quotes.
@@ -256,14 +288,17 @@ pub(in crate::permission) fn is_never(words: &[Word]) -> bool {
         return true;
     }
     if name == "find" {
-        // An argument that is not known yet could be any of them.
+        // An argument that is not known yet could be any of them, and so could a name of a file.
         return words[1..].iter().any(|word| {
             let could = word
                 .pieces
                 .iter()
                 .any(|piece| matches!(piece, Piece::Hole { .. }));
-            could || FINDS.contains(&shown(word).as_str())
+            could || could_be_option(word) || FINDS.contains(&known_text(word).as_str())
         });
+    }
+    if effects::runs(words) {
+        return true;
     }
     INDEXING.contains(&name)
         && words[1..].iter().any(|word| {
@@ -389,6 +424,9 @@ pub(in crate::permission) fn only_reads(part: &Part) -> bool {
     let name = shown(first);
     if name == "cd" || is_harmless(&name) {
         return true;
+    }
+    if !effects::effects(words).is_empty() {
+        return false;
     }
     let texts: Vec<String> = words[1..].iter().map(shown).collect();
     let has = |bad: &&str| {

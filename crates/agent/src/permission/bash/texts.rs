@@ -1,5 +1,6 @@
 //! Parts of a command as texts: for rules, and for people.
 
+use super::git_command::GitCommand;
 use super::programs::{RUNNERS, stripped};
 use crate::permission::glob::{Pattern, Unit};
 use crate::permission::shell::{Part, Piece, Word};
@@ -7,7 +8,9 @@ use crate::permission::shell::{Part, Piece, Word};
 /// The texts of a part, as rules that deny see them.
 pub(super) struct Texts {
     plain: Vec<String>,
-    units: Vec<Unit>,
+    /// What it could mean, if a word is the value of an option before it.
+    maybe: Vec<String>,
+    units: Vec<Vec<Unit>>,
     /// The program itself is not known yet.
     open: bool,
     /// Any word may be the program that runs.
@@ -21,10 +24,7 @@ impl Texts {
         if words.len() < part.words.len() {
             plain.extend([joined(&part.words), raw(&part.words)]);
         }
-        let mut units = Vec::new();
-        for (index, word) in words.iter().enumerate() {
-            add_units(word, index > 0, &mut units);
-        }
+        let mut units = units_of(words);
         let open = words.first().is_some_and(Word::is_open);
         // A program may be called by its path.
         if let Some(first) = words.first()
@@ -36,12 +36,49 @@ impl Texts {
             plain.push(joined(words).replacen(&shown(first), &name, 1));
             units.splice(..skip, name.chars().map(Unit::Char));
         }
-        Texts {
+        let mut texts = Texts {
             plain,
-            units,
+            maybe: Vec::new(),
+            units: vec![units],
             open,
             anywhere,
+        };
+        let last = if anywhere { words.len() } else { 1 };
+        for index in 0..last.min(words.len()).min(PROGRAMS) {
+            texts.without_options(&words[index..]);
         }
+        texts
+    }
+
+    /// Adds the command without the options before its second word: `git -C . push` is `git push`.
+    fn without_options(&mut self, words: &[Word]) {
+        let Some((first, arguments)) = words.split_first() else {
+            return;
+        };
+        let name = program(first);
+        let is_option = |word: &Word| {
+            let text = known_text(word);
+            text.starts_with('-') || (name == "cargo" && text.starts_with('+'))
+        };
+        let (behind, could) = match name.as_str() {
+            "git" => (GitCommand::read(arguments).command, None),
+            _ => {
+                let count = arguments.iter().take_while(|word| is_option(word)).count();
+                // It may be the value of the last option.
+                (&arguments[count..], arguments.get(count + 1..))
+            }
+        };
+        if behind.len() == arguments.len() {
+            return;
+        }
+        let whole = |words: &[Word]| format!("{name} {}", joined(words));
+        self.plain.push(whole(behind));
+        self.maybe.extend(could.map(whole));
+        let mut units: Vec<Unit> = name.chars().map(Unit::Char).collect();
+        for word in behind {
+            add_units(word, true, &mut units);
+        }
+        self.units.push(units);
     }
 
     pub(super) fn name(&self) -> &str {
@@ -56,11 +93,25 @@ impl Texts {
 
     /// Whether it could fit once holes are filled.
     pub(super) fn could_fit(&self, pattern: &Pattern) -> bool {
-        self.units.contains(&Unit::Any)
-            && (pattern.could_fit(&self.units)
-                || (self.open && pattern.could_fit_behind(&self.units, '/'))
-                || (self.anywhere && pattern.could_fit_behind(&self.units, ' ')))
+        let could = |units: &Vec<Unit>| {
+            units.contains(&Unit::Any)
+                && (pattern.could_fit(units)
+                    || (self.open && pattern.could_fit_behind(units, '/'))
+                    || (self.anywhere && pattern.could_fit_behind(units, ' ')))
+        };
+        self.units.iter().any(could) || self.maybe.iter().any(|text| pattern.fits(text))
     }
+}
+
+/// So many words of a command are looked at as programs.
+const PROGRAMS: usize = 24;
+
+fn units_of(words: &[Word]) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for (index, word) in words.iter().enumerate() {
+        add_units(word, index > 0, &mut units);
+    }
+    units
 }
 
 /// The command behind wrappers, and whether any word of it may be a program.
@@ -72,7 +123,22 @@ pub(in crate::permission) fn inner(part: &Part) -> (&[Word], bool) {
     let runs = words
         .first()
         .is_some_and(|word| RUNNERS.contains(&program(word).as_str()) || word.is_open());
-    (words, runs)
+    (words, runs || runs_by_git(words))
+}
+
+/// Commands of git whose arguments are commands.
+fn runs_by_git(words: &[Word]) -> bool {
+    const RUNNING: &[&str] = &[
+        "bisect",
+        "difftool",
+        "filter-branch",
+        "for-each-repo",
+        "rebase",
+        "submodule",
+    ];
+    let is_git = words.first().is_some_and(|word| program(word) == "git");
+    let command = || GitCommand::read(&words[1..]).name().unwrap_or_default();
+    is_git && RUNNING.contains(&command().as_str())
 }
 
 pub(in crate::permission) fn add_units(word: &Word, is_later: bool, units: &mut Vec<Unit>) {
@@ -153,4 +219,16 @@ pub(in crate::permission) fn program(word: &Word) -> String {
         Some((_, name)) => name.to_owned(),
         None => text,
     }
+}
+
+/// What a program gets of a word, up to what is not known yet.
+pub(in crate::permission) fn known_text(word: &Word) -> String {
+    let mut text = String::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text(part) => text.push_str(part),
+            _ => break,
+        }
+    }
+    text
 }

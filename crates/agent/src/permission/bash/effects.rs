@@ -1,0 +1,926 @@
+//! What options of known programs do besides what the program is for: write a file, run something.
+//!
+//! A rule such as `Bash(sort:*)` means reading. So a file that an option names is judged like the
+//! target of a redirection, and an option that runs something needs a rule with its exact text.
+//! Options are found as the programs find them: alone, in a cluster, glued to their value, cut short.
+
+mod scripts;
+
+use super::git_command::GitCommand;
+use super::programs::{LOOKS, READERS, WRITERS};
+use super::texts::{known_text, program};
+use crate::permission::shell::{Piece, Word};
+
+/// What an argument does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It names a file that is written.
+    Writes(Word),
+    /// It runs something, or could.
+    Runs(String),
+}
+
+/// Options of one program. Short ones are letters.
+#[derive(Clone, Copy, Default)]
+struct Options {
+    /// Letters that take a value.
+    values: &'static str,
+    /// Letters among them whose value is a file that is written.
+    writes: &'static str,
+    /// Letters that run something.
+    runs: &'static str,
+    /// Long options that take the next word as their value.
+    long_values: &'static [&'static str],
+    /// Long options whose value is a file that is written.
+    long_writes: &'static [&'static str],
+    /// Long options that run something.
+    long_runs: &'static [&'static str],
+    /// Long options that look like a short form of one of these and are none.
+    known: &'static [&'static str],
+    /// From this operand on they are files that are written.
+    output: Option<usize>,
+}
+
+const NONE: Options = Options {
+    values: "",
+    writes: "",
+    runs: "",
+    long_values: &[],
+    long_writes: &[],
+    long_runs: &[],
+    known: &[],
+    output: None,
+};
+
+/// Programs that read, with the options that do more.
+const READING: &[(&str, Options)] = &[
+    (
+        "sort",
+        Options {
+            values: "kStTo",
+            writes: "o",
+            long_writes: &["output"],
+            long_runs: &["compress-program"],
+            ..NONE
+        },
+    ),
+    (
+        "shuf",
+        Options {
+            values: "ino",
+            writes: "o",
+            long_writes: &["output"],
+            ..NONE
+        },
+    ),
+    (
+        "uniq",
+        Options {
+            values: "fsw",
+            long_values: &["skip-fields", "skip-chars", "check-chars"],
+            output: Some(1),
+            ..NONE
+        },
+    ),
+    (
+        "xxd",
+        Options {
+            values: "cglosnR",
+            output: Some(1),
+            ..NONE
+        },
+    ),
+    (
+        "iconv",
+        Options {
+            values: "fto",
+            writes: "o",
+            long_writes: &["output"],
+            ..NONE
+        },
+    ),
+    (
+        "sdiff",
+        Options {
+            values: "IowFW",
+            writes: "o",
+            long_writes: &["output"],
+            long_runs: &["diff-program"],
+            ..NONE
+        },
+    ),
+    (
+        "diff3",
+        Options {
+            long_runs: &["diff-program"],
+            ..NONE
+        },
+    ),
+    (
+        "diff",
+        Options {
+            long_writes: &["output"],
+            ..NONE
+        },
+    ),
+    (
+        "file",
+        Options {
+            values: "efFmP",
+            runs: "C",
+            long_runs: &["compile"],
+            ..NONE
+        },
+    ),
+    (
+        "tree",
+        Options {
+            values: "LPIHTo",
+            writes: "o",
+            long_writes: &["output"],
+            ..NONE
+        },
+    ),
+    (
+        "rg",
+        Options {
+            values: "ABCEMTdefgjmrt",
+            runs: "z",
+            long_runs: &["pre", "hostname-bin", "search-zip"],
+            ..NONE
+        },
+    ),
+    (
+        "fd",
+        Options {
+            values: "cdeEjStxX",
+            runs: "xX",
+            long_runs: &["exec", "exec-batch"],
+            known: &["exclude", "extension"],
+            ..NONE
+        },
+    ),
+    (
+        "ag",
+        Options {
+            long_runs: &["pager"],
+            ..NONE
+        },
+    ),
+    (
+        "ack",
+        Options {
+            long_runs: &["pager", "ackrc"],
+            ..NONE
+        },
+    ),
+    (
+        "bat",
+        Options {
+            long_runs: &["pager"],
+            ..NONE
+        },
+    ),
+    (
+        "less",
+        Options {
+            values: "bhjkopOPtTxyz",
+            writes: "oO",
+            runs: "k",
+            long_writes: &["log-file", "LOG-FILE"],
+            long_runs: &["lesskey-file", "lesskey-src", "lesskey-content"],
+            ..NONE
+        },
+    ),
+    (
+        "man",
+        Options {
+            values: "CRLmMSsePrEpHXT",
+            runs: "PHXC",
+            long_runs: &["pager", "html", "gxditview", "config-file"],
+            ..NONE
+        },
+    ),
+    (
+        "date",
+        Options {
+            values: "dfrs",
+            runs: "s",
+            long_runs: &["set"],
+            ..NONE
+        },
+    ),
+    (
+        "xmllint",
+        Options {
+            values: "o",
+            writes: "o",
+            long_writes: &["output"],
+            long_runs: &["shell"],
+            known: &["schema"],
+            ..NONE
+        },
+    ),
+    (
+        "yq",
+        Options {
+            runs: "i",
+            long_runs: &["inplace", "in-place", "split-exp"],
+            ..NONE
+        },
+    ),
+    (
+        "curl",
+        Options {
+            values: "AbBcCdDeEFhHKmoPQrtTuUwxXyYz",
+            writes: "oDc",
+            runs: "KOJ",
+            long_values: &["data", "header", "request", "url", "user"],
+            long_writes: &[
+                "output",
+                "output-dir",
+                "dump-header",
+                "cookie-jar",
+                "trace",
+                "trace-ascii",
+                "stderr",
+                "etag-save",
+                "hsts",
+                "alt-svc",
+                "libcurl",
+            ],
+            long_runs: &["config", "remote-name", "remote-name-all", "engine"],
+            known: &["trace-time"],
+            ..NONE
+        },
+    ),
+    (
+        "wget",
+        Options {
+            values: "aABDeFiIlOoPQRtTUwX",
+            writes: "oaOP",
+            runs: "e",
+            long_writes: &[
+                "output-file",
+                "append-output",
+                "output-document",
+                "directory-prefix",
+                "save-cookies",
+                "rejected-log",
+                "warc-file",
+                "hsts-file",
+            ],
+            long_runs: &["execute", "use-askpass", "config"],
+            ..NONE
+        },
+    ),
+];
+
+/// Programs whose work is to write, with the options that run something.
+const WRITING: &[(&str, Options)] = &[
+    (
+        "tar",
+        Options {
+            values: "CfIFgHKLNTVXb",
+            runs: "IF",
+            long_runs: &[
+                "to-command",
+                "use-compress-program",
+                "checkpoint-action",
+                "rsh-command",
+                "rmt-command",
+                "info-script",
+                "new-volume-script",
+            ],
+            known: &["checkpoint"],
+            ..NONE
+        },
+    ),
+    (
+        "zip",
+        Options {
+            values: "bintOx",
+            runs: "T",
+            long_runs: &["unzip-command", "test"],
+            ..NONE
+        },
+    ),
+    (
+        "rsync",
+        Options {
+            values: "efBTM",
+            runs: "e",
+            long_runs: &["rsh", "rsync-path"],
+            ..NONE
+        },
+    ),
+    (
+        "scp",
+        Options {
+            values: "cDFiJloPSX",
+            runs: "FJoS",
+            ..NONE
+        },
+    ),
+    (
+        "sftp",
+        Options {
+            values: "BbcDFiJloPRsSX",
+            runs: "FJosSb",
+            ..NONE
+        },
+    ),
+];
+
+/// Options of commands of git that show differences.
+const DIFFERENCES: Options = Options {
+    values: "nSGLUlO",
+    long_writes: &["output"],
+    long_runs: &["ext-diff", "textconv"],
+    known: &["text"],
+    ..NONE
+};
+
+/// Options of commands of git that speak to another repository.
+const REMOTE: Options = Options {
+    long_runs: &["upload-pack", "receive-pack", "exec"],
+    ..NONE
+};
+
+const GIT: &[(&str, Options)] = &[
+    ("diff", DIFFERENCES),
+    ("log", DIFFERENCES),
+    ("show", DIFFERENCES),
+    ("diff-tree", DIFFERENCES),
+    ("diff-index", DIFFERENCES),
+    ("diff-files", DIFFERENCES),
+    ("diff-pairs", DIFFERENCES),
+    ("whatchanged", DIFFERENCES),
+    ("range-diff", DIFFERENCES),
+    ("reflog", DIFFERENCES),
+    ("stash", DIFFERENCES),
+    (
+        "format-patch",
+        Options {
+            values: "onSGLUlOv",
+            writes: "o",
+            long_writes: &["output-directory", "output"],
+            long_runs: &["ext-diff", "textconv"],
+            known: &["text"],
+            ..NONE
+        },
+    ),
+    (
+        "grep",
+        Options {
+            values: "ABCefm",
+            runs: "O",
+            long_runs: &["open-files-in-pager", "ext-grep", "textconv"],
+            known: &["text"],
+            ..NONE
+        },
+    ),
+    (
+        "archive",
+        Options {
+            values: "o",
+            writes: "o",
+            long_writes: &["output"],
+            long_runs: &["exec", "remote"],
+            ..NONE
+        },
+    ),
+    (
+        "bundle",
+        Options {
+            output: Some(1),
+            ..NONE
+        },
+    ),
+    (
+        "merge-file",
+        Options {
+            values: "L",
+            output: Some(0),
+            ..NONE
+        },
+    ),
+    (
+        "mailinfo",
+        Options {
+            output: Some(0),
+            ..NONE
+        },
+    ),
+    (
+        "mailsplit",
+        Options {
+            values: "odfb",
+            writes: "o",
+            ..NONE
+        },
+    ),
+    (
+        "bugreport",
+        Options {
+            values: "os",
+            writes: "o",
+            long_writes: &["output-directory"],
+            ..NONE
+        },
+    ),
+    (
+        "diagnose",
+        Options {
+            values: "os",
+            writes: "o",
+            long_writes: &["output-directory"],
+            ..NONE
+        },
+    ),
+    (
+        "checkout-index",
+        Options {
+            long_writes: &["prefix"],
+            ..NONE
+        },
+    ),
+    (
+        "fast-export",
+        Options {
+            long_writes: &["export-marks"],
+            ..NONE
+        },
+    ),
+    (
+        "apply",
+        Options {
+            values: "pC",
+            long_writes: &["build-fake-ancestor"],
+            ..NONE
+        },
+    ),
+    (
+        "cat-file",
+        Options {
+            long_runs: &["textconv", "filters"],
+            ..NONE
+        },
+    ),
+    ("fetch", REMOTE),
+    ("pull", REMOTE),
+    ("push", REMOTE),
+    ("ls-remote", REMOTE),
+    ("fetch-pack", REMOTE),
+    ("send-pack", REMOTE),
+    (
+        "clone",
+        Options {
+            values: "obujc",
+            runs: "uc",
+            long_writes: &["separate-git-dir"],
+            long_runs: &["upload-pack", "config", "template"],
+            ..NONE
+        },
+    ),
+    (
+        "init",
+        Options {
+            values: "b",
+            long_writes: &["separate-git-dir"],
+            long_runs: &["template"],
+            ..NONE
+        },
+    ),
+    (
+        "rebase",
+        Options {
+            values: "sXxC",
+            runs: "x",
+            long_runs: &["exec"],
+            ..NONE
+        },
+    ),
+];
+
+/// Commands of git that run other programs, or whose arguments are too many to know.
+const GIT_RUNS: &[&str] = &[
+    "citool",
+    "credential",
+    "cvsexportcommit",
+    "cvsimport",
+    "cvsserver",
+    "daemon",
+    "difftool",
+    "fast-import",
+    "filter-branch",
+    "for-each-repo",
+    "gui",
+    "hook",
+    "http-backend",
+    "imap-send",
+    "instaweb",
+    "maintenance",
+    "mergetool",
+    "p4",
+    "quiltimport",
+    "receive-pack",
+    "request-pull",
+    "send-email",
+    "shell",
+    "svn",
+    "upload-archive",
+    "upload-pack",
+    "web--browse",
+];
+
+/// What the arguments of a program do besides what it is for. `words` begin with the program.
+pub(super) fn effects(words: &[Word]) -> Vec<Effect> {
+    let Some((first, arguments)) = words.split_first() else {
+        return Vec::new();
+    };
+    let name = program(first);
+    match name.as_str() {
+        "git" => git(arguments),
+        "sed" | "gsed" => scripts::sed(arguments),
+        "awk" | "gawk" | "mawk" | "nawk" => scripts::awk(arguments),
+        "dd" => dd(arguments),
+        "tar" | "bsdtar" | "gtar" => tar(arguments),
+        "sqlite3" => match arguments
+            .iter()
+            .any(|word| word.is_open() || commands_sqlite(word))
+        {
+            true => vec![Effect::Runs(name)],
+            false => Vec::new(),
+        },
+        name if reads_only(name) => Vec::new(),
+        _ => {
+            let known = READING.iter().chain(WRITING);
+            let found = known.into_iter().find(|(program, _)| *program == name);
+            match found {
+                Some((_, options)) => of(&name, arguments, options),
+                None => guessed(arguments),
+            }
+        }
+    }
+}
+
+/// Whether a program reads and has no option that does more.
+fn reads_only(name: &str) -> bool {
+    let has_options = READING
+        .iter()
+        .chain(WRITING)
+        .any(|(known, _)| *known == name);
+    let reads = LOOKS.iter().any(|(look, _)| *look == name)
+        || (READERS.contains(&name) && !WRITERS.contains(&name));
+    reads && !has_options
+}
+
+/// Whether something would run.
+pub(super) fn runs(words: &[Word]) -> bool {
+    let effects = effects(words);
+    effects
+        .iter()
+        .any(|effect| matches!(effect, Effect::Runs(_)))
+}
+
+/// Whether a program only reads as far as its name tells, so that a file its options name is no
+/// part of what a rule for it means.
+pub(super) fn is_reading(name: &str) -> bool {
+    name == "git"
+        || ["sed", "gsed", "awk", "gawk", "mawk", "nawk", "dd"].contains(&name)
+        || READING.iter().any(|(program, _)| *program == name)
+}
+
+fn git(arguments: &[Word]) -> Vec<Effect> {
+    let call = GitCommand::read(arguments);
+    let Some(name) = call.name() else {
+        return Vec::new();
+    };
+    let rest = &call.command[1..];
+    if call.command[0].is_open() {
+        return vec![Effect::Runs("git".to_owned())];
+    }
+    let texts: Vec<String> = rest.iter().map(known_text).collect();
+    let full = format!("git {name}");
+    let is_address = |text: &String| text.contains("ext::") || text.contains("fd::");
+    if GIT_RUNS.contains(&name.as_str())
+        || name.starts_with("remote-")
+        || texts.iter().any(is_address)
+    {
+        return vec![Effect::Runs(full)];
+    }
+    let first = texts.iter().find(|text| !text.starts_with('-'));
+    match (name.as_str(), first.map(String::as_str)) {
+        ("bisect", Some("run")) | ("submodule", Some("foreach" | "add" | "update")) => {
+            return vec![Effect::Runs(full)];
+        }
+        ("config", _) => return git_config(&texts),
+        _ => {}
+    }
+    match GIT.iter().find(|(command, _)| *command == name) {
+        Some((_, options)) => of(&full, rest, options),
+        None => {
+            let mut effects = guessed(rest);
+            // `-o` has other meanings: others, only, push options.
+            effects.retain(|_| texts.iter().any(|text| text.starts_with("--out")));
+            effects
+        }
+    }
+}
+
+/// `git config` writes a file that git takes orders from, unless it only looks something up.
+fn git_config(texts: &[String]) -> Vec<Effect> {
+    const LOOKS: &[&str] = &[
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--get-urlmatch",
+        "--get-color",
+        "--get-colorbool",
+        "--list",
+        "-l",
+        "get",
+        "list",
+    ];
+    const SCOPES: &[&str] = &[
+        "--global",
+        "--local",
+        "--system",
+        "--worktree",
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "-z",
+        "--null",
+    ];
+    let left: Vec<&String> = texts
+        .iter()
+        .filter(|text| !SCOPES.contains(&text.as_str()))
+        .collect();
+    let looks = match left.as_slice() {
+        [] => true,
+        [one] if !one.starts_with('-') && *one != "edit" => true,
+        [first, ..] => LOOKS.contains(&first.as_str()),
+    };
+    match looks {
+        true => Vec::new(),
+        false => vec![Effect::Writes(word(".git/config"))],
+    }
+}
+
+fn word(text: &str) -> Word {
+    Word {
+        raw: text.to_owned(),
+        pieces: vec![Piece::Text(text.to_owned())],
+    }
+}
+
+fn dd(arguments: &[Word]) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for argument in arguments {
+        if known_text(argument).starts_with("of=") {
+            effects.push(Effect::Writes(behind(argument, 3)));
+        } else if could_be_option(argument) && !known_text(argument).contains('=') {
+            effects.push(Effect::Runs("dd".to_owned()));
+        }
+    }
+    effects
+}
+
+/// The first word of `tar` is a cluster of letters, also without a dash.
+fn tar(arguments: &[Word]) -> Vec<Effect> {
+    let Some((_, options)) = WRITING.iter().find(|(program, _)| *program == "tar") else {
+        return Vec::new();
+    };
+    let mut effects = of("tar", arguments, options);
+    let bundle = arguments.first().map(known_text).unwrap_or_default();
+    if !bundle.starts_with('-') && bundle.contains(['I', 'F']) {
+        effects.push(Effect::Runs(format!("tar {bundle}")));
+    }
+    effects
+}
+
+fn commands_sqlite(word: &Word) -> bool {
+    let text = word.text().unwrap_or_default().to_lowercase();
+    let words = [
+        "writefile",
+        "load_extension",
+        "edit(",
+        "attach",
+        "-cmd",
+        "-init",
+        "\n.",
+    ];
+    text.trim_start().starts_with('.') || words.iter().any(|word| text.contains(word))
+}
+
+/// Whether a word could become an option, or several words: what expands to names of files, and
+/// what is not known yet.
+pub(super) fn could_be_option(word: &Word) -> bool {
+    if !word.is_open() {
+        return false;
+    }
+    let starts_with_dash = match word.pieces.first() {
+        Some(Piece::Text(text)) if !text.is_empty() => text.starts_with('-'),
+        Some(Piece::Home) => false,
+        _ => true,
+    };
+    starts_with_dash || splits(word)
+}
+
+/// Whether more words than one can come of it, each of which could be anything.
+fn splits(word: &Word) -> bool {
+    // Braces keep what stands before them.
+    let mut at = 0;
+    for piece in &word.pieces {
+        if matches!(piece, Piece::Hole { quoted: false }) {
+            let brace = word.raw[at.min(word.raw.len())..].find('{');
+            let dollar = word.raw[at.min(word.raw.len())..].find(['$', '`']);
+            match (brace, dollar) {
+                (Some(brace), Some(dollar)) if brace < dollar => at += brace + 1,
+                (Some(brace), None) => at += brace + 1,
+                _ => return true,
+            }
+        }
+    }
+    false
+}
+
+/// Whether it can become several words.
+fn multiplies(word: &Word) -> bool {
+    let has_glob = word
+        .pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Glob(_)));
+    has_glob || splits(word)
+}
+
+/// A word without its first characters.
+fn behind(word: &Word, count: usize) -> Word {
+    let mut pieces = word.pieces.clone();
+    let mut left = count;
+    while let (true, Some(Piece::Text(text))) = (left > 0, pieces.first_mut()) {
+        let cut: usize = text.chars().take(left).map(char::len_utf8).sum();
+        left -= text.chars().count().min(left);
+        text.drain(..cut);
+        if text.is_empty() {
+            pieces.remove(0);
+        } else {
+            break;
+        }
+    }
+    Word {
+        raw: word.raw.chars().skip(count).collect(),
+        pieces,
+    }
+}
+
+/// Whether `text` is the name of an option or a short form of it.
+fn means(text: &str, option: &str) -> bool {
+    !text.is_empty() && option.starts_with(text)
+}
+
+fn of(program: &str, arguments: &[Word], options: &Options) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    let mut operands = 0;
+    let mut at = 0;
+    let mut only_operands = false;
+    let runs = |option: &str| Effect::Runs(format!("{program} {option}"));
+    while let Some(word) = arguments.get(at) {
+        at += 1;
+        // The text as far as it is known: an option before a value that is not.
+        let text = known_text(word);
+        if !only_operands && text == "--" && !word.is_open() {
+            only_operands = true;
+            continue;
+        }
+        if !only_operands && let Some(long) = text.strip_prefix("--") {
+            let (name, has_value) = match long.split_once('=') {
+                Some((name, _)) => (name, true),
+                None => (long, false),
+            };
+            if word.is_open() && !has_value {
+                effects.push(runs(&word.raw));
+                continue;
+            }
+            if options.known.contains(&name) {
+                continue;
+            }
+            if options.long_runs.iter().any(|option| means(name, option)) {
+                effects.push(runs(&format!("--{name}")));
+            } else if options.long_writes.iter().any(|option| means(name, option)) {
+                match has_value {
+                    true => effects.push(Effect::Writes(behind(word, name.chars().count() + 3))),
+                    false => {
+                        effects.extend(arguments.get(at).cloned().map(Effect::Writes));
+                        at += 1;
+                    }
+                }
+            } else if !has_value && options.long_values.iter().any(|option| means(name, option)) {
+                at += 1;
+            }
+            continue;
+        }
+        if !only_operands && text.len() > 1 && text.starts_with('-') {
+            at += cluster(word, &text, options, arguments.get(at), &runs, &mut effects);
+            continue;
+        }
+        if !only_operands && could_be_option(word) {
+            effects.push(runs(&word.raw));
+            continue;
+        }
+        if program == "less" && text.starts_with('+') {
+            effects.push(runs(&text));
+        }
+        if options.output.is_some_and(|output| operands >= output) {
+            effects.push(Effect::Writes(word.clone()));
+        }
+        operands += 1;
+    }
+    effects
+}
+
+/// Short options in one word. Returns how many words more it took.
+fn cluster(
+    word: &Word,
+    text: &str,
+    options: &Options,
+    next: Option<&Word>,
+    runs: &dyn Fn(&str) -> Effect,
+    effects: &mut Vec<Effect>,
+) -> usize {
+    let letters: Vec<char> = text.chars().skip(1).collect();
+    for (index, letter) in letters.iter().enumerate() {
+        if options.runs.contains(*letter) {
+            effects.push(runs(&format!("-{letter}")));
+        }
+        let is_last = index + 1 == letters.len();
+        if options.writes.contains(*letter) {
+            match (is_last && !word.is_open(), next) {
+                (true, Some(next)) => effects.push(Effect::Writes(next.clone())),
+                (true, None) => {}
+                (false, _) => effects.push(Effect::Writes(behind(word, index + 2))),
+            }
+        }
+        if options.values.contains(*letter) {
+            let takes = is_last && !word.is_open();
+            if let Some(next) = next.filter(|next| takes && multiplies(next)) {
+                effects.push(runs(&next.raw));
+            }
+            return usize::from(takes);
+        }
+    }
+    if word.is_open() {
+        effects.push(runs(&word.raw));
+    }
+    0
+}
+
+/// Options of a program nobody knows that are called like an output.
+fn guessed(arguments: &[Word]) -> Vec<Effect> {
+    const LONG: &[&str] = &[
+        "output",
+        "out",
+        "outfile",
+        "out-file",
+        "output-file",
+        "out-dir",
+        "outdir",
+        "output-dir",
+        "output-directory",
+        "log-file",
+        "logfile",
+        "dest",
+        "destination",
+        "target-directory",
+        "write",
+        "write-to",
+        "save",
+        "save-to",
+    ];
+    let mut effects = Vec::new();
+    for (index, argument) in arguments.iter().enumerate() {
+        let text = known_text(argument);
+        let Some(option) = text.strip_prefix('-') else {
+            if text.starts_with("of=") {
+                effects.push(Effect::Writes(behind(argument, 3)));
+            }
+            continue;
+        };
+        let name = option.strip_prefix('-').unwrap_or(option);
+        let next = arguments.get(index + 1);
+        match name.split_once('=') {
+            Some((name, _)) if LONG.contains(&name) => {
+                let skip = text.chars().take_while(|c| *c != '=').count() + 1;
+                effects.push(Effect::Writes(behind(argument, skip)));
+            }
+            None if !argument.is_open() && (LONG.contains(&name) || option == "o") => {
+                effects.extend(next.cloned().map(Effect::Writes));
+            }
+            _ if option.starts_with('o') => effects.push(Effect::Writes(behind(argument, 2))),
+            _ => {}
+        }
+    }
+    effects
+}
