@@ -22,7 +22,7 @@ use super::{Mode, Policy, Reason, Ruling};
 use crate::settings::Kind;
 use effects::Effect;
 use git_command::GitCommand;
-use programs::{FINDS, RUNNERS, SHELLS, is_harmless, is_safe, only_reads};
+use programs::{FINDS, RUNNERS, SHELLS, called, is_harmless, is_safe, only_reads};
 use texts::{Texts, inner, joined, program, raw, shown};
 
 pub(super) use programs::{is_never, stripped};
@@ -106,7 +106,7 @@ impl Policy {
     }
 
     fn rule_script(&self, command: &str, script: &Script, cwd: &Path, ruling: &mut Ruling) {
-        self.strict(command, script, cwd, 0, ruling);
+        self.strict(command, script, &[cwd.to_path_buf()], 0, ruling);
         if let Some(rule) = self.whole(Kind::Ask) {
             ruling.firm(Reason::of("a rule wants to be asked", rule));
         }
@@ -118,7 +118,7 @@ impl Policy {
                 What::Command(pattern) => pattern.is_exact() && pattern.fits(command.trim()),
                 _ => false,
             });
-        let mut cwds = self.first_cwds(script, cwd);
+        let mut cwds = self.first_cwds(script, &[cwd.to_path_buf()]);
         // In a loop the folder that a later part goes to is where an earlier one runs next.
         let mut moved = script.repeats && script.parts.iter().any(|part| self.moves(part, cwd));
         for part in &script.parts {
@@ -170,7 +170,7 @@ impl Policy {
         &self,
         command: &str,
         script: &Script,
-        cwd: &Path,
+        from: &[PathBuf],
         depth: usize,
         ruling: &mut Ruling,
     ) {
@@ -189,23 +189,65 @@ impl Policy {
                 "it defines `:` anew, which nobody does but to fill a machine",
             ));
         }
-        let mut cwds = self.first_cwds(script, cwd);
+        self.strict_patterns(script, ruling);
+        self.guard_fed(script, from, ruling);
+        let mut cwds = self.first_cwds(script, from);
         for part in &script.parts {
             self.strict_part(part, ruling);
             self.guard(part, &cwds, ruling);
             self.named_files(part, &cwds, ruling);
-            let here = [cwd.to_path_buf()];
-            for cwd in cwds.as_deref().unwrap_or(&here) {
-                self.strict_inside(part, cwd, depth, ruling);
-            }
+            self.strict_inside(part, cwds.as_deref().unwrap_or(from), depth, ruling);
             follow(part, &mut cwds, &self.home);
         }
-        self.strict_read_by_shell(script, cwd, depth, ruling);
+        self.strict_read_by_shell(script, from, depth, ruling);
+    }
+
+    /// Options of the shell under which a pattern means other files than it seems to.
+    fn strict_patterns(&self, script: &Script, ruling: &mut Ruling) {
+        let changes = |part: &Part| {
+            let called = part.words.iter().any(|word| program(word) == "shopt");
+            called
+                || part
+                    .assigns
+                    .iter()
+                    .any(|assign| assign.name == "GLOBIGNORE")
+        };
+        if let Some(rule) = self.rules_of(Kind::Deny, "Read").next()
+            && script.parts.iter().any(changes)
+        {
+            let text = "a rule might deny what patterns mean after this";
+            ruling.firm(Reason::of(text, rule));
+        }
+    }
+
+    /// `find / | xargs rm`: what a search finds is removed by another part.
+    fn guard_fed(&self, script: &Script, from: &[PathBuf], ruling: &mut Ruling) {
+        let feeds = |part: &Part| {
+            let names: Vec<String> = part.words.iter().map(program).collect();
+            names
+                .iter()
+                .any(|name| name == "xargs" || name == "parallel")
+                && names.iter().any(|name| super::remove::removes(name))
+        };
+        if !script.parts.iter().any(feeds) {
+            return;
+        }
+        let cwds = self.first_cwds(script, from);
+        for part in &script.parts {
+            let (words, _) = inner(part);
+            let Some(place) = words.iter().position(|word| program(word) == "find") else {
+                continue;
+            };
+            let starts = find_starts(&words[place + 1..]);
+            if let Some(why) = self.guard_search(&starts, cwds.as_deref()) {
+                ruling.firm(why);
+            }
+        }
     }
 
     /// All folders a part may run in: the first, and in a loop those that any part goes to.
-    fn first_cwds(&self, script: &Script, cwd: &Path) -> Cwds {
-        let mut cwds = Some(vec![cwd.to_path_buf()]);
+    fn first_cwds(&self, script: &Script, from: &[PathBuf]) -> Cwds {
+        let mut cwds = Some(from.to_vec());
         if !script.repeats {
             return cwds;
         }
@@ -241,7 +283,13 @@ impl Policy {
     }
 
     /// Looks into what a shell reads: `echo 'rm -rf /' | sh`, and here-documents.
-    fn strict_read_by_shell(&self, script: &Script, cwd: &Path, depth: usize, ruling: &mut Ruling) {
+    fn strict_read_by_shell(
+        &self,
+        script: &Script,
+        from: &[PathBuf],
+        depth: usize,
+        ruling: &mut Ruling,
+    ) {
         let is_shell = |part: &Part| {
             let (words, runs) = inner(part);
             let mut words = words.iter().take(if runs { 24 } else { 1 });
@@ -262,7 +310,7 @@ impl Policy {
         for text in texts {
             // What is no command is text for something else.
             if let Ok(script) = shell::parse(&text) {
-                self.strict(&text, &script, cwd, depth + 1, ruling);
+                self.strict(&text, &script, from, depth + 1, ruling);
             }
         }
     }
@@ -313,7 +361,7 @@ impl Policy {
     }
 
     /// Looks into the strings of programs that run strings.
-    fn strict_inside(&self, part: &Part, cwd: &Path, depth: usize, ruling: &mut Ruling) {
+    fn strict_inside(&self, part: &Part, from: &[PathBuf], depth: usize, ruling: &mut Ruling) {
         let (words, runs) = inner(part);
         if !runs {
             return;
@@ -329,7 +377,7 @@ impl Policy {
             }
             match shell::parse(&text) {
                 Ok(script) if depth < DEEPEST => {
-                    self.strict(&text, &script, cwd, depth + 1, ruling);
+                    self.strict(&text, &script, from, depth + 1, ruling);
                 }
                 Ok(_) => self.rule_unknown(&text, "it is nested too deeply", ruling),
                 // A string that is no command is one only if it could deny something.
@@ -414,16 +462,7 @@ impl Policy {
         }
         let acts = |word: &Word| FINDS.contains(&known_text(word).as_str());
         if name == "find" && operands.iter().any(acts) {
-            let is_option = |word: &&Word| {
-                let text = known_text(word);
-                ["-H", "-L", "-P"].contains(&text.as_str()) || text.starts_with("-O")
-            };
-            let starts: Vec<Word> = operands
-                .iter()
-                .skip_while(is_option)
-                .take_while(|word| !known_text(word).starts_with(['-', '(', '!']))
-                .cloned()
-                .collect();
+            let starts = find_starts(operands);
             if let Some(why) = self.guard_search(&starts, cwds) {
                 ruling.firm(why);
             }
@@ -435,9 +474,9 @@ impl Policy {
         let Some(start) = stripped(&part.words) else {
             return;
         };
-        let words = &part.words[start..];
+        let words = called(&part.words, start);
         let name = words.first().map(program).unwrap_or_default();
-        for effect in effects::effects(words) {
+        for effect in effects::effects(&words) {
             let Effect::Writes(target) = effect else {
                 continue;
             };
@@ -553,9 +592,17 @@ impl Policy {
             let why = format!("{} could become an option that nobody sees", word.raw);
             return Err(no_rule_helps(why));
         }
-        if let Some(why) = self.git_elsewhere(words, cwds, moved) {
+        let called = called(&part.words, start);
+        if runs_by_options(&program(inner))
+            && let Some(word) = called[1..].iter().find(|word| begins_as_pattern(word))
+        {
+            let why = format!("{} could become an option that runs something", word.raw);
             return Err(no_rule_helps(why));
         }
+        if let Some(why) = self.git_elsewhere(&called, cwds, moved) {
+            return Err(no_rule_helps(why));
+        }
+        let never = is_never(&called);
         let name = shown(inner);
         let is_own = script.functions.contains(&name);
         if !is_own && start == 0 {
@@ -566,7 +613,7 @@ impl Policy {
                 return Ok(None);
             }
         }
-        if let Some(rule) = self.allowing(part, start) {
+        if let Some(rule) = self.allowing(part, start, never) {
             return Ok(Some(Reason::of("a rule allows it", rule)));
         }
         if !is_own && self.mode == Mode::AcceptEdits && self.is_small_edit(&name, words, cwds) {
@@ -574,7 +621,7 @@ impl Policy {
                 "the mode acceptEdits, within the project",
             )));
         }
-        match is_never(words) {
+        match never {
             true => {
                 let why =
                     format!("`{name}` can run anything, so only its exact text can be allowed");
@@ -648,11 +695,10 @@ impl Policy {
         })
     }
 
-    fn allowing(&self, part: &Part, start: usize) -> Option<&Rule> {
+    fn allowing(&self, part: &Part, start: usize, never: bool) -> Option<&Rule> {
         let words = &part.words[start..];
         let texts = [joined(words), raw(words)];
         let whole = [joined(&part.words), raw(&part.words)];
-        let never = is_never(words);
         self.commands(Kind::Allow)
             .find(|(_, pattern)| match pattern.is_exact() {
                 true => texts.iter().chain(&whole).any(|text| pattern.fits(text)),
@@ -708,6 +754,17 @@ impl Policy {
 /// Arguments of `find` behind which a command stands.
 const RUNNING: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
 
+/// The folders that `find` begins in.
+fn find_starts(operands: &[Word]) -> Vec<Word> {
+    let is_option = |word: &&Word| {
+        let text = known_text(word);
+        ["-H", "-L", "-P"].contains(&text.as_str()) || text.starts_with("-O")
+    };
+    let starts = operands.iter().skip_while(is_option);
+    let starts = starts.take_while(|word| !known_text(word).starts_with(['-', '(', '!']));
+    starts.cloned().collect()
+}
+
 /// A word as a shell would read it, with a variable for what is not known yet.
 fn script_text(word: &Word) -> String {
     let mut text = String::new();
@@ -735,6 +792,47 @@ fn is_option_pattern(word: &Word) -> bool {
         .iter()
         .any(|piece| matches!(piece, Piece::Glob(_)));
     has_glob && text.starts_with('-') && !text.contains('=')
+}
+
+/// A pattern whose names of files can begin with anything, also with `-`.
+fn begins_as_pattern(word: &Word) -> bool {
+    let first = word.pieces.first();
+    matches!(first, Some(Piece::Glob(_)))
+}
+
+/// Whether options of a program can be programs.
+fn runs_by_options(name: &str) -> bool {
+    const MORE: &[&str] = &[
+        "bun",
+        "c++",
+        "cargo",
+        "cc",
+        "clang",
+        "clang++",
+        "deno",
+        "emacs",
+        "ex",
+        "g++",
+        "gcc",
+        "gdb",
+        "go",
+        "lua",
+        "make",
+        "node",
+        "npm",
+        "osascript",
+        "perl",
+        "php",
+        "pip",
+        "pnpm",
+        "python",
+        "ruby",
+        "vi",
+        "vim",
+        "yarn",
+    ];
+    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    MORE.contains(&bare) || RUNNERS.contains(&name)
 }
 
 /// What `cd` does to where the next parts run.

@@ -156,7 +156,13 @@ impl Policy {
             return operands
                 .iter()
                 .filter(|word| known_text(word).starts_with("of="))
-                .find_map(|word| self.guard_device(&known_text(word)[3..], &word.raw, cwds));
+                .find_map(|word| match &known_text(word)[3..] {
+                    "" if word.is_open() => {
+                        let text = format!("which device {} is, is not known yet", word.raw);
+                        Some(Reason::new(text))
+                    }
+                    path => self.guard_device(path, &word.raw, cwds),
+                });
         }
         let written: Vec<&Word> = match () {
             () if OVERWRITING.contains(&program) => operands.iter().filter(is_operand).collect(),

@@ -139,3 +139,18 @@ fn removing_what_matters_is_asked_about_in_every_mode_and_past_every_rule() {
         assert_eq!(bash(&policy, command, &cwd), Got::Allow, "{command:?}");
     }
 }
+
+#[test]
+fn many_changes_of_directory_around_many_shells_end_soon() {
+    let world = world();
+    let policy = world.policy(Mode::Default);
+    let cwd = world.path("repo");
+    let moves = |from: char| -> String { (0..8).map(|n| format!("cd {from}{n}; ")).collect() };
+    let mut command = format!("{}curl x", moves('a'));
+    for from in ['b', 'c', 'd'] {
+        let inner = command.replace('\\', "\\\\").replace('"', "\\\"");
+        command = format!("{}bash -c \"{inner}\"", moves(from));
+    }
+    // Each level alone stands in many folders; they must not multiply.
+    assert_eq!(bash(&policy, &command, &cwd), Got::Deny);
+}

@@ -142,6 +142,23 @@ const OPEN: &[&str] = &[
     ".??*",
 ];
 
+/// More ways to what is not known yet.
+const UNKNOWN: &[&str] = &[
+    "shopt -s dotglob; cat *",
+    "shopt -s nocaseglob\ncat .E*",
+    "GLOBIGNORE=x; cat *",
+    "ls -A | xargs cat",
+    "ls -A | xargs -n1 rev",
+    "ls -A | sudo xargs rev",
+    "ls -A | timeout 5 xargs rev",
+    "find . -name '.e*' | xargs cat",
+    "cat secrets/*",
+    "grep -r x secrets",
+    "tar cf x.tar secrets",
+    "cp -r secrets x",
+    "cd secrets && cat *",
+];
+
 /// What stays allowed.
 const FINE: &[&str] = &[
     "cat README.md",
@@ -177,6 +194,12 @@ pub(super) fn cases() -> Vec<PermissionCase> {
             denied.add("", Least::Ask, way.replace('%', word));
         }
     }
+    let rules = ["Read(./.env)", "Read(./secrets/**)"];
+    let mut unknown = Family::new("files that may be denied", &["Bash"], &rules);
+    for command in UNKNOWN {
+        unknown.add("", Least::Ask, *command);
+    }
+    denied.cases.extend(unknown.cases);
     let mut fine = Family::new("files nobody denies", &["Bash"], &["Read(./.env)"]);
     for command in FINE {
         fine.add("", Least::Allow, *command);

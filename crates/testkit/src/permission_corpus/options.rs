@@ -286,6 +286,21 @@ const RUNS: &[&str] = &[
     "enable -f ./x y",
     "hash -p ./x git",
     "exec ./x",
+    "echo --output=.git/config | xargs git log",
+    "echo -o.git/config | xargs sort",
+    "echo .git/config | xargs tee",
+    "echo x .git/config | xargs cp",
+    "echo status | xargs git",
+    "echo docs/theme | xargs git -C",
+    "echo -exec | xargs find .",
+    "git log --format=$X",
+    "git log -n$X",
+    "git log -n $X",
+    "sort -k$X a.txt",
+    "python3 *",
+    "node *.js",
+    "perl ?x",
+    "make *",
 ];
 
 /// Words that can become options of such programs. `@` is one of them.
@@ -381,6 +396,10 @@ const FINE: &[&str] = &[
     "git commit -o -m x README.md",
     "git push -o ci.skip",
     "ls -o src",
+    "echo a.txt | xargs cat",
+    "git log --format=\"$X\"",
+    "git log -n \"3\"",
+    "git log -- $X",
     "grep --include=*.rs -rn main src",
     "ls *",
     "cat *.txt",
@@ -395,8 +414,8 @@ pub(super) fn cases() -> Vec<PermissionCase> {
         "dd", "sed", "awk", "gawk", "xmllint", "cat", "rg", "find", "fd", "man", "tar", "zip",
         "rsync", "scp", "date", "file", "sqlite3", "mapfile", "compgen", "complete", "bind",
         "history", "fc", "enable", "hash", "exec", "tee", "cp", "mv", "install", "ln", "touch",
-        "truncate", "split", "unzip", "gcc", "pandoc", "openssl", "somebody", "chmod", "grep",
-        "ls", "wc", "echo",
+        "truncate", "split", "unzip", "gcc", "pandoc", "openssl", "python3", "node", "perl",
+        "make", "somebody", "chmod", "grep", "ls", "wc", "echo",
     ];
     let allow: Vec<String> = programs
         .iter()

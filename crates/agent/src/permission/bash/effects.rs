@@ -795,6 +795,11 @@ fn of(program: &str, arguments: &[Word], options: &Options) -> Vec<Effect> {
             only_operands = true;
             continue;
         }
+        // A variable outside quotes can hold an option behind a blank.
+        if !only_operands && splits(word) {
+            effects.push(runs(&word.raw));
+            continue;
+        }
         if !only_operands && let Some(long) = text.strip_prefix("--") {
             let (name, has_value) = match long.split_once('=') {
                 Some((name, _)) => (name, true),

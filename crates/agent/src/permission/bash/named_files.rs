@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::git_command::GitCommand;
-use super::programs::{LOOKS, READERS, WRITERS, stripped};
+use super::programs::{LOOKS, READERS, WRITERS, called, stripped};
 use super::texts::{known_text, program, raw_path};
 use super::{Cwds, Policy, Reason, Ruling};
 use crate::permission::path::{Place, name_fits, protected};
@@ -131,7 +131,7 @@ impl Policy {
     /// Files that a command names, as far as rules deny them or programs take orders from them.
     pub(super) fn named_files(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
         let start = stripped(&part.words).unwrap_or(0);
-        let words = part.words.get(start..).unwrap_or_default();
+        let words = &called(&part.words, start);
         let usage = file_use(words);
         if usage == FileUse::Looks && !self.has_file_rules() {
             return;
@@ -141,8 +141,8 @@ impl Policy {
         let mut folders = cwds.as_deref().unwrap_or(here).to_vec();
         self.add_entered(words, &mut folders);
         // The program itself may lie among files, too.
-        let called = words.first().filter(|word| word.raw.contains('/'));
-        for word in called.into_iter().chain(&part.values) {
+        let path = words.first().filter(|word| word.raw.contains('/'));
+        for word in path.into_iter().chain(&part.values) {
             self.named_word(word, &name, FileUse::Looks, &folders, ruling);
         }
         for word in words.get(1..).unwrap_or_default() {
@@ -236,7 +236,21 @@ impl Policy {
             let text = format!("a rule wants to be asked about reading {shown}");
             ruling.firm(Reason::of(text, rule));
         }
-        if usage == FileUse::Looks {
+        // A folder whose content is denied, to a program that may go through it.
+        let inside = || Place {
+            written: place.written.join("x"),
+            real: place.real.as_ref().map(|real| real.join("x")),
+        };
+        let edits = usage != FileUse::Looks;
+        if !NO_FILES.contains(&name) && place.written.is_dir() {
+            let read = self.denying("Read", &inside());
+            let edit = self.denying("Edit", &inside()).filter(|_| edits);
+            if let Some(rule) = read.or(edit) {
+                let text = format!("a rule denies what lies in {shown}");
+                ruling.firm(Reason::of(text, rule));
+            }
+        }
+        if !edits {
             return;
         }
         match (self.denying("Edit", place), usage) {

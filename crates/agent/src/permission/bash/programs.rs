@@ -237,6 +237,21 @@ pub(in crate::permission) fn stripped(words: &[Word]) -> Option<usize> {
     None
 }
 
+/// The command behind wrappers as it will be called: `xargs` adds words that nobody knows.
+pub(super) fn called(words: &[Word], start: usize) -> Vec<Word> {
+    let mut called = words[start..].to_vec();
+    let name = words.first().map(program).unwrap_or_default();
+    let hides = RUNNERS.contains(&name.as_str()) || WRAPPERS.contains(&name.as_str());
+    let last = if hides { words.len() } else { start };
+    if words[..last].iter().any(|word| program(word) == "xargs") {
+        called.push(Word {
+            raw: "…".to_owned(),
+            pieces: vec![Piece::Hole { quoted: false }],
+        });
+    }
+    called
+}
+
 pub(in crate::permission) fn timeout(texts: &[String]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -418,14 +433,15 @@ pub(in crate::permission) fn only_reads(part: &Part) -> bool {
             .iter()
             .any(|piece| matches!(piece, Piece::Hole { .. }))
     };
-    if words.iter().any(has_hole) || is_never(words) {
+    let called = called(&part.words, start);
+    if words.iter().any(has_hole) || is_never(&called) {
         return false;
     }
     let name = shown(first);
     if name == "cd" || is_harmless(&name) {
         return true;
     }
-    if !effects::effects(words).is_empty() {
+    if !effects::effects(&called).is_empty() {
         return false;
     }
     let texts: Vec<String> = words[1..].iter().map(shown).collect();

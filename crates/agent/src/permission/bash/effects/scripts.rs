@@ -213,9 +213,9 @@ fn is_plain_awk(program: &str) -> bool {
     let without = program.replace("||", "").replace(">=", "");
     let prints = program.contains("print");
     let words = ["system", "getline", "@", "close", "fflush"];
-    !without.contains('|')
-        && !(prints && without.contains('>'))
-        && !words.iter().any(|word| program.contains(word))
+    let redirects = prints && without.contains('>');
+    let runs = without.contains('|') || words.iter().any(|word| program.contains(word));
+    !redirects && !runs
 }
 
 #[cfg(test)]
