@@ -1,12 +1,14 @@
-//! "Yes, and do not ask again": which rules that would add.
+//! "For this session" and "always": which rules an approval offers to add.
 
 use std::path::{Path, PathBuf};
 
-use super::Policy;
+use serde_json::Value;
+
 use super::bash::{is_never, stripped};
 use super::path::Place;
 use super::shell::{Part, Word};
 use super::written::{self, Failed};
+use super::{Policy, Verdict};
 use crate::settings::{Kind, Scope};
 
 /// Programs whose second word says what they do.
@@ -44,44 +46,253 @@ const WITH_COMMANDS: &[&str] = &[
     "yarn",
 ];
 
-/// Programs that run what they are given; only the exact command is offered.
+/// Programs that run what they are given, or cannot be undone; only the exact command is offered.
+/// A version at the end of a name (`python3.12`) does not count.
 const OPEN: &[&str] = &[
-    "ash", "awk", "bash", "busybox", "chroot", "curl", "dash", "doas", "env", "eval", "exec",
-    "fish", "ksh", "lua", "nc", "ncat", "node", "npx", "parallel", "perl", "php", "pkexec",
-    "python", "python3", "rm", "rmdir", "rsync", "ruby", "scp", "sed", "sh", "socat", "source",
-    "ssh", "su", "sudo", "tee", "wget", "xargs", "zsh", ".", "dd", "chmod", "chown", "kill",
-    "pkill", "killall",
+    ".", "awk", "bunx", "busybox", "chmod", "chown", "chroot", "curl", "dd", "doas", "env", "eval",
+    "exec", "gawk", "java", "kill", "killall", "mawk", "nawk", "npx", "pipx", "pkexec", "pkill",
+    "pnpx", "rm", "rmdir", "rsync", "runuser", "scp", "script", "sed", "source", "sudo", "tee",
+    "uvx", "wget",
 ];
 
-/// The rule that would allow a part, if one can.
+/// Programs that run a file or a text of code, and what comes in where they are given none.
+const INTERPRETERS: &[&str] = &[
+    "R",
+    "Rscript",
+    "ash",
+    "bash",
+    "bb",
+    "clisp",
+    "clojure",
+    "csh",
+    "dash",
+    "elixir",
+    "elvish",
+    "erl",
+    "expect",
+    "fish",
+    "ghci",
+    "groovy",
+    "guile",
+    "iex",
+    "irb",
+    "jshell",
+    "julia",
+    "ksh",
+    "lua",
+    "luajit",
+    "mksh",
+    "node",
+    "nodejs",
+    "nu",
+    "ocaml",
+    "octave",
+    "osascript",
+    "perl",
+    "php",
+    "powershell",
+    "pwsh",
+    "pypy",
+    "python",
+    "racket",
+    "ruby",
+    "runghc",
+    "runhaskell",
+    "sbcl",
+    "scala",
+    "sh",
+    "tclsh",
+    "tcsh",
+    "ts-node",
+    "tsx",
+    "wish",
+    "xonsh",
+    "zsh",
+];
+
+/// Programs that do what comes in, whatever else they are given.
+const OBEDIENT: &[&str] = &[
+    "at",
+    "batch",
+    "bc",
+    "crontab",
+    "dc",
+    "duckdb",
+    "ed",
+    "emacs",
+    "ex",
+    "ftp",
+    "gdb",
+    "gnuplot",
+    "lftp",
+    "lldb",
+    "m4",
+    "mariadb",
+    "mongo",
+    "mongosh",
+    "mysql",
+    "nc",
+    "ncat",
+    "nvim",
+    "parallel",
+    "psql",
+    "redis-cli",
+    "screen",
+    "sftp",
+    "socat",
+    "sqlite",
+    "sqlite3",
+    "ssh",
+    "su",
+    "telnet",
+    "tmux",
+    "vi",
+    "vim",
+    "xargs",
+];
+
+/// Options behind which code stands, for many programs.
+const WITH_CODE: &[&str] = &[
+    "-c",
+    "-e",
+    "-E",
+    "--command",
+    "--eval",
+    "--exec",
+    "--execute",
+];
+
+/// Options of interpreters that say what is run, so that nothing that comes in is.
+const SAYS_WHAT: &[&str] = &[
+    "-c",
+    "-e",
+    "-E",
+    "-m",
+    "-p",
+    "-r",
+    "--command",
+    "--eval",
+    "--print",
+];
+
+/// Names of what comes in.
+const STDIN: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "@-"];
+
+/// Second words behind which a program or code stands.
+const RUNS: &[&str] = &[
+    "console", "debug", "dlx", "eval", "exec", "generate", "repl", "shell", "ssh", "task", "tool",
+    "x",
+];
+
+/// Programs whose `run` names a script of the project, or the project itself.
+const RUNS_A_SCRIPT: &[&str] = &["cargo", "npm", "pnpm", "yarn"];
+
+/// The rule that would allow a part, if one can. It is never wider than the words that are
+/// shown: who takes code from elsewhere gets none, who is given code gets its exact words.
 pub(super) fn for_part(part: &Part) -> Option<String> {
-    let words = &part.words[stripped(&part.words)?..];
-    let first = words.first()?;
-    let is_known = |word: &&Word| word.text().is_some_and(|text| is_plain(&text));
-    let name = first.text().filter(|name| is_plain(name))?;
+    let start = stripped(&part.words)?;
+    let words = &part.words[start..];
+    let name = words.first()?.text().filter(|name| is_plain(name))?;
     let base = name.rsplit('/').next().unwrap_or_default();
-    if is_never(words) || OPEN.contains(&base) || name.contains('/') {
-        let exact: Vec<&str> = words.iter().map(|word| word.raw.as_str()).collect();
-        let exact = exact.join(" ");
-        // A rule is one line, and a star in it would be any text.
-        let can_be = !exact.contains(['*', '\n', '\\']) && !exact.ends_with(":*");
-        let assigns = part.assigns.is_empty() && words.iter().all(|word| !word.is_open());
-        return (can_be && assigns).then(|| format!("Bash({exact})"));
+    let texts: Vec<Option<String>> = words.iter().map(Word::text).collect();
+    let text = |at: usize| texts.get(at).and_then(Option::as_deref);
+    let known = |at: usize| text(at).filter(|text| is_plain(text));
+    let is_open = is_one_of(OPEN, base) || is_interpreter(base) || name.contains('/');
+    let fed = part.words[..start].iter().any(|word| word.raw == "xargs");
+    if takes_code_from_elsewhere(&texts) || (fed && is_open) {
+        return None;
     }
-    let second = words.get(1).filter(is_known).and_then(Word::text);
-    match second {
-        Some(second) if WITH_COMMANDS.contains(&base) && !second.starts_with('-') => {
-            let third = words.get(2).filter(is_known).and_then(Word::text);
-            match third {
-                Some(script) if second == "run" && !script.starts_with('-') => {
-                    Some(format!("Bash({name} run {script}:*)"))
-                }
-                _ => Some(format!("Bash({name} {second}:*)")),
+    let given_code = || {
+        let mut texts = texts.iter().skip(1).flatten();
+        texts.any(|text| WITH_CODE.iter().any(|option| is_option(text, option)))
+    };
+    if !WITH_COMMANDS.contains(&base) {
+        return match is_never(words) || is_open || given_code() {
+            true => exact(part, words),
+            false => Some(format!("Bash({name}:*)")),
+        };
+    }
+    match known(1) {
+        Some(second) if RUNS.contains(&second) => exact(part, words),
+        Some("run") if !RUNS_A_SCRIPT.contains(&base) => exact(part, words),
+        Some("run") => match known(2) {
+            Some(script) if !script.starts_with('-') => {
+                Some(format!("Bash({name} run {script}:*)"))
             }
-        }
-        _ if WITH_COMMANDS.contains(&base) => None,
-        _ => Some(format!("Bash({name}:*)")),
+            _ => Some(format!("Bash({name} run:*)")),
+        },
+        Some(second) if !second.starts_with('-') => Some(format!("Bash({name} {second}:*)")),
+        _ => None,
     }
+}
+
+/// The rule for these very words.
+fn exact(part: &Part, words: &[Word]) -> Option<String> {
+    let exact: Vec<&str> = words.iter().map(|word| word.raw.as_str()).collect();
+    let exact = exact.join(" ");
+    // A rule is one line, and a star in it would be any text.
+    let can_be = !exact.contains(['*', '\\']) && !exact.contains(char::is_control);
+    let known = part.assigns.is_empty() && words.iter().all(|word| !word.is_open());
+    (can_be && known).then(|| format!("Bash({exact})"))
+}
+
+/// Whether a program runs what comes in: from a pipe, a file or a here-document, none of which a
+/// rule tells apart.
+fn takes_code_from_elsewhere(texts: &[Option<String>]) -> bool {
+    let text = |at: usize| texts.get(at).and_then(Option::as_deref);
+    if texts
+        .iter()
+        .skip(1)
+        .flatten()
+        .any(|text| STDIN.contains(&text.as_str()))
+    {
+        return true;
+    }
+    // Programs that run others (`sudo bash`, `docker exec c sh`) have them among their words.
+    (0..texts.len()).any(|at| {
+        let Some(name) = text(at) else { return false };
+        let base = name.rsplit('/').next().unwrap_or_default();
+        let first = text(at + 1);
+        let given = |wanted: &[&str]| {
+            let mut rest = texts[at + 1..].iter();
+            let place =
+                rest.position(|text| text.as_deref().is_some_and(|it| wanted.contains(&it)));
+            place.is_some_and(|place| texts.len() > at + place + 2)
+        };
+        if is_one_of(INTERPRETERS, base) {
+            let file = first.is_some_and(|first| !first.starts_with('-'))
+                || texts.get(at + 1).is_some_and(Option::is_none);
+            return !file && !given(SAYS_WHAT);
+        }
+        match base {
+            // Among the words of another program these are more often names than programs.
+            "xargs" | "parallel" => true,
+            _ if at > 0 => false,
+            "ssh" => {
+                let words = texts[1..].iter();
+                let mut words = words.map(|text| text.as_deref().unwrap_or("?"));
+                words.len() < 2 || words.any(|text| text.starts_with('-'))
+            }
+            "psql" | "su" | "vim" | "nvim" | "vi" => !given(&["-c", "--command"]),
+            "mysql" | "mariadb" => !given(&["-e", "--execute"]),
+            _ => is_one_of(OBEDIENT, base),
+        }
+    })
+}
+
+fn is_option(text: &str, option: &str) -> bool {
+    let rest = text.strip_prefix(option);
+    rest.is_some_and(|rest| rest.is_empty() || (option.starts_with("--") && rest.starts_with('=')))
+}
+
+fn is_interpreter(base: &str) -> bool {
+    is_one_of(INTERPRETERS, base) || is_one_of(OBEDIENT, base)
+}
+
+/// Whether a name is in a list, also with a version behind it.
+fn is_one_of(list: &[&str], base: &str) -> bool {
+    let bare = base.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
+    list.contains(&base) || (!bare.is_empty() && list.contains(&bare))
 }
 
 fn is_plain(text: &str) -> bool {
@@ -92,42 +303,81 @@ fn is_plain(text: &str) -> bool {
 }
 
 impl Policy {
-    /// The rule that would allow changing files in the same folder.
+    /// These rules, if they save the question about a call; none otherwise, for somebody who adds
+    /// one does not expect to be asked again.
+    pub fn sufficient(
+        &self,
+        tool: &str,
+        input: &Value,
+        cwd: &Path,
+        rules: Vec<String>,
+    ) -> Vec<String> {
+        let allowed = || self.with(&rules).judge(tool, input, cwd);
+        match rules.is_empty() || matches!(allowed(), Verdict::Allow { .. }) {
+            true => rules,
+            false => Vec::new(),
+        }
+    }
+
+    /// The rule that would allow changing files in the same folder, or the file alone.
     pub(super) fn always_edit(&self, place: &Place) -> Vec<String> {
-        self.always_path("Edit", place.written.parent().unwrap_or(Path::new("/")))
+        self.always_file("Edit", &place.written)
     }
 
-    /// The rule that would allow reading files in the same folder.
+    /// The rule that would allow reading files in the same folder, or the file alone.
     pub(super) fn always_read(&self, place: &Place) -> Vec<String> {
-        let folder = match place.written.is_dir() {
-            true => place.written.as_path(),
-            false => place.written.parent().unwrap_or(Path::new("/")),
-        };
-        self.always_path("Read", folder)
+        match place.written.is_dir() {
+            true => self.always_path("Read", &place.written, "/**"),
+            false => self.always_file("Read", &place.written),
+        }
     }
 
-    fn always_path(&self, tool: &str, folder: &Path) -> Vec<String> {
-        let Some(text) = folder.to_str() else {
+    fn always_file(&self, tool: &str, file: &Path) -> Vec<String> {
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        // A folder that holds a whole project is far more than the file that is shown.
+        let works = self.work.iter().map(|folder| folder.written.as_path());
+        let mut wholes = works.chain([&*self.root, &*self.project, &*self.home]);
+        match wholes.any(|whole| whole.starts_with(folder)) {
+            true => self.always_path(tool, file, ""),
+            false => self.always_path(tool, folder, "/**"),
+        }
+    }
+
+    /// A rule for a file, or with `/**` behind it for a folder.
+    fn always_path(&self, tool: &str, path: &Path, behind: &str) -> Vec<String> {
+        let Some(text) = path.to_str() else {
             return Vec::new();
         };
-        // What would be read as a pattern cannot be written as a path; nor is all of a system offered.
-        if text.contains(['*', '?', '[', '\\', '!', '(', ')', '\n'])
-            || folder.components().count() < 3
-        {
+        // What would be read as a pattern, or not be seen, cannot be written as a path; nor is all
+        // of a system offered.
+        let odd = |c: char| "*?[\\!()#".contains(c) || c.is_control() || !is_seen(c);
+        let short = path.components().count() < 3;
+        if text.contains(odd) || short || text.trim() != text {
             return Vec::new();
         }
-        let path = match (
-            folder.strip_prefix(&self.root),
-            folder.strip_prefix(&self.home),
-        ) {
-            (Ok(below), _) if below.as_os_str().is_empty() => "/**".to_owned(),
-            (Ok(below), _) => format!("/{}/**", below.display()),
-            (_, Ok(below)) if below.as_os_str().is_empty() => return Vec::new(),
-            (_, Ok(below)) => format!("~/{}/**", below.display()),
-            _ => format!("/{text}/**"),
+        let below = |base: &Path| path.strip_prefix(base).ok().map(Path::to_path_buf);
+        let path = match (below(&self.root), below(&self.home)) {
+            (Some(below), _) if below.as_os_str().is_empty() => return Vec::new(),
+            (Some(below), _) => format!("/{}", below.display()),
+            (_, Some(below)) if below.as_os_str().is_empty() => return Vec::new(),
+            (_, Some(below)) => format!("~/{}", below.display()),
+            _ => format!("/{text}"),
         };
-        vec![format!("{tool}({path})")]
+        vec![format!("{tool}({path}{behind})")]
     }
+}
+
+/// Whether a character of a path is seen as what it is.
+fn is_seen(c: char) -> bool {
+    c == ' ' || c.is_alphanumeric() || c.is_ascii_punctuation() || !c.is_ascii() && !hides(c)
+}
+
+/// Changes the direction of text, or takes no space.
+fn hides(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Adds rules to `.claude/settings.local.json` at the top of the working tree, and keeps every

@@ -5,6 +5,7 @@
 mod attacks;
 mod combined;
 mod corpus;
+mod offered;
 mod real;
 mod rules;
 mod settings;
