@@ -19,6 +19,7 @@ pub mod style;
 pub mod table;
 pub mod terminal_writer;
 pub mod text;
+pub mod visible;
 pub mod wire;
 
 pub use style::{Line, Paint, Style, Tools};
