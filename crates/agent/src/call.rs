@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use unspool_model::write::Entry;
 use crate::api::client::Ask;
 use crate::api::model::{self, Thinking};
 use crate::commands::{Expanded, Runner, Template};
-use crate::driver::{Answer, Asked, Message, Notice, Shared, lock};
+use crate::driver::{Answer, Asked, Command, Message, Notice, Shared, lock};
 use crate::hooks::{Decision, Ran};
 use crate::host::Host;
 use crate::machine::{Halt, REJECTED};
@@ -368,7 +369,8 @@ fn allow(
     if !shared.asks {
         return Err(denied(shared, call, text));
     }
-    match ask(shared, call, Asked::Permission { why, always }, stop) {
+    let what = permission(shared, call, why, always, cwd);
+    match ask(shared, call, what, stop) {
         Some(Answer::Yes | Answer::Value(_)) => Ok(Approval::Person),
         Some(Answer::Changed(input)) => {
             call.input = input;
@@ -379,12 +381,17 @@ fn allow(
             }
         }
         Some(Answer::Always(rules)) => {
-            let mut policy = lock(&shared.policy);
-            for rule in rules {
-                if let Err(why) = policy.add(Kind::Allow, &rule) {
-                    shared.send(Message::Tell(Notice::Warn(why)));
+            // A sub-agent has rules of its own; the session gets them as well.
+            if shared.above.is_some() {
+                let mut policy = lock(&shared.policy);
+                for rule in &rules {
+                    if let Err(why) = policy.add(Kind::Allow, rule) {
+                        shared.send(Message::Tell(Notice::Warn(why)));
+                    }
                 }
             }
+            let also = Command::Also(Kind::Allow, rules);
+            shared.top().send(Message::Command(also));
             Ok(Approval::Person)
         }
         Some(Answer::No(Some(reason))) => {
@@ -430,15 +437,40 @@ fn tell_denied(shared: &Shared, call: &Call, why: String, asked: bool) {
     }));
 }
 
+/// What a person is shown who has to allow a call: why it is asked, every command that it runs,
+/// and the rules that would save the question.
+fn permission(shared: &Shared, call: &Call, why: String, always: Vec<String>, cwd: &Path) -> Asked {
+    let policy = lock(&shared.policy);
+    let command = match call.name.as_str() {
+        "Bash" => call.input["command"].as_str(),
+        _ => None,
+    };
+    let parts = command.map_or_else(Vec::new, |command| policy.explain(command, cwd).steps);
+    let always = policy.sufficient(&call.name, &call.input, cwd, always);
+    Asked::Permission { why, always, parts }
+}
+
 /// Asks a person and waits, until there is an answer or somebody stops it.
-fn ask(shared: &Shared, call: &Call, what: Asked, stop: &Stop) -> Option<Answer> {
+fn ask(shared: &Arc<Shared>, call: &Call, what: Asked, stop: &Stop) -> Option<Answer> {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let ask = NEXT.fetch_add(1, Ordering::Relaxed);
     let (reply, answers) = channel();
-    shared.send(Message::Ask(call.clone(), what, reply));
+    let top = shared.top();
+    top.send(Message::Ask {
+        ask,
+        call: call.clone(),
+        what,
+        agent: shared.agent.clone(),
+        reply,
+    });
     loop {
         match answers.recv_timeout(Duration::from_millis(25)) {
             Ok(answer) => return Some(answer),
             Err(RecvTimeoutError::Timeout) if !stop.is_told() => {}
-            Err(_) => return None,
+            Err(_) => {
+                top.send(Message::Withdraw(ask));
+                return None;
+            }
         }
     }
 }

@@ -44,7 +44,15 @@ pub use handle::{Handle, Remote, start};
 pub use setup::{Lore, Place, Setup};
 pub(crate) use shared::{Message, Shared, lock, whole};
 pub use spent::Spent;
-pub use told::{Answer, Asked, Command, Notice};
+pub use told::{Answer, Asked, AskingAgent, Command, Notice};
+
+/// What a sub-agent works for, and who it is.
+pub(crate) struct Above {
+    pub(crate) shared: Arc<Shared>,
+    /// The call that started it.
+    pub(crate) call: String,
+    pub(crate) agent: AskingAgent,
+}
 
 /// A session at work.
 pub(crate) struct Driver {
@@ -89,7 +97,7 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new(
         setup: Setup,
-        above: Option<(Arc<Shared>, String)>,
+        above: Option<Above>,
         sender: Sender<Message>,
         events: Receiver<Message>,
         notices: Box<dyn FnMut(Notice) + Send>,
@@ -105,9 +113,9 @@ impl Driver {
         let session = setup.record.face().session.clone();
         let beside = beside(&setup.place.config, &setup.record, &session);
         let copies = setup.place.config.join("file-history").join(&session);
-        let (above, agent) = match above {
-            Some((above, call)) => (Some(above), Some(call)),
-            None => (None, None),
+        let (above, asking, agent) = match above {
+            Some(above) => (Some(above.shared), Some(above.agent), Some(above.call)),
+            None => (None, None, None),
         };
         let shared = Shared {
             history: Mutex::new(History::new(copies, &setup.place.project)),
@@ -128,6 +136,7 @@ impl Driver {
             session,
             beside,
             above,
+            agent: asking,
             spent: Mutex::default(),
         };
         Driver {
@@ -289,7 +298,27 @@ impl Driver {
                 self.step(Event::MayStop(reason));
             }
             Message::Prepared(number, prepared) => self.take_prepared(number, *prepared),
-            Message::Ask(call, what, reply) => self.question(call, what, reply),
+            Message::Ask {
+                ask,
+                call,
+                what,
+                agent,
+                reply,
+            } => {
+                self.questions.insert(ask, reply);
+                self.notify(&call, &what);
+                self.tell(Notice::Ask {
+                    ask,
+                    call,
+                    what,
+                    agent,
+                });
+            }
+            Message::Withdraw(ask) => {
+                if self.questions.remove(&ask).is_some() {
+                    self.tell(Notice::Withdrawn { ask });
+                }
+            }
             Message::Tell(notice) => self.tell(notice),
             Message::News => self.look(),
             Message::Shell(call, outcome) => self.shell_done(call, outcome),
@@ -300,18 +329,6 @@ impl Driver {
             | Message::Compacted(..)
             | Message::MayStop(..) => {}
         }
-    }
-
-    fn question(&mut self, call: Call, what: Asked, reply: Sender<Answer>) {
-        if let Some(above) = &self.shared.above {
-            above.send(Message::Ask(call, what, reply));
-            return;
-        }
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        let ask = NEXT.fetch_add(1, Ordering::Relaxed);
-        self.questions.insert(ask, reply);
-        self.notify(&call, &what);
-        self.tell(Notice::Ask { ask, call, what });
     }
 
     /// Hooks hear that somebody is waited for; nobody waits for the hooks.

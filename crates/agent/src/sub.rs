@@ -13,7 +13,7 @@ use unspool_store::append;
 use crate::api::model;
 use crate::call::blocks;
 use crate::definitions::Definition;
-use crate::driver::{Command, Driver, Message, Notice, Setup, Shared, lock};
+use crate::driver::{Above, AskingAgent, Command, Driver, Message, Notice, Setup, Shared, lock};
 use crate::machine::Why;
 use crate::record::{Face, Record};
 use crate::stop::Stop;
@@ -60,9 +60,18 @@ pub(crate) fn run(above: &Arc<Shared>, call: &Call, stop: &Stop) -> Outcome {
         Ok(setup) => setup,
         Err(why) => return Outcome::failed(why),
     };
+    let agent = AskingAgent {
+        id: id.clone(),
+        kind: kind.to_owned(),
+        description: field("description").unwrap_or_default().to_owned(),
+    };
     let driver = Driver::new(
         setup,
-        Some((Arc::clone(above), call.id.clone())),
+        Some(Above {
+            shared: Arc::clone(above),
+            call: call.id.clone(),
+            agent,
+        }),
         sender.clone(),
         events,
         Box::new(forward(above, call, &id)),

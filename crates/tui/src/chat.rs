@@ -4,6 +4,8 @@
 //! written once and scrolls away; only the rows at the bottom are drawn again. Questions of a
 //! turn, lists to choose from and the editor share those rows.
 
+mod approval;
+mod dialogs;
 mod draw;
 mod editor;
 mod menu;
@@ -14,7 +16,10 @@ mod shell;
 mod spoken;
 mod state;
 mod stream;
+mod trust;
 
 pub use pick::{Choice, Pick};
+pub use question::FolderSettings;
 pub use shell::{Ahead, Desk, Left, Next, Setting, Told, give_back, run};
 pub use state::Said;
+pub use trust::ask_trust;

@@ -9,7 +9,7 @@ use unspool_model::write::Entry;
 use unspool_store::error::Error;
 
 use super::prepare::Prepared;
-use super::{Answer, Asked, Command, Lore, Notice, Place, Spent};
+use super::{Answer, Asked, AskingAgent, Command, Lore, Notice, Place, Spent};
 use crate::api::client::{Client, Item};
 use crate::call::Done;
 use crate::compact;
@@ -29,7 +29,15 @@ pub(crate) enum Message {
     Command(Command),
     Item(u64, Item),
     Ran(u64, Call, Done),
-    Ask(Call, Asked, Sender<Answer>),
+    Ask {
+        ask: u64,
+        call: Call,
+        what: Asked,
+        agent: Option<AskingAgent>,
+        reply: Sender<Answer>,
+    },
+    /// Nobody waits for the answer to a question any more.
+    Withdraw(u64),
     Tell(Notice),
     /// Something in the background has ended.
     News,
@@ -61,6 +69,8 @@ pub(crate) struct Shared {
     pub(crate) beside: PathBuf,
     /// The session that a sub-agent works for.
     pub(crate) above: Option<Arc<Shared>>,
+    /// Who that sub-agent is.
+    pub(crate) agent: Option<AskingAgent>,
     pub(crate) spent: Mutex<Spent>,
 }
 

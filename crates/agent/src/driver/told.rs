@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Spent;
 use crate::machine::Ending;
+use crate::permission::explain::Step;
 use crate::permission::{Mode, Policy};
 use crate::record::Cold;
 use crate::settings::Kind;
@@ -94,11 +95,24 @@ pub enum Asked {
         why: String,
         /// The rules.
         always: Vec<String>,
+        /// Every command that a shell command runs, and what the rules say about each.
+        parts: Vec<Step>,
     },
     /// The questions of AskUserQuestion.
     Question,
     /// The plan of ExitPlanMode.
     Plan,
+}
+
+/// A sub-agent that asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskingAgent {
+    /// Its id.
+    pub id: String,
+    /// Its kind, such as `general-purpose`.
+    pub kind: String,
+    /// What it works on.
+    pub description: String,
 }
 
 /// What a front end is told.
@@ -178,6 +192,13 @@ pub enum Notice {
         call: Call,
         /// What is asked.
         what: Asked,
+        /// The sub-agent that asks, if it is not the session itself.
+        agent: Option<AskingAgent>,
+    },
+    /// Nobody waits for the answer to a question any more: its call was interrupted.
+    Withdrawn {
+        /// The number of the question.
+        ask: u64,
     },
     /// How many prompts wait.
     Queued(usize),

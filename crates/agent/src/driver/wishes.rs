@@ -22,7 +22,8 @@ impl Driver {
         match command {
             Command::Submit { content, context } => self.submit(content, context),
             Command::Interrupt => {
-                self.questions.clear();
+                // A call that is stopped withdraws its question itself; a sub-agent in the
+                // background is not stopped, and its question stays.
                 self.stop_preparing();
                 self.stays = false;
                 if let Some((stop, _)) = &self.own {

@@ -1,7 +1,7 @@
 //! Sub-agents, in front and in the background.
 
 use serde_json::{Value, json};
-use unspool_agent::driver::Notice;
+use unspool_agent::driver::{Answer, Asked, Command, Notice};
 use unspool_agent::machine::Why;
 use unspool_testkit::api::Request;
 use unspool_testkit::model::{Answer as Said, Model, Step, call};
@@ -179,4 +179,159 @@ fn what_an_agent_says_is_noted_beside_its_call_and_nothing_hangs_on_that() {
         );
     }
     assert_eq!(model.refusals(), [""; 0]);
+}
+
+/// A model whose session starts two sub-agents at once, each of which wants to run a command.
+fn two_that_ask(background: bool) -> Model {
+    Model::start(move |_, request| {
+        let words = said(request);
+        let first = request.body["messages"][0].to_string();
+        for name in ["red", "blue"] {
+            if first.contains(&format!("be {name}")) {
+                return match words.contains("tool_result") {
+                    true => Said::text(name),
+                    false => Said::blocks(&[call(
+                        &format!("toolu_{name}"),
+                        "Bash",
+                        json!({"command": format!("touch {name}"), "description": "x"}),
+                    )]),
+                };
+            }
+        }
+        if words.contains("tool_result") {
+            return Said::text("both are over");
+        }
+        let agent = |name: &str| {
+            call(
+                &format!("toolu_agent_{name}"),
+                "Agent",
+                json!({"description": format!("the {name} one"), "prompt": format!("be {name}"),
+                       "run_in_background": background}),
+            )
+        };
+        Said::blocks(&[agent("red"), agent("blue")])
+    })
+    .unwrap()
+}
+
+/// Questions that are open: their number, the command, and who asks.
+fn two_questions(desk: &Desk) -> Vec<(u64, String, String)> {
+    let mut open = Vec::new();
+    while open.len() < 2 {
+        let told = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
+        if let Some(Notice::Ask {
+            ask, call, agent, ..
+        }) = told.into_iter().next_back()
+        {
+            let command = call.input["command"].as_str().unwrap_or_default();
+            let who = agent.map_or_else(String::new, |agent| agent.description);
+            open.push((ask, command.to_owned(), who));
+        }
+    }
+    open
+}
+
+#[test]
+fn two_agents_that_ask_at_once_are_told_apart_and_each_gets_its_own_answer() {
+    let model = two_that_ask(false);
+    let desk = Desk::new(&model);
+    desk.say("go");
+    let open = two_questions(&desk);
+    for (ask, command, who) in open.iter().rev() {
+        let name = command.trim_start_matches("touch ");
+        assert_eq!(*who, format!("the {name} one"));
+        let answer = match name {
+            "red" => Answer::Yes,
+            _ => Answer::No(Some("not blue".to_owned())),
+        };
+        let ask = *ask;
+        assert!(desk.handle.send(Command::Answer { ask, answer }));
+    }
+    assert_eq!(desk.ended().text, "both are over");
+    assert!(desk.file("red").exists());
+    assert!(!desk.file("blue").exists());
+}
+
+#[test]
+fn an_interrupt_withdraws_every_question_and_leaves_no_call_hanging() {
+    let model = two_that_ask(false);
+    let desk = Desk::new(&model);
+    desk.say("go");
+    let open = two_questions(&desk);
+    assert!(desk.handle.send(Command::Interrupt));
+    let mut asks: Vec<u64> = open.iter().map(|(ask, ..)| *ask).collect();
+    let mut ended = false;
+    while !asks.is_empty() || !ended {
+        match desk.notices.recv_timeout(LONG).unwrap() {
+            Notice::Withdrawn { ask } => asks.retain(|open| *open != ask),
+            Notice::Ended { ending, .. } => {
+                assert_eq!(ending.why, Why::Interrupted);
+                ended = true;
+            }
+            _ => {}
+        }
+    }
+    // An answer that comes late runs nothing.
+    for (ask, ..) in open {
+        let answer = Answer::Yes;
+        assert!(desk.handle.send(Command::Answer { ask, answer }));
+    }
+    desk.handle.send(Command::Close);
+    desk.handle.join();
+    assert!(!desk.folder.path().join("project/red").exists());
+    assert!(!desk.folder.path().join("project/blue").exists());
+}
+
+#[test]
+fn an_interrupt_does_not_withdraw_what_an_agent_in_the_background_asks() {
+    let model = two_that_ask(true);
+    let desk = Desk::new(&model);
+    desk.say("go");
+    let open = two_questions(&desk);
+    assert!(desk.handle.send(Command::Interrupt));
+    for (ask, ..) in open {
+        let answer = Answer::Yes;
+        assert!(desk.handle.send(Command::Answer { ask, answer }));
+    }
+    wait_until("both files", || {
+        desk.file("red").exists() && desk.file("blue").exists()
+    });
+}
+
+#[test]
+fn a_rule_for_this_session_that_an_agent_was_given_counts_for_the_session() {
+    let model = two_that_ask(false);
+    let desk = Desk::new(&model);
+    desk.say("go");
+    let told = desk.until(|notice| matches!(notice, Notice::Ask { .. }));
+    let Some(Notice::Ask { ask, what, .. }) = told.into_iter().next_back() else {
+        panic!("nothing is asked");
+    };
+    let Asked::Permission { always, parts, .. } = what else {
+        panic!("{what:?}");
+    };
+    assert_eq!(always, ["Bash(touch:*)"]);
+    assert_eq!(parts.len(), 1);
+    let answer = Answer::Always(always);
+    assert!(desk.handle.send(Command::Answer { ask, answer }));
+    // The other one asked before it, or is allowed by it.
+    let mut over = false;
+    while !over {
+        match desk.notices.recv_timeout(LONG).unwrap() {
+            Notice::Ask { ask, .. } => {
+                let answer = Answer::Yes;
+                assert!(desk.handle.send(Command::Answer { ask, answer }));
+            }
+            Notice::Ended { .. } => over = true,
+            _ => {}
+        }
+    }
+    desk.say("go");
+    let told = desk.until(|notice| matches!(notice, Notice::Ended { .. } | Notice::Ask { .. }));
+    assert!(
+        !told
+            .iter()
+            .any(|notice| matches!(notice, Notice::Ask { .. })),
+        "{told:?}"
+    );
 }

@@ -326,6 +326,26 @@ fn a_question_over_the_stream_names_rules_and_a_no_reaches_the_model() {
     fine(&model);
 }
 
+#[test]
+fn a_question_over_the_stream_is_whole_and_is_taken_back_by_an_interrupt() {
+    let home = home();
+    let command = format!("ls \u{1b}]0;$(touch HIDDEN)\u{7}\n{}", "true\n".repeat(200));
+    let bash = json!({"command": command, "description": "x"});
+    let model = Model::playing(vec![Answer::blocks(&[call("toolu_1", "Bash", bash)])]).unwrap();
+    let mut script = Script::start(&home, &model, &["--permission-prompt-tool", "stdio"]);
+    script.say("a");
+    let asked = script.until(|line| line["type"] == "control_request");
+    assert_eq!(asked["request"]["input"]["command"], command);
+    let stop = json!({"subtype": "interrupt"});
+    script.send(&json!({"type": "control_request", "request_id": "r1", "request": stop}));
+    let back = script.until(|line| line["type"] == "control_cancel_request");
+    assert_eq!(back["request_id"], asked["request_id"]);
+    // A yes that comes late runs nothing.
+    permit(&mut script, &asked, &json!({"behavior": "allow"}));
+    script.ends();
+    assert!(!home.work_dir().join("HIDDEN").exists());
+}
+
 /// Answers a question about a call.
 fn permit(script: &mut Script, asked: &Value, answer: &Value) {
     script.send(&json!({"type": "control_response", "response": {

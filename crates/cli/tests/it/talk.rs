@@ -82,6 +82,26 @@ impl Talk {
         self.rests()
     }
 
+    /// Waits until a question stands on the screen and a key may answer it.
+    fn asks(&self, text: &str) -> String {
+        self.terminal.until(text, |screen| {
+            screen.contains(text) && screen.contains("enter to choose")
+        })
+    }
+
+    /// Scrolls through a question until all of it was seen and a key may answer it.
+    fn scrolls(&mut self) -> String {
+        for _ in 0..2_000 {
+            let screen = self.terminal.screen();
+            if screen.contains("enter to choose") {
+                return screen;
+            }
+            self.press("\x1b[6~");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("there is no end: {}", self.terminal.screen());
+    }
+
     fn file(&self, name: &str) -> std::path::PathBuf {
         self.home.work_dir().join(name)
     }

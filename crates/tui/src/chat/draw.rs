@@ -26,11 +26,11 @@ pub fn live(chat: &mut Chat) -> (Vec<Line>, Cursor) {
     if let Some(pick) = &chat.pick {
         return (pick.draw(width, height.saturating_sub(2).min(20)), None);
     }
+    if !chat.dialogs.is_empty() {
+        return asking(chat, width, height);
+    }
     let mut foot = vec![standing(chat, width)];
-    let (middle, cursor) = match &mut chat.question {
-        Some(question) => question.draw(width, height.saturating_sub(4)),
-        None => typing(chat, width),
-    };
+    let (middle, cursor) = typing(chat, width, EDITOR);
     let mut lines = going(
         chat,
         width,
@@ -46,6 +46,43 @@ pub fn live(chat: &mut Chat) -> (Vec<Line>, Cursor) {
     }
     lines.extend(foot);
     (lines, cursor.map(|(row, column)| (above + row, column)))
+}
+
+/// The question that is asked, with the editor below it: all that is typed can be seen.
+fn asking(chat: &mut Chat, width: usize, height: usize) -> (Vec<Line>, Cursor) {
+    // The painter leaves one row free; what does not fit would be lost at the top.
+    let height = height.saturating_sub(1);
+    let (mut below, typed) = match chat.dialogs.is_writing() {
+        true => (Vec::new(), None),
+        false => typing(chat, width, 3),
+    };
+    below.push(standing(chat, width));
+    let around = chat
+        .dialogs
+        .around(chat.now, !chat.editor.text().trim().is_empty());
+    let room = height.saturating_sub(below.len());
+    let Some(question) = chat.dialogs.first() else {
+        return (below, typed);
+    };
+    let (question, written) = question.draw(width, room, around);
+    let left = room.saturating_sub(question.len() + 1);
+    let mut lines = match left {
+        0 => Vec::new(),
+        left => going(chat, width, left),
+    };
+    if !lines.is_empty() {
+        lines.push(Line::new());
+    }
+    let above = lines.len();
+    lines.extend(question);
+    let behind = lines.len();
+    lines.extend(below);
+    let cursor = match (written, typed) {
+        (Some((row, column)), _) => Some((above + row, column)),
+        (None, Some((row, column))) => Some((behind + row, column)),
+        (None, None) => None,
+    };
+    (lines, cursor)
 }
 
 /// What goes on, in at most `room` rows.
@@ -85,7 +122,7 @@ fn turning(chat: &Chat) -> &'static str {
 
 fn busy(chat: &Chat, turning: &str) -> Option<Line> {
     let since = chat.working()?;
-    if chat.question.is_some() {
+    if !chat.dialogs.is_empty() {
         return None;
     }
     let seconds = |since: Instant| chat.now.saturating_duration_since(since).as_secs();
@@ -109,17 +146,17 @@ fn busy(chat: &Chat, turning: &str) -> Option<Line> {
     Some(line.with(Paint::DIM, &text))
 }
 
-/// The editor and its cursor.
-fn typing(chat: &mut Chat, width: usize) -> (Vec<Line>, Cursor) {
+/// The editor in at most `most` rows, and its cursor.
+fn typing(chat: &mut Chat, width: usize, most: usize) -> (Vec<Line>, Cursor) {
     let laid = chat.editor.lay(width.saturating_sub(2));
     let (row, column) = laid.cursor;
-    let first = (row + 1).saturating_sub(EDITOR);
+    let first = (row + 1).saturating_sub(most);
     let paint = match chat.editor.text().chars().next() {
         Some('!') => Paint::WARN,
         Some('#') => Paint::ADDED,
         _ => Paint::PROMPT,
     };
-    let rows = laid.rows.iter().enumerate().skip(first).take(EDITOR);
+    let rows = laid.rows.iter().enumerate().skip(first).take(most);
     let line = |(at, row): (usize, &String)| {
         let mark = if at == first { "> " } else { "  " };
         Line::of(paint, mark).with(Paint::PLAIN, row)

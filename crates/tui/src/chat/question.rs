@@ -1,82 +1,157 @@
-//! Questions that a turn asks: whether a call may run, what a person wants, whether a plan is
-//! right.
+//! What a person is asked: whether a call may run, what they want, whether a plan is right,
+//! whether a folder is trusted.
+//!
+//! Whatever approves something can be chosen only after all of the question has been on the
+//! screen. When a key may choose at all is decided in [`super::dialogs`].
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::{Map, Value, json};
-use unspool_agent::driver::{Answer, Asked};
+use unspool_agent::driver::{Answer, Asked, AskingAgent};
+use unspool_agent::permission::explain::Step;
 use unspool_agent::tool::Call;
-use unspool_show::layout::{behind, wrap_text};
-use unspool_show::{Line, Paint, clean, markdown};
+use unspool_show::layout::{behind, cut};
+use unspool_show::{Line, Paint, amount, visible};
 
+use super::approval;
 use super::editor::{Did, Editor};
-use super::spoken;
+
+/// Columns that are needed so that no row of a text is cut at the edge.
+const NARROWEST: usize = 30;
 
 /// A question on the screen.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// Its number.
     pub ask: u64,
-    call: Call,
+    /// Who asks, if it is not the conversation itself.
+    agent: Option<AskingAgent>,
     /// Where the session works.
     place: String,
+    /// Where "always" is stored.
+    rules_file: String,
     body: Body,
     options: Vec<Choice>,
     at: usize,
     /// Somebody writes why not, or an answer of their own.
     writes: Option<Editor>,
+    page: Page,
 }
 
 #[derive(Clone, Debug)]
 enum Body {
     Permission {
+        call: Call,
         why: String,
+        parts: Vec<Step>,
     },
-    Plan,
+    Plan(String),
     /// Several questions, one after the other, and the answers so far.
     Questions {
+        all: Vec<Value>,
         at: usize,
         given: Map<String, Value>,
         marked: Vec<usize>,
     },
+    Trust(FolderSettings),
+}
+
+/// What the settings of a folder would do, for somebody who is asked to trust it.
+#[derive(Clone, Debug, Default)]
+pub struct FolderSettings {
+    /// The folder.
+    pub folder: String,
+    /// Each setting that acts: what it is and where it stands, and all of its value.
+    pub settings: Vec<(String, Value)>,
+    /// Somebody trusted the folder before, and its settings have changed.
+    pub changed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Choice {
-    Yes(String),
-    Always(String, Vec<String>),
-    Value(String, Value),
-    No(String),
+    Once(&'static str),
+    Session(Vec<String>),
+    Always(Vec<String>),
+    Value(&'static str, Value),
+    /// No, and why.
+    No(&'static str),
+    /// No, without a word.
+    Refuse(&'static str),
     Option(String, String),
     Own,
 }
 
+impl Choice {
+    /// Whether it lets something happen.
+    fn approves(&self) -> bool {
+        !matches!(self, Choice::No(_) | Choice::Refuse(_) | Choice::Own)
+    }
+}
+
+/// What a person answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// The answer.
+    pub answer: Answer,
+    /// Rules to store for later sessions.
+    pub store: Vec<String>,
+}
+
+impl From<Answer> for Given {
+    fn from(answer: Answer) -> Given {
+        let store = Vec::new();
+        Given { answer, store }
+    }
+}
+
+/// How things stand around a question.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Around {
+    /// Keys may answer it now.
+    pub live: bool,
+    /// Something stands in the editor below.
+    pub typed: bool,
+    /// A letter was pressed that chooses, if nothing follows it.
+    pub chosen: bool,
+    /// How many questions wait behind it.
+    pub waiting: usize,
+}
+
 impl Question {
-    /// A question as it is asked.
-    pub fn new(ask: u64, call: Call, what: Asked, place: &str) -> Question {
+    /// A question as it is asked. "Always" is stored in `rules_file`.
+    pub fn new(
+        ask: u64,
+        call: Call,
+        what: Asked,
+        agent: Option<AskingAgent>,
+        place: &str,
+        rules_file: &str,
+    ) -> Question {
         let (body, options) = match what {
-            Asked::Permission { why, always } => {
-                let mut options = vec![Choice::Yes("Yes".to_owned())];
+            Asked::Permission { why, always, parts } => {
+                let mut options = vec![Choice::Once("Yes, once")];
                 if !always.is_empty() {
-                    let label = format!("Yes, and do not ask again for {}", always.join(", "));
-                    options.push(Choice::Always(label, always));
+                    options.push(Choice::Session(always.clone()));
+                    options.push(Choice::Always(always));
                 }
-                options.push(Choice::No("No, and say why".to_owned()));
-                (Body::Permission { why }, options)
+                options.push(Choice::No("No, and say why"));
+                (Body::Permission { call, why, parts }, options)
             }
             Asked::Plan => {
-                let yes = |label: &str, mode: &str| {
-                    let value = json!({"approved": true, "mode": mode});
-                    Choice::Value(label.to_owned(), value)
+                let yes = |label: &'static str, mode: &str| {
+                    Choice::Value(label, json!({"approved": true, "mode": mode}))
                 };
                 let options = vec![
                     yes("Yes, and let it edit files", "acceptEdits"),
                     yes("Yes, and ask me for each change", "default"),
-                    Choice::No("No, keep planning, and say why".to_owned()),
+                    Choice::No("No, keep planning, and say why"),
                 ];
-                (Body::Plan, options)
+                let plan = call.input.get("plan").and_then(Value::as_str);
+                (Body::Plan(plan.unwrap_or_default().to_owned()), options)
             }
             Asked::Question => {
+                let all = call.input.get("questions").and_then(Value::as_array);
                 let body = Body::Questions {
+                    all: all.cloned().unwrap_or_default(),
                     at: 0,
                     given: Map::new(),
                     marked: Vec::new(),
@@ -86,34 +161,60 @@ impl Question {
         };
         let mut question = Question {
             ask,
-            call,
+            agent,
             place: place.to_owned(),
+            rules_file: rules_file.to_owned(),
             body,
             options,
             at: 0,
             writes: None,
+            page: Page::default(),
         };
         question.load();
         question
     }
 
+    /// Whether a folder is trusted.
+    pub fn trust(settings: FolderSettings) -> Question {
+        Question {
+            ask: 0,
+            agent: None,
+            place: String::new(),
+            rules_file: String::new(),
+            body: Body::Trust(settings),
+            options: vec![
+                Choice::Refuse("No, leave them out"),
+                Choice::Once("Yes, now and later"),
+            ],
+            at: 0,
+            writes: None,
+            page: Page::default(),
+        }
+    }
+
+    /// Whether the conversation itself asks.
+    pub fn is_of_main(&self) -> bool {
+        self.agent.is_none()
+    }
+
     fn asked(&self) -> Option<&Value> {
-        let Body::Questions { at, .. } = &self.body else {
-            return None;
-        };
-        self.call.input.get("questions")?.as_array()?.get(*at)
+        match &self.body {
+            Body::Questions { all, at, .. } => all.get(*at),
+            _ => None,
+        }
     }
 
     /// The options of the question that is next.
     fn load(&mut self) {
-        let Some(asked) = self.asked() else {
+        if !matches!(self.body, Body::Questions { .. }) {
             return;
-        };
+        }
         let text = |value: &Value, field: &str| {
             let text = value.get(field).and_then(Value::as_str);
             text.unwrap_or_default().to_owned()
         };
-        let options = asked.get("options").and_then(Value::as_array);
+        let asked = self.asked();
+        let options = asked.and_then(|asked| asked.get("options")?.as_array());
         let mut all: Vec<Choice> = options
             .into_iter()
             .flatten()
@@ -122,72 +223,101 @@ impl Question {
         all.push(Choice::Own);
         self.options = all;
         self.at = 0;
+        self.page = Page::default();
     }
 
-    fn takes_several(&self) -> bool {
+    /// Whether several options can be marked.
+    pub fn takes_several(&self) -> bool {
         let several = self.asked().and_then(|asked| asked.get("multiSelect"));
         several.and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Takes a key: the answer, when there is one.
-    pub fn key(&mut self, key: KeyEvent, width: usize) -> Option<Answer> {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if key.code == KeyCode::Esc || (control && key.code == KeyCode::Char('c')) {
-            return match self.writes.take() {
-                Some(_) if key.code == KeyCode::Esc => None,
-                _ => Some(Answer::No(None)),
-            };
-        }
-        if let Some(editor) = &mut self.writes {
-            return match editor.key(key, width) {
-                Did::Sent(text) => {
-                    self.writes = None;
-                    self.written(text)
-                }
-                Did::Nothing | Did::Changed => None,
-            };
-        }
-        match key.code {
-            KeyCode::Up => self.at = self.at.saturating_sub(1),
-            KeyCode::Down | KeyCode::Tab => {
-                self.at = (self.at + 1).min(self.options.len().saturating_sub(1));
-            }
-            KeyCode::Char(' ') if self.takes_several() => self.mark(),
-            KeyCode::Enter => return self.choose(),
-            KeyCode::Char('y') if self.has(&Body::is_permission) => return Some(Answer::Yes),
-            KeyCode::Char('n') if self.has(&Body::is_permission) => {
-                self.at = self.options.len() - 1;
-                return self.choose();
-            }
-            KeyCode::Char(c @ '1'..='9') => {
-                let at = c as usize - '1' as usize;
-                if at < self.options.len() {
-                    self.at = at;
-                    match self.takes_several() {
-                        true => self.mark(),
-                        false => return self.choose(),
-                    }
-                }
-            }
-            _ => {}
-        }
-        None
+    /// Whether nothing of it has been drawn.
+    pub fn is_new(&self) -> bool {
+        self.page.key.is_none()
     }
 
-    /// Takes what was pasted.
+    /// Whether all of it has been on the screen.
+    pub fn is_seen(&self) -> bool {
+        self.page.whole
+    }
+
+    /// Whether somebody writes a reason or an answer of their own.
+    pub fn is_writing(&self) -> bool {
+        self.writes.is_some()
+    }
+
+    /// What was written so far, if somebody did.
+    pub fn unsent(&self) -> Option<String> {
+        let text = self.writes.as_ref()?.text();
+        Some(text.to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// No longer writes.
+    pub fn stop_writing(&mut self) {
+        self.writes = None;
+    }
+
+    /// A key for what is being written: the answer, when it was sent.
+    pub fn write(&mut self, key: KeyEvent, width: usize) -> Option<Given> {
+        match self.writes.as_mut()?.key(key, width) {
+            Did::Sent(text) => {
+                self.writes = None;
+                self.written(text)
+            }
+            Did::Nothing | Did::Changed => None,
+        }
+    }
+
+    /// Takes what was pasted into what is being written.
     pub fn paste(&mut self, text: &str) {
         if let Some(editor) = &mut self.writes {
             editor.paste(text);
         }
     }
 
-    fn has(&self, what: &dyn Fn(&Body) -> bool) -> bool {
-        what(&self.body)
+    /// The option that a letter or digit stands for, if it can be chosen now.
+    pub fn shortcut(&self, letter: char) -> Option<usize> {
+        let yes_or_no = matches!(self.body, Body::Permission { .. } | Body::Trust(_));
+        let find = |wanted: fn(&Choice) -> bool| self.options.iter().position(wanted);
+        let at = match letter {
+            'y' if yes_or_no => find(|choice| matches!(choice, Choice::Once(_)))?,
+            'n' if yes_or_no => find(|choice| matches!(choice, Choice::No(_) | Choice::Refuse(_)))?,
+            '1'..='9' => letter as usize - '1' as usize,
+            _ => return None,
+        };
+        let choice = self.options.get(at)?;
+        (self.is_seen() || !choice.approves()).then_some(at)
     }
 
-    fn mark(&mut self) {
-        let at = self.at;
-        if let Body::Questions { marked, .. } = &mut self.body {
+    /// Goes to an option.
+    pub fn select(&mut self, at: usize) {
+        self.at = at.min(self.options.len().saturating_sub(1));
+    }
+
+    /// Keys that move, scroll and mark; false if it is none of them.
+    pub fn moves(&mut self, code: KeyCode) -> bool {
+        match code {
+            KeyCode::PageDown => self.page.scroll(true, self.page.rows),
+            KeyCode::PageUp => self.page.scroll(false, self.page.rows),
+            KeyCode::Char(' ') if !self.is_seen() => self.page.scroll(true, self.page.rows),
+            KeyCode::Char(' ') if self.takes_several() => self.mark(self.at),
+            // Whoever pages on at the end does not begin a prompt.
+            KeyCode::Char(' ') if self.page.lines.len() > self.page.shown => {}
+            KeyCode::Down if !self.is_seen() => self.page.scroll(true, 1),
+            KeyCode::Up if self.at == 0 => self.page.scroll(false, 1),
+            KeyCode::Up => self.at -= 1,
+            KeyCode::Down | KeyCode::Tab => self.select(self.at + 1),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Marks an option, or takes the mark away.
+    pub fn mark(&mut self, at: usize) {
+        self.select(at);
+        let is_option = matches!(self.options.get(at), Some(Choice::Option(..)));
+        if let (true, Body::Questions { marked, .. }) = (is_option, &mut self.body) {
             match marked.iter().position(|&it| it == at) {
                 Some(place) => drop(marked.remove(place)),
                 None => marked.push(at),
@@ -195,11 +325,21 @@ impl Question {
         }
     }
 
-    fn choose(&mut self) -> Option<Answer> {
-        match self.options.get(self.at)?.clone() {
-            Choice::Yes(_) => Some(Answer::Yes),
-            Choice::Always(_, rules) => Some(Answer::Always(rules)),
-            Choice::Value(_, value) => Some(Answer::Value(value)),
+    /// Chooses the option that is selected: the answer, when that is one.
+    pub fn choose(&mut self) -> Option<Given> {
+        let choice = self.options.get(self.at)?.clone();
+        if choice.approves() && !self.is_seen() {
+            return None;
+        }
+        match choice {
+            Choice::Once(_) => Some(Answer::Yes.into()),
+            Choice::Session(rules) => Some(Answer::Always(rules).into()),
+            Choice::Always(rules) => Some(Given {
+                answer: Answer::Always(rules.clone()),
+                store: rules,
+            }),
+            Choice::Value(_, value) => Some(Answer::Value(value).into()),
+            Choice::Refuse(_) => Some(Answer::No(None).into()),
             Choice::No(_) | Choice::Own => {
                 self.writes = Some(Editor::new(Vec::new()));
                 None
@@ -209,10 +349,11 @@ impl Question {
                     Body::Questions { marked, .. } if !marked.is_empty() => {
                         let mut marked = marked.clone();
                         marked.sort_unstable();
-                        let labels = marked.iter().filter_map(|&at| match &self.options[at] {
-                            Choice::Option(label, _) => Some(label.as_str()),
+                        let label = |at: &usize| match self.options.get(*at) {
+                            Some(Choice::Option(label, _)) => Some(label.as_str()),
                             _ => None,
-                        });
+                        };
+                        let labels = marked.iter().filter_map(label);
                         labels.collect::<Vec<_>>().join(", ")
                     }
                     _ => label,
@@ -222,231 +363,296 @@ impl Question {
         }
     }
 
-    fn written(&mut self, text: String) -> Option<Answer> {
+    fn written(&mut self, text: String) -> Option<Given> {
         match self.body {
             Body::Questions { .. } => self.answered(text),
-            Body::Permission { .. } | Body::Plan => Some(Answer::No(Some(text))),
+            _ => Some(Answer::No(Some(text)).into()),
         }
     }
 
     /// Keeps an answer; all of them, when it was the last.
-    fn answered(&mut self, text: String) -> Option<Answer> {
+    fn answered(&mut self, text: String) -> Option<Given> {
         let asked = self.asked()?.get("question")?.as_str()?.to_owned();
-        let count = self.call.input.get("questions")?.as_array()?.len();
-        let Body::Questions { at, given, marked } = &mut self.body else {
+        let Body::Questions {
+            all,
+            at,
+            given,
+            marked,
+        } = &mut self.body
+        else {
             return None;
         };
         given.insert(asked, Value::String(text));
         marked.clear();
         *at += 1;
-        if *at >= count {
-            return Some(Answer::Value(Value::Object(std::mem::take(given))));
+        if *at >= all.len() {
+            return Some(Answer::Value(Value::Object(std::mem::take(given))).into());
         }
         self.load();
         None
     }
 
+    /// All of it, to be printed above.
+    pub fn print(&mut self, width: usize) -> Vec<Line> {
+        self.page.whole = true;
+        self.text(width, true)
+    }
+
     /// The question in at most `height` rows, and where the cursor stands.
-    pub fn draw(&mut self, width: usize, height: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+    pub fn draw(
+        &mut self,
+        width: usize,
+        height: usize,
+        around: Around,
+    ) -> (Vec<Line>, Option<(usize, usize)>) {
         let edge = Line::of(Paint::WARN, "│ ");
-        let inside = width.saturating_sub(2).max(8);
-        let mut bottom = self.bottom(inside);
+        let inside = width.saturating_sub(2).max(12);
+        let mut bottom = self.option_lines(inside, false, Some(self.at));
+        // Options that take too many rows stand with the text, and here by their first words.
+        let short = bottom.len() > height / 2;
+        if short {
+            bottom = self.option_lines(inside, true, Some(self.at));
+        }
         let mut cursor = None;
         if let Some(editor) = &mut self.writes {
             let laid = editor.lay(inside.saturating_sub(2));
-            let at = bottom.len() + laid.cursor.0;
-            cursor = Some((at, laid.cursor.1 + 4));
-            bottom.extend(
-                laid.rows
-                    .iter()
-                    .map(|row| Line::of(Paint::PLAIN, &format!("> {row}"))),
-            );
+            let first = (laid.cursor.0 + 1).saturating_sub(3);
+            cursor = Some((bottom.len() + laid.cursor.0 - first, laid.cursor.1 + 4));
+            let rows = laid.rows.iter().skip(first).take(3);
+            bottom.extend(rows.map(|row| Line::of(Paint::PLAIN, &format!("> {row}"))));
         }
-        bottom.push(Line::of(Paint::DIM, "enter to choose, esc to stop"));
-        let room = height.saturating_sub(bottom.len()).max(2);
-        let mut top = self.top(inside, room);
-        if top.len() > room {
-            let over = top.len() - room + 1;
-            top.truncate(room - 1);
-            let text = format!("… {over} more lines");
-            top.push(Line::of(Paint::DIM, &text));
+        let room = match width < NARROWEST {
+            true => 0,
+            false => height.saturating_sub(bottom.len() + 2),
+        };
+        if self.page.key != Some((inside, short)) {
+            let text = self.text(inside, short);
+            self.page.lay((inside, short), text);
+        }
+        let mut top = vec![cut(&self.who(around.waiting), inside)];
+        top.extend(self.page.show(room));
+        if top.len() <= room {
+            top.push(Line::new());
         }
         let above = top.len();
         top.extend(bottom);
+        top.push(cut(&Line::of(Paint::DIM, self.hint(around, room)), inside));
         let lines = top.iter().map(|line| behind(&edge, line)).collect();
         (lines, cursor.map(|(row, column)| (above + row, column)))
     }
 
-    fn top(&self, width: usize, room: usize) -> Vec<Line> {
-        let bold = |text: &str| wrap_text(Paint::BOLD, &clean::line(text), width);
-        match &self.body {
-            Body::Permission { why } => {
-                let mut lines = bold(&format!("{} wants to run", self.call.name));
-                let why = wrap_text(Paint::DIM, &clean::line(why), width);
-                let room = room.saturating_sub(lines.len() + why.len());
-                lines.extend(spoken::preview(&self.call, &self.place, width, room));
-                lines.extend(why);
+    /// Who asks, and how many questions wait behind it.
+    fn who(&self, waiting: usize) -> Line {
+        let mut line = Line::new();
+        if waiting > 0 {
+            let text = format!("{} · ", amount::count(waiting as u64, "more question"));
+            line.push(Paint::WARN, &text);
+        }
+        match &self.agent {
+            Some(agent) => {
+                let text = format!(
+                    "agent {} asks: {}",
+                    visible::escaped_line(&agent.kind),
+                    visible::escaped_line(&agent.description)
+                );
+                line.push(Paint::VERB, &text);
+            }
+            None if matches!(self.body, Body::Trust(_)) => {
+                line.push(Paint::DIM, "a folder brings settings");
+            }
+            None => line.push(Paint::DIM, "the main conversation asks"),
+        }
+        line
+    }
+
+    fn hint(&self, around: Around, room: usize) -> &'static str {
+        match self {
+            _ if self.is_writing() => "enter sends it, esc goes back, ctrl-c to stop",
+            _ if around.typed => "enter sends what you typed, ctrl-u clears it; esc to stop",
+            _ if !self.is_seen() && room < 2 => "a larger window is needed; esc to stop",
+            _ if !around.live => "one moment; esc to stop",
+            _ if around.chosen => "chosen, unless you type on; esc to stop",
+            _ if !self.is_seen() => "space for the rest, ctrl-o prints it all; esc to stop",
+            _ => "enter to choose, esc to stop",
+        }
+    }
+
+    /// All that is to be seen; with the options, if they are shortened below.
+    fn text(&self, width: usize, with_options: bool) -> Vec<Line> {
+        let bold = |text: &str| visible::rows(Paint::BOLD, text, width);
+        let mut lines = match &self.body {
+            Body::Permission { call, why, parts } => {
+                let title = format!("{} wants to run", visible::escaped_line(&call.name));
+                let mut lines = bold(&title);
+                lines.extend(visible::line_rows(Paint::DIM, why, width));
+                lines.extend(approval::call_lines(call, parts, &self.place, width));
                 lines
             }
-            Body::Plan => {
-                let plan = self.call.input.get("plan").and_then(Value::as_str);
+            Body::Plan(plan) => {
                 let mut lines = bold("The plan");
-                lines.extend(markdown::lines(plan.unwrap_or_default(), width));
+                lines.extend(approval::plan_lines(plan, width));
                 lines
             }
             Body::Questions { .. } => {
                 let asked = self.asked().and_then(|asked| asked.get("question"));
                 bold(asked.and_then(Value::as_str).unwrap_or_default())
             }
+            Body::Trust(trust) => trust.lines(width),
+        };
+        if with_options {
+            lines.extend(self.option_lines(width, false, None));
         }
+        lines
     }
 
-    fn bottom(&self, width: usize) -> Vec<Line> {
+    /// The words of an option, and what stands in rows below them.
+    fn label(&self, choice: &Choice) -> (String, String) {
+        let file = visible::escaped_line(&self.rules_file);
+        let text = match choice {
+            Choice::Once(label) | Choice::No(label) | Choice::Refuse(label) => (*label).to_owned(),
+            Choice::Value(label, _) => (*label).to_owned(),
+            Choice::Session(rules) => match rules.as_slice() {
+                [rule] => format!("Yes, for this session: {}", visible::escaped_line(rule)),
+                rules => return ("Yes, for this session:".to_owned(), listed(rules)),
+            },
+            Choice::Always(rules) => match rules.as_slice() {
+                [rule] => {
+                    let rule = visible::escaped_line(rule);
+                    format!("Yes, always: {rule} (stored in {file})")
+                }
+                rules => return (format!("Yes, always (stored in {file}):"), listed(rules)),
+            },
+            Choice::Option(label, detail) => {
+                let [label, detail] = [label, detail].map(|text| visible::escaped_line(text));
+                return (label.into_owned(), detail.into_owned());
+            }
+            Choice::Own => "something else".to_owned(),
+        };
+        (text, String::new())
+    }
+
+    /// The options: in full, or one row each; `selected` has a sign.
+    fn option_lines(&self, width: usize, short: bool, selected: Option<usize>) -> Vec<Line> {
         let marked = match &self.body {
             Body::Questions { marked, .. } if self.takes_several() => Some(marked),
             _ => None,
         };
         let mut lines = Vec::new();
-        for (at, option) in self.options.iter().enumerate() {
-            let (label, detail) = match option {
-                Choice::Yes(label) | Choice::Always(label, _) | Choice::No(label) => {
-                    (label.as_str(), "")
-                }
-                Choice::Value(label, _) => (label.as_str(), ""),
-                Choice::Option(label, detail) => (label.as_str(), detail.as_str()),
-                Choice::Own => ("something else", ""),
-            };
-            let (sign, paint) = match at == self.at {
-                true => ("❯", Paint::PROMPT),
-                false => (" ", Paint::PLAIN),
+        for (at, choice) in self.options.iter().enumerate() {
+            let (label, detail) = self.label(choice);
+            let (sign, paint) = match selected {
+                Some(_) if choice.approves() && !self.is_seen() => (" ", Paint::DIM),
+                Some(selected) if selected == at => ("❯", Paint::PROMPT),
+                _ => (" ", Paint::PLAIN),
             };
             let tick = match marked {
                 Some(marked) if marked.contains(&at) => "[x] ",
-                Some(_) => "[ ] ",
-                None => "",
+                Some(_) if matches!(choice, Choice::Option(..)) => "[ ] ",
+                _ => "",
             };
-            let text = format!("{sign} {} {tick}{}", at + 1, clean::line(label));
-            lines.extend(wrap_text(paint, &text, width));
+            let text = format!("{sign} {} {tick}{label}", at + 1);
+            if short {
+                lines.push(cut(&Line::of(paint, &text), width));
+                continue;
+            }
+            lines.extend(visible::rows(paint, &text, width));
             if !detail.is_empty() {
-                lines.extend(wrap_text(
-                    Paint::DIM,
-                    &format!("    {}", clean::line(detail)),
-                    width,
-                ));
+                let indent = Line::of(Paint::DIM, "    ");
+                let rows = visible::rows(Paint::DIM, &detail, width.saturating_sub(4));
+                lines.extend(rows.iter().map(|row| behind(&indent, row)));
             }
         }
         lines
     }
 }
 
-impl Body {
-    fn is_permission(&self) -> bool {
-        matches!(self, Body::Permission { .. })
+/// One rule per row.
+fn listed(rules: &[String]) -> String {
+    let rules = rules.iter().map(|rule| visible::escaped_line(rule));
+    rules.collect::<Vec<_>>().join("\n")
+}
+
+impl FolderSettings {
+    fn lines(&self, width: usize) -> Vec<Line> {
+        let folder = visible::escaped_line(&self.folder);
+        let told = match self.changed {
+            true => format!("The settings of this folder that act have changed: {folder}"),
+            false => format!("This folder brings settings that act: {folder}"),
+        };
+        let mut lines = visible::rows(Paint::BOLD, &told, width);
+        for (name, value) in &self.settings {
+            lines.extend(approval::field_lines(name, value, width));
+        }
+        let asks = "Let them act, now and later?";
+        lines.extend(visible::rows(Paint::BOLD, asks, width));
+        lines
+    }
+}
+
+/// A text that may be longer than the screen, and how much of it has been seen.
+#[derive(Clone, Debug, Default)]
+struct Page {
+    /// The width it is laid out for, and whether the options stand in it.
+    key: Option<(usize, bool)>,
+    lines: Vec<Line>,
+    top: usize,
+    /// Rows that fit, where not all do.
+    rows: usize,
+    /// Lines on the screen.
+    shown: usize,
+    /// Lines from the start that have all been on the screen.
+    seen: usize,
+    whole: bool,
+}
+
+impl Page {
+    fn lay(&mut self, key: (usize, bool), lines: Vec<Line>) {
+        *self = Page {
+            key: Some(key),
+            lines,
+            whole: self.whole,
+            ..Page::default()
+        };
+    }
+
+    fn scroll(&mut self, down: bool, rows: usize) {
+        self.top = match down {
+            // Keys may come faster than pictures: nothing is jumped over that was not seen.
+            true if !self.whole => (self.top + rows).min(self.seen.max(self.top)),
+            true => self.top + rows,
+            false => self.top.saturating_sub(rows),
+        };
+    }
+
+    /// The part that fits in `room` rows, with a row that says which it is.
+    fn show(&mut self, room: usize) -> Vec<Line> {
+        let total = self.lines.len();
+        if total <= room {
+            self.whole = true;
+            self.shown = total;
+            return self.lines.clone();
+        }
+        self.rows = room.saturating_sub(1);
+        self.shown = self.rows;
+        if self.rows == 0 {
+            return Vec::new();
+        }
+        self.top = self.top.min(total - self.rows);
+        let end = self.top + self.rows;
+        if self.top <= self.seen {
+            self.seen = self.seen.max(end);
+        }
+        self.whole |= self.seen >= total;
+        let mut lines = self.lines[self.top..end].to_vec();
+        let text = match total - end {
+            0 => format!("lines {} to {end} of {total}: the end", self.top + 1),
+            more => format!("… {more} more of {total} lines: space or page down"),
+        };
+        lines.push(Line::of(Paint::WARN, &text));
+        lines
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn press(question: &mut Question, code: KeyCode) -> Option<Answer> {
-        question.key(KeyEvent::new(code, KeyModifiers::NONE), 60)
-    }
-
-    fn permission(always: &[&str]) -> Question {
-        let call = Call {
-            id: "t".to_owned(),
-            name: "Bash".to_owned(),
-            input: json!({"command": "npm test"}),
-        };
-        let what = Asked::Permission {
-            why: "no rule allows it".to_owned(),
-            always: always.iter().map(|rule| (*rule).to_owned()).collect(),
-        };
-        Question::new(1, call, what, "")
-    }
-
-    #[test]
-    fn enter_says_yes_once_and_two_says_always() {
-        assert_eq!(
-            press(&mut permission(&[]), KeyCode::Enter),
-            Some(Answer::Yes)
-        );
-        let rules = vec!["Bash(npm test)".to_owned()];
-        let mut question = permission(&["Bash(npm test)"]);
-        assert_eq!(
-            press(&mut question, KeyCode::Char('2')),
-            Some(Answer::Always(rules))
-        );
-    }
-
-    #[test]
-    fn no_asks_for_a_reason_and_esc_stops() {
-        let mut question = permission(&[]);
-        assert_eq!(press(&mut question, KeyCode::Char('n')), None);
-        for c in "use 1".chars() {
-            assert_eq!(press(&mut question, KeyCode::Char(c)), None);
-        }
-        let answer = press(&mut question, KeyCode::Enter);
-        assert_eq!(answer, Some(Answer::No(Some("use 1".to_owned()))));
-        assert_eq!(
-            press(&mut permission(&[]), KeyCode::Esc),
-            Some(Answer::No(None))
-        );
-    }
-
-    #[test]
-    fn the_command_and_the_reason_stand_in_the_question() {
-        let (lines, _) = permission(&[]).draw(60, 20);
-        let text: Vec<String> = lines.iter().map(Line::text).collect();
-        let text = text.join("\n");
-        assert!(
-            text.contains("npm test") && text.contains("no rule allows it"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn a_long_change_leaves_room_for_the_reason_and_says_how_much_is_left_out() {
-        let content = "x\n".repeat(60);
-        let call = Call {
-            id: "t".to_owned(),
-            name: "Write".to_owned(),
-            input: json!({"file_path": "/p/a.txt", "content": content}),
-        };
-        let what = Asked::Permission {
-            why: "no rule allows it".to_owned(),
-            always: Vec::new(),
-        };
-        let (lines, _) = Question::new(1, call, what, "/p").draw(60, 20);
-        let text: Vec<String> = lines.iter().map(Line::text).collect();
-        assert!(text.len() <= 20, "{text:#?}");
-        assert!(text.iter().any(|line| line.contains("no rule allows it")));
-        let shown = text.iter().filter(|line| line.ends_with("+ x")).count();
-        let left = format!("{} more lines", 60 - shown);
-        assert!(text.iter().any(|line| line.contains(&left)), "{text:#?}");
-    }
-
-    #[test]
-    fn every_question_of_a_form_gets_its_answer() {
-        let call = Call {
-            id: "t".to_owned(),
-            name: "AskUserQuestion".to_owned(),
-            input: json!({"questions": [
-                {"question": "Which?", "options": [{"label": "A", "description": ""}, {"label": "B", "description": "b"}]},
-                {"question": "What?", "multiSelect": true, "options": [{"label": "C"}, {"label": "D"}]},
-                {"question": "Else?", "options": [{"label": "E"}]},
-            ]}),
-        };
-        let mut question = Question::new(1, call, Asked::Question, "");
-        assert_eq!(press(&mut question, KeyCode::Char('2')), None);
-        press(&mut question, KeyCode::Char('2'));
-        press(&mut question, KeyCode::Char('1'));
-        assert_eq!(press(&mut question, KeyCode::Enter), None);
-        press(&mut question, KeyCode::Char('2'));
-        press(&mut question, KeyCode::Char('x'));
-        let answer = press(&mut question, KeyCode::Enter);
-        let wanted = json!({"Which?": "B", "What?": "C, D", "Else?": "x"});
-        assert_eq!(answer, Some(Answer::Value(wanted)));
-    }
-}
+#[path = "question_tests.rs"]
+mod tests;

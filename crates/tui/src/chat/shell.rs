@@ -16,6 +16,7 @@ use super::editor::Editor;
 use super::paint::Painter;
 use super::pick::{Choice, Pick};
 use super::state::{Act, Chat, Said};
+use super::trust;
 use crate::input::{self, Heard, Keys};
 use crate::term;
 
@@ -50,6 +51,20 @@ pub struct Left {
 pub struct Ahead {
     editor: Option<Editor>,
     events: Vec<Event>,
+}
+
+impl Ahead {
+    /// Keys that nobody has seen yet.
+    pub(super) fn of(events: Vec<Event>) -> Ahead {
+        let editor = None;
+        Ahead { editor, events }
+    }
+
+    /// The same, with what was typed before it.
+    fn behind(mut self, before: Ahead) -> Ahead {
+        self.events.splice(0..0, before.events);
+        self
+    }
 }
 
 /// What is done with something that was typed or chosen.
@@ -126,6 +141,8 @@ pub struct Setting {
     pub variable: String,
     /// Where it works.
     pub place: String,
+    /// Where rules for later sessions are stored.
+    pub rules_file: String,
     /// Use colours.
     pub color: bool,
     /// What is said first, without being typed.
@@ -136,7 +153,8 @@ pub struct Setting {
 
 /// What the loop hears.
 enum Happening {
-    Heard(Heard),
+    /// And when: keys are judged by the time at which they were pressed.
+    Heard(Heard, Instant),
     Notice(Notice),
     Over,
     Files(Vec<String>),
@@ -170,20 +188,21 @@ fn begin(setting: Setting) -> io::Result<Left> {
     chat.model = setting.model;
     chat.variable = setting.variable;
     chat.place = setting.place;
+    chat.rules_file = setting.rules_file;
     chat.commands = setting.desk.commands();
     for (paint, text) in &setting.greeting {
         chat.note(*paint, text);
     }
     chat.note(Paint::PLAIN, "\n");
-    let Ahead { editor, events } = setting.ahead;
+    let Ahead { editor, events } = setting.ahead.behind(trust::typed_meanwhile());
     chat.editor = editor.unwrap_or(chat.editor);
     for event in events {
         // The inbox is there: nothing is lost.
-        let _ = to.send(Happening::Heard(Heard::Event(event)));
+        let _ = to.send(Happening::Heard(Heard::Event(event), Instant::now()));
     }
     let teller = |to: &Sender<Happening>| {
         let to = to.clone();
-        move |heard| to.send(Happening::Heard(heard)).is_ok()
+        move |heard| to.send(Happening::Heard(heard, Instant::now())).is_ok()
     };
     input::signals(teller(&to))?;
     let keys = Keys::listen(teller(&to));
@@ -212,7 +231,9 @@ fn begin(setting: Setting) -> io::Result<Left> {
         let said = chat.take_said();
         let (live, cursor) = draw::live(&mut chat);
         hands.painter.draw(&said, &live, cursor)?;
-        let pause = if chat.working().is_some() || chat.again.is_some() {
+        chat.drawn(Instant::now());
+        let waits = chat.working().is_some() || !chat.dialogs.is_empty();
+        let pause = if waits || chat.again.is_some() {
             FRAME
         } else {
             REST
@@ -230,8 +251,13 @@ fn begin(setting: Setting) -> io::Result<Left> {
             chat.again = None;
         }
         let rest: Vec<Happening> = inbox.try_iter().take(4_000).collect();
+        let now = chat.now;
         let mut all = first.into_iter().chain(rest);
         while let Some(happening) = all.next() {
+            chat.now = match &happening {
+                Happening::Heard(_, at) => *at,
+                _ => now,
+            };
             if let Some(next) = hands.happen(&mut chat, happening)? {
                 hands.painter.draw(&chat.take_said(), &[], None)?;
                 hands.painter.leave()?;
@@ -245,6 +271,10 @@ fn begin(setting: Setting) -> io::Result<Left> {
                     },
                 });
             }
+        }
+        chat.now = now;
+        for act in chat.tick() {
+            hands.act(&mut chat, act)?;
         }
     }
     hands.painter.leave()?;
@@ -269,7 +299,7 @@ fn in_order(to: Sender<Happening>) -> Sender<Job> {
 
 type Job = Box<dyn FnOnce() -> Happening + Send>;
 
-fn size() -> io::Result<(usize, usize)> {
+pub(super) fn size() -> io::Result<(usize, usize)> {
     let (columns, rows) = ratatui::crossterm::terminal::size()?;
     Ok((usize::from(columns), usize::from(rows)))
 }
@@ -291,7 +321,7 @@ struct Hands {
     tell: Box<dyn Fn(Command) -> bool + Send>,
     prompts: Sender<Job>,
     /// Keys that came while it was open whether they are for this conversation.
-    held: Option<Vec<Event>>,
+    held: Option<Vec<(Event, Instant)>>,
     keys: Keys,
     /// Counts searches: only the latest is wanted.
     searches: Arc<AtomicU64>,
@@ -308,28 +338,29 @@ impl Hands {
         drop(self.keys);
         let late = batch.chain(inbox.try_iter());
         let late = late.filter_map(|happening| match happening {
-            Happening::Heard(Heard::Event(event)) => Some(event),
+            Happening::Heard(Heard::Event(event), _) => Some(event),
             _ => None,
         });
-        self.held.into_iter().flatten().chain(late).collect()
+        let held = self.held.into_iter().flatten().map(|(event, _)| event);
+        held.chain(late).collect()
     }
 
     fn happen(&mut self, chat: &mut Chat, happening: Happening) -> io::Result<Option<Next>> {
         let acts = match happening {
-            Happening::Heard(Heard::Event(event @ (Event::Key(_) | Event::Paste(_))))
+            Happening::Heard(Heard::Event(event @ (Event::Key(_) | Event::Paste(_))), at)
                 if self.held.is_some() =>
             {
-                self.held.get_or_insert_default().push(event);
+                self.held.get_or_insert_default().push((event, at));
                 Vec::new()
             }
-            Happening::Heard(Heard::Event(event)) => match event {
+            Happening::Heard(Heard::Event(event), _) => match event {
                 Event::Key(key) if key.kind != KeyEventKind::Release => chat.key(key),
                 Event::Paste(text) => chat.paste(&text),
                 _ => Vec::new(),
             },
-            Happening::Heard(Heard::Sleep) => vec![Act::Sleep],
-            Happening::Heard(Heard::Awake) => vec![Act::Redraw],
-            Happening::Heard(Heard::End) | Happening::Over => return Ok(Some(Next::Leave)),
+            Happening::Heard(Heard::Sleep, _) => vec![Act::Sleep],
+            Happening::Heard(Heard::Awake, _) => vec![Act::Redraw],
+            Happening::Heard(Heard::End, _) | Happening::Over => return Ok(Some(Next::Leave)),
             Happening::Notice(notice) => {
                 chat.notice(notice);
                 for said in chat.released() {
@@ -357,8 +388,8 @@ impl Hands {
             Happening::Told(told) => {
                 let next = self.told(chat, told);
                 if next.is_none() {
-                    for event in self.held.take().into_iter().flatten() {
-                        let _ = self.to.send(Happening::Heard(Heard::Event(event)));
+                    for (event, at) in self.held.take().into_iter().flatten() {
+                        let _ = self.to.send(Happening::Heard(Heard::Event(event), at));
                     }
                 }
                 return Ok(next);
@@ -386,6 +417,7 @@ impl Hands {
             Act::Redraw => self.painter.leave()?,
             Act::Sleep => {
                 self.painter.leave()?;
+                chat.dialogs.hidden();
                 term::give_back();
                 self.keys.aside(input::sleep);
                 term::take()?;

@@ -4,8 +4,8 @@ use serde_json::Value;
 use unspool_agent::tool::{Call, Content, Outcome};
 use unspool_model::tool;
 use unspool_model::view::outcome::{Change, Hunk, Sign};
-use unspool_show::layout::{behind, cut, wrap, wrap_text};
-use unspool_show::{Line, Paint, clean, diff, markdown};
+use unspool_show::layout::{behind, cut, wrap_text};
+use unspool_show::{Line, Paint, clean, diff, markdown, visible};
 
 /// Lines of a result that are shown.
 const FEW: usize = 5;
@@ -47,7 +47,8 @@ pub fn note(paint: Paint, text: &str, width: usize) -> Vec<Line> {
         .collect()
 }
 
-/// What a call is about; files below `place` are named from there.
+/// What a call is about; files below `place` are named from there. It may stand above the question
+/// whether it may run, so nothing of it is hidden.
 pub fn subject(call: &Call, place: &str) -> String {
     let known = tool::known(&call.name);
     let fields = known.map_or(&[][..], |tool| tool.subject);
@@ -61,14 +62,14 @@ pub fn subject(call: &Call, place: &str) -> String {
     let text = texts.next().or_else(first).unwrap_or_default();
     let below = text.strip_prefix(place).filter(|_| !place.is_empty());
     let below = below.and_then(|below| below.strip_prefix('/'));
-    clean::line(below.unwrap_or(text)).into_owned()
+    visible::escaped_line(below.unwrap_or(text)).into_owned()
 }
 
 /// The one line of a call.
 pub fn head(call: &Call, mark: (Paint, &str), place: &str, width: usize) -> Line {
     let mut line = Line::of(mark.0, mark.1);
     line.push(Paint::PLAIN, " ");
-    line.push(Paint::BOLD, &clean::line(&call.name));
+    line.push(Paint::BOLD, &visible::escaped_line(&call.name));
     let subject = subject(call, place);
     if !subject.is_empty() {
         line.push(Paint::PLAIN, " ");
@@ -154,41 +155,6 @@ fn signed(line: &str) -> Option<(Sign, String)> {
     Some((sign, line[1..].to_owned()))
 }
 
-/// What a call would do, for somebody who has to allow it, in about `room` lines.
-pub fn preview(call: &Call, place: &str, width: usize, room: usize) -> Vec<Line> {
-    let text = |field: &str| call.input.get(field).and_then(Value::as_str);
-    let edit = |value: &Value| {
-        let part = |field: &str| value.get(field).and_then(Value::as_str).map(str::to_owned);
-        Some((part("old_string")?, part("new_string")?))
-    };
-    let change = match tool::touch(&call.name) {
-        tool::Touch::Edit => {
-            let edits = call.input.get("edits").and_then(Value::as_array);
-            let several = edits.map(|edits| edits.iter().filter_map(edit).collect());
-            several
-                .or_else(|| Some(vec![edit(&call.input)?]))
-                .map(Change::Replaced)
-        }
-        tool::Touch::Write => text("content").map(|text| Change::Written(text.to_owned())),
-        tool::Touch::None | tool::Touch::Read => None,
-    };
-    if let Some(change) = change {
-        let mut lines = wrap_text(Paint::PLAIN, &subject(call, place), width);
-        let room = room.saturating_sub(lines.len() + 1).clamp(3, CHANGE);
-        lines.extend(diff::lines(&change, width, room));
-        return lines;
-    }
-    if let Some(command) = text("command") {
-        let command = clean::text(command);
-        return command
-            .lines()
-            .flat_map(|line| wrap_text(Paint::CODE, line, width))
-            .collect();
-    }
-    let input = clean::text(&call.input.to_string()).into_owned();
-    wrap(&Line::of(Paint::PLAIN, &input), width)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,17 +174,6 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_shown_as_a_change_before_it_is_allowed() {
-        let edit = called(
-            "Edit",
-            json!({"file_path": "/p/a.rs", "old_string": "old", "new_string": "new"}),
-        );
-        let shown = words(&preview(&edit, "/p", 60, 20));
-        assert!(shown.starts_with("a.rs\n"), "{shown}");
-        assert!(shown.contains("old") && shown.contains("new"), "{shown}");
-    }
-
-    #[test]
     fn a_result_shows_its_first_lines_and_how_many_follow() {
         let read = called("Read", json!({"file_path": "a.rs"}));
         let text: Vec<String> = (1..=20).map(|line| format!("{line}\tx")).collect();
@@ -233,11 +188,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_call_is_about_hides_nothing() {
+        let bash = called("Bash", json!({"command": "ls \u{1b}]0;$(touch x)\u{7}"}));
+        let line = head(&bash, (Paint::WARN, "*"), "", 60).text();
+        assert_eq!(line, "* Bash ls \\x1b]0;$(touch x)\\x07");
+    }
+
+    #[test]
     fn what_a_call_says_cannot_write_control_codes() {
         let bash = called("Bash", json!({"command": "x\u{1b}[2J\ny"}));
         let outcome = Outcome::failed("bad\u{1b}]0;t\u{7}");
         let mut lines = call(&bash, &outcome, "", 60);
-        lines.extend(preview(&bash, "", 60, 20));
         lines.extend(prompt("a\u{1b}[31m", 60));
         assert!(!words(&lines).contains('\u{1b}'));
     }

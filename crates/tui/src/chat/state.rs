@@ -9,16 +9,17 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
 use unspool_agent::api::retry::Trouble;
 use unspool_agent::api::told::told;
-use unspool_agent::driver::{Answer, Command, Notice, Spent};
+use unspool_agent::driver::{Command, Notice, Spent};
 use unspool_agent::machine::{Ending, Why};
 use unspool_agent::permission::Mode;
 use unspool_agent::tool::Call;
 use unspool_show::{Line, Paint, amount, clean};
 
+use super::dialogs::{DialogQueue, Pressed};
 use super::editor::{Did, Editor};
 use super::menu::Menu;
 use super::pick::{Pick, Picked};
-use super::question::Question;
+use super::question::{Given, Question};
 use super::spoken;
 use super::stream::Stream;
 
@@ -100,7 +101,9 @@ pub struct Chat {
     /// An attempt that is waited for.
     pub waiting: Option<Waiting>,
     /// What is asked.
-    pub question: Option<Question>,
+    pub dialogs: DialogQueue,
+    /// Where rules for later sessions are stored.
+    pub rules_file: String,
     /// What is chosen from.
     pub pick: Option<Pick>,
     /// What may be typed on.
@@ -146,7 +149,8 @@ impl Chat {
             thought: 0,
             calls: Vec::new(),
             waiting: None,
-            question: None,
+            dialogs: DialogQueue::default(),
+            rules_file: String::new(),
             pick: None,
             menu: None,
             queue: Vec::new(),
@@ -208,11 +212,49 @@ impl Chat {
             pick.paste(text);
             return self.look_for();
         }
-        match &mut self.question {
+        let letter = self.dialogs.take_letter();
+        self.dialogs.typed(self.now);
+        match self.dialogs.first().filter(|first| first.is_writing()) {
             Some(question) => question.paste(text),
-            None => self.editor.paste(text),
+            None => {
+                let mut acts = letter.map_or_else(Vec::new, |key| self.type_key(key));
+                self.editor.paste(text);
+                acts.extend(self.offer());
+                return acts;
+            }
         }
-        self.offer()
+        Vec::new()
+    }
+
+    /// What is asked was drawn, unless something else is on the screen.
+    pub fn drawn(&mut self, at: Instant) {
+        match self.pick {
+            Some(_) => self.dialogs.hidden(),
+            None => self.dialogs.drawn(at),
+        }
+    }
+
+    /// Time has passed, and everything that was pressed until now has been heard.
+    pub fn tick(&mut self) -> Vec<Act> {
+        let pressed = self.dialogs.tick(self.now);
+        self.pressed(pressed)
+    }
+
+    fn pressed(&mut self, pressed: Pressed) -> Vec<Act> {
+        match pressed {
+            Pressed::Nothing => Vec::new(),
+            Pressed::Editor(keys) => {
+                let keys = keys.into_iter();
+                keys.flat_map(|key| self.type_key(key)).collect()
+            }
+            Pressed::Interrupt if self.working().is_some() => self.interrupt(),
+            Pressed::Interrupt => Vec::new(),
+            Pressed::Given(ask, given) => answered(ask, given),
+            Pressed::Print(lines) => {
+                self.say(lines);
+                Vec::new()
+            }
+        }
     }
 
     fn look_for(&mut self) -> Vec<Act> {
@@ -244,14 +286,13 @@ impl Chat {
                 }
             };
         }
-        if let Some(question) = &mut self.question {
-            let ask = question.ask;
-            let width = self.size.0;
-            return match question.key(key, width) {
-                Some(answer) => self.answered(ask, answer),
-                None => Vec::new(),
-            };
+        if !self.dialogs.is_empty() {
+            // Blanks are not seen, and cannot be sent.
+            let (empty, width) = (self.editor.text().trim().is_empty(), self.width());
+            let pressed = self.dialogs.key(key, self.now, empty, width);
+            return self.pressed(pressed);
         }
+        self.dialogs.typed(self.now);
         if let Some(acts) = self.menu_key(key) {
             return acts;
         }
@@ -314,6 +355,10 @@ impl Chat {
     /// Shows what may be typed on.
     fn offer(&mut self) -> Vec<Act> {
         let before = self.menu.take();
+        // A question needs the rows.
+        if !self.dialogs.is_empty() {
+            return Vec::new();
+        }
         let wants = Menu::wants(self.editor.text(), self.editor.at());
         let Some(wants) = wants else {
             return Vec::new();
@@ -366,17 +411,6 @@ impl Chat {
         }
         self.again = Some((code, self.now));
         Vec::new()
-    }
-
-    fn answered(&mut self, ask: u64, answer: Answer) -> Vec<Act> {
-        self.question = None;
-        let keep = match &answer {
-            Answer::Always(rules) => Some(Act::Keep(rules.clone())),
-            _ => None,
-        };
-        let mut acts = vec![Act::Tell(Command::Answer { ask, answer })];
-        acts.extend(keep);
-        acts
     }
 
     /// A prompt goes out: it is shown at once, or waits for the turn. It stays here while a
@@ -478,9 +512,21 @@ impl Chat {
                 self.say(vec![head]);
                 self.note(Paint::DIM, &format!("  not allowed: {why}"));
             }
-            Notice::Ask { ask, call, what } => {
+            Notice::Ask {
+                ask,
+                call,
+                what,
+                agent,
+            } => {
                 self.flush();
-                self.question = Some(Question::new(ask, call, what, &self.place));
+                self.menu = None;
+                let (place, file) = (&self.place, &self.rules_file);
+                let question = Question::new(ask, call, what, agent, place, file);
+                self.dialogs.push(question);
+            }
+            Notice::Withdrawn { ask } => {
+                let unsent = self.dialogs.withdraw(ask);
+                self.keep_unsent(unsent);
             }
             Notice::Queued(count) => self.queued(count),
             Notice::Compacting { .. } => {
@@ -590,14 +636,33 @@ impl Chat {
         }
     }
 
+    /// What somebody wrote about a question that is no longer asked is not lost.
+    fn keep_unsent(&mut self, unsent: Option<String>) {
+        if let Some(unsent) = unsent {
+            let text = format!("{}{unsent}", self.editor.text());
+            self.editor.set(&text);
+        }
+    }
+
     fn rest(&mut self) {
         self.busy = None;
         self.waiting = None;
-        self.question = None;
+        // A sub-agent that works in the background may still ask.
+        let unsent = self.dialogs.withdraw_main();
+        self.keep_unsent(unsent);
         self.compacting = false;
         self.thought = 0;
         self.calls.clear();
     }
+}
+
+fn answered(ask: u64, given: Given) -> Vec<Act> {
+    let Given { answer, store } = given;
+    let mut acts = vec![Act::Tell(Command::Answer { ask, answer })];
+    if !store.is_empty() {
+        acts.push(Act::Keep(store));
+    }
+    acts
 }
 
 /// What can be done here about a failure of the API.

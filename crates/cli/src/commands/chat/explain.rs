@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use serde_json::json;
 use unspool_agent::permission::explain::{Explanation, Step};
 use unspool_agent::permission::{Reason, Verdict};
-use unspool_show::clean;
+use unspool_show::visible;
 use unspool_show::wire::permission::{PermissionPart, PermissionRow};
 
 use super::ChatArgs;
@@ -19,12 +20,17 @@ pub fn run(world: &World, args: &ChatArgs, command: &str) -> Result<(), Failure>
     let settings = settings(world, args, &place, &mut notes)?;
     let policy = policy(world, args, &place, &settings, &mut notes)?;
     notes.iter().for_each(|note| world.ui.note(note));
-    let told = policy.explain(command, &place.project);
+    let mut told = policy.explain(command, &place.project);
+    if let Verdict::Ask { always, .. } = &mut told.verdict {
+        let input = json!({ "command": command });
+        let rules = std::mem::take(always);
+        *always = policy.sufficient("Bash", &input, &place.project, rules);
+    }
     let mut out = world.ui.out();
     if world.ui.json {
         world.ui.row(&mut out, &row(command, &told))?;
     } else {
-        out.write_all(clean::text(&text(&told)).as_bytes())?;
+        out.write_all(text(&told).as_bytes())?;
     }
     Ok(out.flush()?)
 }
@@ -41,15 +47,18 @@ fn verdict(told: &Explanation) -> (&'static str, &Reason) {
 /// For people: the verdict, the parts below each other, what "always" would add.
 fn text(told: &Explanation) -> String {
     let (word, why) = verdict(told);
-    let mut text = format!("{word}: {why}\nmode: {}\n", told.mode);
-    let longest = told.steps.iter().map(|step| step.part.chars().count());
+    let shown = |text: &str| visible::escaped_line(text).into_owned();
+    let mut text = format!("{word}: {}\nmode: {}\n", shown(&why.to_string()), told.mode);
+    let parts: Vec<String> = told.steps.iter().map(|step| shown(&step.part)).collect();
+    let longest = parts.iter().map(|part| part.chars().count());
     let width = longest.max().unwrap_or(0).min(40);
-    for step in &told.steps {
-        text += &format!("  {:<6} {:<width$}  {}\n", short(step), step.part, step.why);
+    for (step, part) in told.steps.iter().zip(&parts) {
+        let why = shown(&step.why.to_string());
+        text += &format!("  {:<6} {part:<width$}  {why}\n", short(step));
     }
     if let Verdict::Ask { always, .. } = &told.verdict {
         for rule in always {
-            text += &format!("always would add {rule}\n");
+            text += &format!("always would add {}\n", shown(rule));
         }
     }
     text

@@ -49,8 +49,12 @@ pub(super) fn settings(
     let trusted = matches!(standing, Ok(Standing::Trusted));
     settings.trust(trusted);
     let acting = settings.acting();
-    if !trusted && standing.is_ok() && !acting.is_empty() && !args.is_alone() {
-        talk::ask_for_trust(world, &settings, &acting, &trust)?;
+    if let Ok(standing) = standing
+        && !trusted
+        && !acting.is_empty()
+        && !args.is_alone()
+    {
+        talk::ask_for_trust(world, &settings, &acting, &trust, standing)?;
         settings.trust(trust.check(&settings)? == Standing::Trusted);
     }
     if !settings.is_trusted() && !acting.is_empty() {

@@ -127,21 +127,34 @@ impl Output {
                     self.say(told)?;
                 }
             }
-            Notice::Ask { ask, call, what } => {
+            Notice::Ask {
+                ask,
+                call,
+                what,
+                agent,
+            } => {
                 let suggestions = match what {
                     Asked::Permission { always, .. } if !always.is_empty() => {
                         json!([suggestion(always)])
                     }
                     _ => json!([]),
                 };
+                let mut request = json!({
+                    "subtype": "can_use_tool", "tool_name": call.name, "input": call.input,
+                    "tool_use_id": call.id, "permission_suggestions": suggestions,
+                });
+                if let Some(agent) = agent {
+                    request["agent_id"] = agent.id.as_str().into();
+                }
                 self.say(json!({
                     "type": "control_request", "request_id": format!("ask-{ask}"),
-                    "request": {
-                        "subtype": "can_use_tool", "tool_name": call.name, "input": call.input,
-                        "tool_use_id": call.id, "permission_suggestions": suggestions,
-                    },
+                    "request": request,
                 }))?;
             }
+            // Whoever asks a person for us can take the question back.
+            Notice::Withdrawn { ask } => self.say(json!({
+                "type": "control_cancel_request", "request_id": format!("ask-{ask}"),
+            }))?,
             Notice::Ended { ending, .. } => self.end(ending)?,
             Notice::Unwritten { why, .. } => {
                 let mut result = self.about("error_during_execution", true, 0);

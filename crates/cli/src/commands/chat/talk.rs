@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use unspool_agent::driver::{self, Command, Notice};
-use unspool_agent::settings::{Acting, Settings};
-use unspool_agent::trust::Trust;
-use unspool_show::shell_command;
-use unspool_show::{Paint, clean};
-use unspool_tui::chat::{Ahead, Left, Next, Setting, give_back};
+use unspool_agent::permission::written;
+use unspool_agent::settings::{Acting, Scope, Settings};
+use unspool_agent::trust::{Standing, Trust};
+use unspool_show::{Paint, shell_command};
+use unspool_tui::chat::{Ahead, FolderSettings, Left, Next, Setting, ask_trust, give_back};
 
 use super::ChatArgs;
 use super::desk::{Seen, Talk};
@@ -111,6 +111,7 @@ fn converse(
         model,
         variable: variable.to_owned(),
         place: project.display().to_string(),
+        rules_file: rules_file(&project),
         color: world.ui.style().color,
         first: args.prompt.take(),
         ahead,
@@ -121,34 +122,42 @@ fn converse(
     Ok(left?)
 }
 
-/// Shows what a folder's settings would do, and asks whether they may.
+/// Shows all that a folder's settings would do, and asks whether they may.
 pub fn ask_for_trust(
     world: &World,
     settings: &Settings,
     acting: &[Acting],
     trust: &Trust,
+    standing: Standing,
 ) -> Result<(), Failure> {
-    give_back();
-    let root = settings.root().display().to_string();
-    world.ui.note(&format!(
-        "This folder brings settings that act: {}",
-        clean::line(&root)
-    ));
-    for one in acting {
-        let value = one.value.to_string();
-        let value: String = clean::line(&value).chars().take(200).collect();
-        world
-            .ui
-            .note(&format!("  {}: {value}", clean::line(&one.key)));
-    }
-    // Whoever cannot be asked has not said yes.
-    io::stderr().write_all(b"Let them act, now and later? [y/N] ")?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
+    let root = settings.root();
+    let named = |one: &Acting| {
+        let file = one.source.path.as_deref().unwrap_or(root);
+        let file = file.strip_prefix(root).unwrap_or(file).display();
+        match one.source.line {
+            0 => format!("{} ({file})", one.key),
+            line => format!("{} ({file}:{line})", one.key),
+        }
+    };
+    let asked = FolderSettings {
+        folder: root.display().to_string(),
+        settings: acting
+            .iter()
+            .map(|one| (named(one), one.value.clone()))
+            .collect(),
+        changed: standing == Standing::Changed,
+    };
+    if ask_trust(asked, world.ui.style().color)? {
         trust.store(settings)?;
     }
     Ok(())
+}
+
+/// Where "always" is stored, as short as it can be told.
+fn rules_file(project: &Path) -> String {
+    let file = written::file(Scope::Local, Path::new(""), project).unwrap_or_default();
+    let short = file.strip_prefix(project).unwrap_or(&file);
+    short.display().to_string()
 }
 
 fn greeting(model: &str, project: &Path, home: &Path, notes: &[String]) -> Vec<(Paint, String)> {

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Longer than a question waits for another key behind a letter.
+const MOMENT: Duration = Duration::from_millis(700);
+
 fn touch(id: &str, name: &str) -> Answer {
     Answer::blocks(&[bash(id, &format!("touch {name}"))])
 }
@@ -17,7 +20,7 @@ fn a_no_with_a_reason_is_told_to_the_model_and_a_yes_holds_once() {
         Answer::text("stopped asking"),
     ]);
     talk.say("make it");
-    let screen = talk.shows("Bash wants to run");
+    let screen = talk.asks("Bash wants to run");
     assert!(screen.contains("touch made"), "{screen}");
     talk.press("n");
     talk.shows("\n│ >");
@@ -26,12 +29,12 @@ fn a_no_with_a_reason_is_told_to_the_model_and_a_yes_holds_once() {
     assert!(!talk.file("made").exists());
     assert!(talk.sent().to_string().contains("not now"));
     talk.say("do");
-    talk.shows("Bash wants to run");
+    talk.asks("Bash wants to run");
     talk.press("y");
     talk.answers("made it");
     assert!(talk.file("made").exists());
     talk.say("again");
-    talk.shows("Bash wants to run");
+    talk.asks("Bash wants to run");
     talk.press("\r");
     talk.answers("stopped asking");
     talk.leaves();
@@ -50,12 +53,14 @@ fn an_always_is_kept_beside_the_project_and_heeded_now_and_later() {
         Answer::text("made four"),
     ]);
     talk.say("make it");
-    let screen = talk.shows("Bash wants to run");
+    let screen = talk.asks("Bash wants to run");
     assert!(
-        screen.contains("do not ask again for Bash(touch:*)"),
+        screen.contains("2 Yes, for this session: Bash(touch:*)"),
         "{screen}"
     );
-    talk.press("2");
+    assert!(screen.contains("3 Yes, always: Bash(touch:*)"), "{screen}");
+    assert!(screen.contains(".claude/settings.local.json"), "{screen}");
+    talk.press("3");
     talk.shows("kept in");
     talk.answers("made one");
     let kept = talk.file(".claude/settings.local.json");
@@ -87,18 +92,20 @@ fn an_always_does_not_trust_what_else_a_folder_brings() {
     home.write("project/.claude/settings.json", settings.to_string());
     let model = Model::playing(vec![touch("toolu_1", "one"), Answer::text("made one")]).unwrap();
     let mut talk = Talk::starting(home, model, &[]);
-    talk.shows("Let them act, now and later?");
-    talk.say("n");
+    talk.shows("a folder brings settings");
+    talk.scrolls();
+    talk.press("n");
     talk.shows("asks before changes");
     talk.say("make it");
-    talk.shows("Bash wants to run");
-    talk.press("2");
+    talk.asks("Bash wants to run");
+    talk.press("3");
     talk.shows("when this folder is trusted");
     talk.answers("made one");
     let (home, model) = talk.leaves();
     let mut talk = Talk::starting(home, model, &[]);
-    talk.shows("Let them act, now and later?");
-    talk.say("n");
+    talk.shows("a folder brings settings");
+    talk.scrolls();
+    talk.press("n");
     talk.shows("asks before changes");
     assert!(!talk.file("hooked").exists());
     talk.leaves();
@@ -112,9 +119,9 @@ fn trust_is_asked_for_once_and_kept_outside_the_folder() {
     home.write("project/.claude/settings.json", settings.to_string());
     let model = Model::playing(vec![Answer::text("one"), Answer::text("two")]).unwrap();
     let mut talk = Talk::starting(home, model, &[]);
-    let screen = talk.shows("Let them act, now and later?");
+    let screen = talk.asks("Let them act, now and later?");
     assert!(screen.contains("touch hooked"), "{screen}");
-    talk.say("y");
+    talk.press("y");
     talk.shows("asks before changes");
     talk.say("hi");
     talk.answers("one");
@@ -144,7 +151,7 @@ fn an_edit_is_shown_before_it_is_done() {
     .unwrap();
     let mut talk = Talk::at(home, model, &[]);
     talk.say("change it");
-    let screen = talk.shows("Edit wants to run");
+    let screen = talk.asks("Edit wants to run");
     assert!(
         screen.contains("second") && screen.contains("other"),
         "{screen}"
@@ -174,21 +181,140 @@ fn a_form_is_answered_and_a_plan_approved() {
     .unwrap();
     let mut talk = Talk::at(home(), model, &[]);
     talk.say("ask me");
-    talk.shows("Which one?");
+    talk.asks("Which one?");
     talk.press(DOWN);
     talk.press("\r");
-    talk.shows("Which else?");
-    talk.press("12\r");
+    talk.asks("Which else?");
+    talk.press("12");
+    talk.shows("[x] Two");
+    // Enter right behind a digit could be the end of a text.
+    std::thread::sleep(MOMENT);
+    talk.press("\r");
     talk.answers("good choice");
     let sent = talk.sent().to_string();
     assert!(sent.contains("Blue") && sent.contains("One, Two"), "{sent}");
     talk.press("\x1b[Z\x1b[Z");
     talk.shows("plans only");
     talk.say("plan it");
-    let screen = talk.shows("The plan");
+    let screen = talk.asks("The plan");
     assert!(screen.contains("second"), "{screen}");
     talk.press("2");
     talk.answers("off it goes");
     talk.shows("asks before changes");
+    talk.leaves();
+}
+
+#[test]
+fn a_prompt_that_is_typed_while_a_command_is_asked_about_runs_nothing() {
+    for text in ["yes maybe later", "hello 2 you", "3 more"] {
+        let gated = touch("toolu_1", "made").before(2, Step::Gate("slow"));
+        let answers = vec![gated, Answer::text("not made"), Answer::text("heard you")];
+        let mut talk = Talk::with(answers);
+        talk.say("make it");
+        assert!(talk.model.reached("slow", PATIENCE));
+        let (before, after) = text.split_at(2);
+        talk.press(before);
+        talk.shows(format!("> {before}").trim_end());
+        talk.model.open("slow");
+        talk.shows("Bash wants to run");
+        talk.press(after);
+        talk.shows(&format!("> {text}"));
+        std::thread::sleep(MOMENT);
+        assert!(!talk.file("made").exists(), "{text}");
+        talk.press("\r");
+        talk.shows(&format!("next: {text}"));
+        talk.asks("Bash wants to run");
+        talk.press("n");
+        talk.shows("\n│ >");
+        talk.say("no");
+        talk.rests();
+        assert!(!talk.file("made").exists(), "{text}");
+        assert!(!talk.file(".claude/settings.local.json").exists(), "{text}");
+        talk.leaves();
+    }
+}
+
+#[test]
+fn what_a_terminal_would_hide_is_shown_and_a_long_command_is_seen_to_its_end() {
+    let hidden = "ls -la \u{1b}]0;$(touch HIDDEN)\u{7}";
+    let lines: Vec<String> = (0..90).map(|at| format!("true number{at}")).collect();
+    let long = format!("{}\ntouch LAST", lines.join("\n"));
+    let mut talk = Talk::with(vec![
+        Answer::blocks(&[bash("toolu_1", hidden)]),
+        Answer::text("first over"),
+        Answer::blocks(&[bash("toolu_2", &long)]),
+        Answer::text("second over"),
+    ]);
+    talk.say("one");
+    let screen = talk.asks("Bash wants to run");
+    assert!(screen.contains("\\x1b]0;$(touch HIDDEN)\\x07"), "{screen}");
+    talk.press("n");
+    talk.shows("\n│ >");
+    talk.say("no");
+    talk.answers("first over");
+    talk.say("two");
+    talk.shows("space for the rest");
+    std::thread::sleep(MOMENT);
+    talk.press("\r");
+    let screen = talk.scrolls();
+    assert!(screen.contains("touch LAST"), "{screen}");
+    assert!(!talk.file("LAST").exists());
+    talk.press("\r");
+    talk.answers("second over");
+    assert!(talk.file("LAST").exists());
+    talk.leaves();
+}
+
+#[test]
+fn for_this_session_is_heeded_and_stored_nowhere() {
+    let mut talk = Talk::with(vec![
+        touch("toolu_1", "one"),
+        Answer::text("made one"),
+        touch("toolu_2", "two"),
+        Answer::text("made two"),
+    ]);
+    talk.say("make it");
+    talk.asks("Bash wants to run");
+    talk.press("2");
+    talk.answers("made one");
+    talk.say("more");
+    talk.answers("made two");
+    assert!(talk.file("two").exists());
+    assert!(!talk.file(".claude/settings.local.json").exists());
+    talk.leaves();
+}
+
+#[test]
+fn what_is_typed_before_the_question_of_trust_does_not_answer_it() {
+    let home = home();
+    let hooks: Vec<Value> = (0..60)
+        .map(|at| json!({"hooks": [{"type": "command", "command": format!("touch hooked{at}")}]}))
+        .collect();
+    let settings = json!({"hooks": {"UserPromptSubmit": hooks}, "env": {"A": "x\u{202e}y"}});
+    home.write("project/.claude/settings.json", settings.to_string());
+    let model = Model::playing(vec![Answer::text("heard it")]).unwrap();
+    let mut talk = Talk::starting(home, model, &[]);
+    talk.shows("a folder brings settings");
+    talk.press("yes");
+    talk.shows("> yes");
+    talk.press("\x15");
+    // All of it has to be seen, also by who means it.
+    talk.shows("space for the rest");
+    talk.press("y");
+    talk.shows("> y");
+    talk.press("\x15");
+    let screen = talk.scrolls();
+    assert!(screen.contains("Let them act, now and later?"), "{screen}");
+    assert!(screen.contains("x\\u202ey"), "{screen}");
+    talk.press("keep this");
+    talk.shows("> keep this");
+    std::thread::sleep(MOMENT);
+    talk.press(ESC);
+    // What was typed goes to the conversation.
+    talk.shows("asks before changes");
+    talk.shows("> keep this");
+    talk.press("\r");
+    talk.answers("heard it");
+    assert!(!talk.file("hooked0").exists());
     talk.leaves();
 }
