@@ -29,6 +29,7 @@ use std::sync::{Arc, OnceLock};
 mod anchors;
 mod judge;
 pub(crate) mod layers;
+mod named;
 mod pattern;
 mod rule;
 mod values;
@@ -57,6 +58,8 @@ pub struct Secret<'s> {
 pub struct Secrets {
     rules: &'static Rules,
     values: Option<Arc<Values>>,
+    /// Finds that are less sure than this are left out.
+    least: Level,
 }
 
 /// What one rule found, before overlaps are settled.
@@ -79,7 +82,23 @@ impl Secrets {
         STANDARD.get_or_init(|| Secrets {
             rules: Rules::standard(),
             values: None,
+            least: Level::Generic,
         })
+    }
+
+    /// Tokens of known forms alone: what is masked in names of directories, branches, models
+    /// and tools, where no word before a value says that it is a secret.
+    pub fn forms() -> &'static Secrets {
+        static FORMS: OnceLock<Secrets> = OnceLock::new();
+        FORMS.get_or_init(|| Secrets::standard().forms_only())
+    }
+
+    /// Of these only known forms and known values.
+    pub fn forms_only(&self) -> Secrets {
+        Secrets {
+            least: Level::Format,
+            ..self.clone()
+        }
     }
 
     /// These rules, and literal values that are known to be secret, by name: those of the
@@ -96,13 +115,15 @@ impl Secrets {
         Secrets {
             rules: self.rules,
             values: Values::new(known.chain(new)).map(Arc::new),
+            least: self.least,
         }
     }
 
     /// The ids of the rules, and in a few words what each finds.
     pub fn rules(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let list = self.rules.list.iter();
-        list.map(|rule| (rule.id.as_str(), rule.about.as_str()))
+        let list = list.map(|rule| (rule.id.as_str(), rule.about.as_str()));
+        list.chain(named::RULES)
     }
 
     /// The secrets of a text, in order, none overlapping another.
@@ -115,7 +136,7 @@ impl Secrets {
         if found.is_empty() {
             return Vec::new();
         }
-        found.retain(|one| !is_masked(text, &one.range));
+        found.retain(|one| one.level >= self.least && !is_masked(text, &one.range));
         settle(text, found)
     }
 

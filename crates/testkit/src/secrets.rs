@@ -10,6 +10,8 @@ use std::ops::Range;
 
 use crate::random::Random;
 
+pub mod named;
+
 /// A line of a transcript, and where its secret is.
 #[derive(Clone, Debug)]
 pub struct Sample {
@@ -615,17 +617,13 @@ impl Score {
     }
 }
 
-/// Judges a finder by `each` samples of every family in every form, and as many texts without
-/// secrets. It is given lines and says where in them secrets are.
-pub fn judge(seed: u64, each: usize, find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Score {
-    let mut random = Random::new(seed);
-    let mut score = Score::default();
-    let mut take = |sample: Sample| {
-        let found = find(sample.line.as_bytes());
+impl Score {
+    /// Notes what was found in a sample.
+    fn take(&mut self, sample: Sample, found: &[Range<usize>]) {
         let Some(secret) = &sample.secret else {
             if let Some(one) = found.first() {
                 let what = sample.line[one.clone()].to_owned();
-                score.wrong.push((sample, what));
+                self.wrong.push((sample, what));
             }
             return;
         };
@@ -638,19 +636,30 @@ pub fn judge(seed: u64, each: usize, find: impl Fn(&[u8]) -> Vec<Range<usize>>) 
             .find(|one| one.end <= secret.start || one.start >= secret.end);
         if let Some(one) = beside {
             let what = sample.line[one.clone()].to_owned();
-            score.wrong.push((sample.clone(), what));
+            self.wrong.push((sample.clone(), what));
         }
         for (sums, key) in [
-            (&mut score.families, sample.family),
-            (&mut score.forms, sample.form),
+            (&mut self.families, sample.family),
+            (&mut self.forms, sample.form),
         ] {
             let sum = sums.entry(key).or_default();
             sum.0 += usize::from(is_found);
             sum.1 += 1;
         }
         if !is_found {
-            score.missed.push(sample);
+            self.missed.push(sample);
         }
+    }
+}
+
+/// Judges a finder by `each` samples of every family in every form, and as many texts without
+/// secrets. It is given lines and says where in them secrets are.
+pub fn judge(seed: u64, each: usize, find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Score {
+    let mut random = Random::new(seed);
+    let mut score = Score::default();
+    let mut take = |sample: Sample| {
+        let found = find(sample.line.as_bytes());
+        score.take(sample, &found);
     };
     for _ in 0..each {
         for family in FAMILIES {
@@ -663,6 +672,29 @@ pub fn judge(seed: u64, each: usize, find: impl Fn(&[u8]) -> Vec<Range<usize>>) 
         }
         for which in 0..negatives() * FORMS.len() * 2 {
             take(negative(which, &mut random));
+        }
+    }
+    score
+}
+
+/// The same by values that only their name tells, and by tokens that stick to something: `each`
+/// samples of every place, and as many texts that hold such names and no secret.
+pub fn judge_named(seed: u64, each: usize, find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Score {
+    let mut random = Random::new(seed);
+    let mut score = Score::default();
+    let mut take = |sample: Sample| {
+        let found = find(sample.line.as_bytes());
+        score.take(sample, &found);
+    };
+    for _ in 0..each {
+        for which in 0..named::contexts() {
+            take(named::sample(which, &mut random));
+        }
+        for which in 0..named::glued() {
+            take(named::glued_sample(which, &mut random));
+        }
+        for which in 0..named::negatives() {
+            take(named::negative(which, &mut random));
         }
     }
     score

@@ -164,7 +164,7 @@ fn is_secret_here(rule: &Rule, text: &str, hit: &Hit, secret: &str) -> bool {
 
 /// Whether a value is an id, a hash or a name in code, and not called a secret outright.
 fn is_name(secret: &str, name: &str) -> bool {
-    if NAMES.iter().any(|start| secret.starts_with(start)) {
+    if is_known_id(secret) {
         return true;
     }
     // What follows a comma is the next thing in a list.
@@ -173,9 +173,14 @@ fn is_name(secret: &str, name: &str) -> bool {
     !is_strong && (is_number(secret) || is_identifier(secret))
 }
 
+/// Whether a value is the name of a message, a call, a model and the like.
+pub(super) fn is_known_id(secret: &str) -> bool {
+    NAMES.iter().any(|start| secret.starts_with(start))
+}
+
 /// Whether a value is made of words, as `win32api.RegEnumKey` is: few digits, and long runs
 /// of letters of one case.
-fn is_identifier(secret: &str) -> bool {
+pub(super) fn is_identifier(secret: &str) -> bool {
     let bytes = secret.as_bytes();
     let is_digit = |byte: &u8| byte.is_ascii_digit();
     let starts_word = |pair: &[u8]| {
@@ -199,7 +204,7 @@ fn is_hump(pair: &[u8]) -> bool {
 }
 
 /// Whether a value is a UUID, a hash in hexadecimal, or a plain number.
-fn is_number(secret: &str) -> bool {
+pub(super) fn is_number(secret: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     secret.bytes().all(is_part)
 }

@@ -1,13 +1,13 @@
 //! What a text says once more of its wrapping is taken off.
 //!
-//! A secret can hide behind terminal codes in the middle of it, behind the escapes of JSON
-//! that stands inside a text, and in base64. Each of these is a layer: the text without it,
+//! A secret can hide behind terminal codes or characters without width in the middle of it,
+//! behind the escapes of JSON that stands inside a text, and in base64. Each of these is a layer: the text without it,
 //! and where every place of that stands in the text with it ([`View`]). Only the lines that
 //! have such wrapping are looked at again, so ordinary text costs two short searches more.
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr2, memrchr};
+use memchr::{memchr, memchr2, memchr3, memrchr};
 
 use crate::json;
 use crate::text::{self, ESCAPE};
@@ -87,6 +87,23 @@ impl View {
         view
     }
 
+    /// The text without the characters that nobody sees.
+    fn without_invisible(self, text: &str) -> View {
+        let mut view = self;
+        view.text.reserve(text.len());
+        let mut done = 0;
+        let mut at = 0;
+        let bytes = text.as_bytes();
+        while let Some((found, used)) = next_invisible(bytes, at) {
+            view.keep(&text[done..found]);
+            view.replace(found..found + used, "");
+            at = found + used;
+            done = at;
+        }
+        view.keep(&text[done..]);
+        view
+    }
+
     fn keep(&mut self, text: &str) {
         self.text.push_str(text);
     }
@@ -148,12 +165,12 @@ fn below<'s>(
     if depth == 0 {
         return;
     }
-    wrapped_lines(text.as_bytes(), |lines| {
+    let mut look = |lines: Range<usize>, layer: Layer| {
         let part = &text[lines.clone()];
-        let has_codes = memchr(ESCAPE, part.as_bytes()).is_some();
-        let unwrapped = |view: View| match has_codes {
-            true => view.without_codes(part),
-            false => view.without_escapes(part),
+        let unwrapped = |view: View| match layer {
+            Layer::Invisible => view.without_invisible(part),
+            Layer::Codes => view.without_codes(part),
+            Layer::Escapes => view.without_escapes(part),
         };
         // Most hold nothing, and need no list of places.
         let quick = unwrapped(View {
@@ -180,7 +197,56 @@ fn below<'s>(
                 ..one
             }
         }));
+    };
+    // What nobody sees goes first, so that the other layers need not know of it.
+    if !text.is_ascii() {
+        invisible_lines(text.as_bytes(), |lines| look(lines, Layer::Invisible));
+    }
+    wrapped_lines(text.as_bytes(), |lines| {
+        let has_codes = memchr(ESCAPE, &text.as_bytes()[lines.clone()]).is_some();
+        let layer = if has_codes {
+            Layer::Codes
+        } else {
+            Layer::Escapes
+        };
+        look(lines, layer);
     });
+}
+
+/// What can be taken off a text.
+#[derive(Clone, Copy, Debug)]
+enum Layer {
+    Invisible,
+    Codes,
+    Escapes,
+}
+
+/// Where the next character without width is, and how long it is: blanks and joiners of no
+/// width, marks of direction, the mark at the beginning of files, the soft hyphen.
+fn next_invisible(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    let mut at = from;
+    while let Some(found) = memchr3(0xe2, 0xef, 0xc2, &bytes[at..]) {
+        at += found;
+        match bytes[at..] {
+            [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..]
+            | [0xe2, 0x81, 0xa0..=0xa4 | 0xa6..=0xa9, ..]
+            | [0xef, 0xbb, 0xbf, ..] => return Some((at, 3)),
+            [0xc2, 0xad, ..] => return Some((at, 2)),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// Calls with each line that holds a character without width.
+fn invisible_lines(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
+    let mut at = 0;
+    while let Some((here, _)) = next_invisible(bytes, at) {
+        let start = memrchr(b'\n', &bytes[at..here]).map_or(at, |line| at + line + 1);
+        let end = memchr(b'\n', &bytes[here..]).map_or(bytes.len(), |line| here + line + 1);
+        call(start..end);
+        at = end;
+    }
 }
 
 /// Calls with each stretch of lines that hold a terminal code or a backslash.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::Found;
 use super::anchors::Anchors;
 use super::judge::{self, Doubts};
+use super::named;
 use super::pattern::Pattern;
 
 const DATA: &str = include_str!("../../data/secrets.json");
@@ -90,6 +91,8 @@ pub(super) struct Rules {
     anchors: Anchors,
     /// The rules of each anchor, and what saves trying them.
     trials: Vec<Vec<Trial>>,
+    /// Which anchors stand in names that tell a secret.
+    is_name: Vec<bool>,
 }
 
 /// A rule to try where an anchor stands.
@@ -115,8 +118,14 @@ impl Rules {
             let doubts = Doubts::new(data.allow, data.allow_words, data.stopwords);
             (data.rules, doubts)
         });
-        let (anchors, trials) = trials(&list);
+        let (mut anchors, mut trials) = trials(&list);
+        let names = named::ANCHORS.iter().filter(|name| !anchors.contains(name));
+        let names: Vec<&str> = names.copied().collect();
+        anchors.extend(names);
+        trials.resize_with(anchors.len(), Vec::new);
+        let is_name = anchors.iter().map(|anchor| named::ANCHORS.contains(anchor));
         Rules {
+            is_name: is_name.collect(),
             anchors: Anchors::new(anchors.into_iter()),
             list,
             doubts,
@@ -128,7 +137,11 @@ impl Rules {
     pub(super) fn find<'s>(&'s self, text: &str) -> Vec<Found<'s>> {
         let mut found = Vec::new();
         let bytes = text.as_bytes();
+        let mut seen = usize::MAX;
         self.anchors.each(bytes, |anchor, start, end| {
+            if self.is_name[anchor] {
+                named::find(self.list.len(), text, start..end, &mut seen, &mut found);
+            }
             let trials = self.trials[anchor].iter();
             for trial in trials.filter(|trial| trial.is_worth_it(bytes, start, end)) {
                 self.attempt(trial.rule, text, start, &mut found);

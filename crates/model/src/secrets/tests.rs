@@ -175,7 +175,9 @@ fn a_token_has_the_same_rule_wherever_it_stands() {
 fn anchors_lose_nothing() {
     for seed in 0..60 {
         let text = dense(seed);
-        let found = rules().find(&text).into_iter();
+        // Names are read by code, which has no anchors to lose.
+        let is_rule = |found: &Found<'_>| found.order < rules().list.len();
+        let found = rules().find(&text).into_iter().filter(is_rule);
         let found = sorted(found.map(|found| (found.range, found.order)).collect());
         let slow = find_slowly(&text);
         let lost: Vec<_> = slow.iter().filter(|one| !found.contains(one)).collect();

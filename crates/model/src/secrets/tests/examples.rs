@@ -294,3 +294,135 @@ fn code_and_prose_hold_no_secrets() {
         finds_nothing(text);
     }
 }
+
+#[test]
+fn values_that_only_their_name_tells_are_masked_to_their_end() {
+    for text in [
+        "DB_PASS=«p@ss:w0rd!#$»\n",
+        "export DB_PASSWORD='«correct horse battery staple»'",
+        "password: \"«short»\"",
+        "{\"user\":\"app\",\"pwd\":\"«hunter2»\"}",
+        "db.password=«Tr0ub4dor&3»\n",
+        "  password: «swordfish»\n",
+        "Server=db;Uid=app;Pwd=«S3cret!x»;Encrypt=true",
+        "psql \"host=db password=«Winter2024!» dbname=app\"",
+        "./run --db-password=«a1-b2,c3»",
+        "./run --db-password «hunter2» --verbose",
+        ":password => '«x7:y8/z9»'",
+        "password := \"«hunter2»\"",
+        "let password: &str = \"«hunter2»\";",
+        "- name: DB_PASSWORD\n  value: «hunter2!»\n",
+        "{\"name\": \"DB_PASSWORD\", \"value\": \"«hunter2!»\"}",
+        "<password>«hunter2»</password>",
+        "the password is «hunter2»",
+        "[sudo] password for dev: «hunter2»\n",
+        "CREATE ROLE app PASSWORD '«hunter2»';",
+        "DB_PASSWORD=${DB_PASSWORD:-«hunter2»}",
+    ] {
+        let plain = text.replace(['«', '»'], "");
+        let found = find(&plain);
+        // Where an expression finds the same, it gives the name.
+        let rule = found.first().map_or("named-password", |(_, rule)| rule);
+        assert!(["named-password", "password-assignment"].contains(&rule));
+        finds(text, rule);
+    }
+    let random = digits(40, &mut random());
+    for text in [
+        "RAILS_MASTER_KEY=«{}»\n",
+        "  secret_key_base: «{}»\n",
+        "SECRET_KEY = '«{}»'",
+        "AWS Secret Access Key [None]: «{}»\n",
+    ] {
+        let text = text.replace("{}", &random);
+        let plain = text.replace(['«', '»'], "");
+        let found = find(&plain);
+        assert_eq!(found.len(), 1, "{plain}");
+        assert_eq!(found[0].0, random, "{plain}");
+    }
+    finds(
+        &format!("Cookie: theme=dark; sid=«{random}»; lang=en"),
+        "cookie",
+    );
+}
+
+#[test]
+fn passwords_on_command_lines_and_in_files_of_their_own() {
+    finds("mysql -uroot -p«s3cr3t!» app", "mysql-password");
+    finds("sshpass -p '«my pass 9»' ssh host", "sshpass-password");
+    finds(
+        "docker login -u app -p «hunter2» registry",
+        "login-password",
+    );
+    finds("redis-cli -h db -a «hunter2» ping", "client-password");
+    finds(
+        "machine api.internal login app password «hunter2»\n",
+        "netrc-password",
+    );
+    finds("db.internal:5432:app:app:«hunter2»\n", "pgpass-password");
+    finds(
+        "CREATE USER 'a'@'%' IDENTIFIED BY '«hunter2»';",
+        "sql-password",
+    );
+    finds(
+        "postgres://app:«p@ss:w0rd!»@db.internal/app",
+        "url-password",
+    );
+    for text in [
+        "mysql -u root -p app",
+        "sshpass -e ssh host",
+        "docker run -p 8080:80 app",
+        "redis-cli -a \"$PASS\" ping",
+        "mkdir -p src/app",
+    ] {
+        finds_nothing(text);
+    }
+}
+
+#[test]
+fn what_sticks_to_a_token_or_splits_it_does_not_hide_it() {
+    let body = made("[A-Za-z0-9]{90}AA");
+    finds(
+        &format!("token«sk-ant-oat01-{body}»"),
+        "anthropic-oauth-token",
+    );
+    let token = format!("{}:AA{}", made("[1-9][0-9]{9}"), made("[A-Za-z0-9_-]{33}"));
+    finds(
+        &format!("https://api.telegram.org/bot«{token}»/getMe"),
+        "telegram-bot-api-token",
+    );
+    for mark in ['\u{200b}', '\u{200d}', '\u{feff}', '\u{2060}', '\u{ad}'] {
+        let split = format!("sk-ant-api03-{}{mark}{}", &body[..20], &body[20..]);
+        finds(&format!("use «{split}» now"), "anthropic-api-key");
+        let password = format!("pass{mark}word=\"hunter2!x\"");
+        assert!(!Secrets::standard().mask(&password).contains("hunter2"));
+    }
+}
+
+#[test]
+fn names_of_secrets_without_a_secret_are_left_alone() {
+    for text in [
+        "password = get_password()",
+        "token: string",
+        "key: value",
+        "primary_key = \"id\"",
+        "\"key\": \"name\"",
+        "max_tokens: 4096",
+        "tokens=123",
+        "password: your-password-here",
+        "PASSWORD=<password>",
+        "DB_PASSWORD=${DB_PASS}",
+        "password: xxxx",
+        "password: ***",
+        "password=os.environ['X']",
+        "password: &str,",
+        "secret: Option<String>,",
+        "\"password\": \"Passwort\"",
+        "password: 'Password is required'",
+        "token expired",
+        "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: db\n",
+        "def extract(self, path=None, pwd=None):",
+        "\"fs-minipass\": \"^3.0.0\",",
+    ] {
+        finds_nothing(text);
+    }
+}

@@ -1,0 +1,710 @@
+//! Values that are told by their name: `DB_PASSWORD=…`, `"apiKey": "…"`, `--token …`.
+//!
+//! The pass that looks for the anchors of rules stops at the words that names of secrets hold.
+//! Here the whole name is read (`names`), then what joins it to a value, then the value up to
+//! its end (`values`); and it is judged what that value is (`evidence`). The more the name says,
+//! the less the value has to.
+
+use std::ops::Range;
+
+mod evidence;
+mod names;
+mod values;
+
+use evidence::Evidence;
+pub(super) use names::ANCHORS;
+use names::{LONGEST, NameClass};
+use values::{Around, Value};
+
+use super::Found;
+use super::rule::Level;
+
+/// The rules that this code stands for: their ids, and in a few words what each finds.
+pub(super) const RULES: [(&str, &str); 3] = [
+    ("named-password", "Value of something called a password"),
+    (
+        "named-secret",
+        "Value of something called a secret, key or token",
+    ),
+    ("cookie", "Value of a cookie"),
+];
+
+/// How far behind a name its value may stand in another field.
+const PAIRED: usize = 160;
+
+/// What joins a name to its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Join {
+    /// `=`, `:`, `:=`, `=>`, with a blank before it or behind it, or not.
+    Sign { is_tight: bool, is_colon: bool },
+    /// `name: Type = `.
+    Typed,
+    /// A comma in a call, or a comparison.
+    Beside,
+    /// `--name value`.
+    Flag,
+    /// `PASSWORD 'value'`.
+    Quote,
+    /// `password is value`.
+    Is,
+    /// `<name>value</name>`.
+    Tag,
+    /// `name: NAME` and `value: …` on the next line.
+    Pair,
+    /// `Name [None]: value`, as a program asks for it.
+    Dialog,
+}
+
+/// Finds the value of the name that an anchor stands in. `seen` is where the name ended that
+/// was looked at last.
+pub(super) fn find<'s>(
+    order: usize,
+    text: &str,
+    anchor: Range<usize>,
+    seen: &mut usize,
+    found: &mut Vec<Found<'s>>,
+) {
+    let bytes = text.as_bytes();
+    // The sign of `pw=` is no part of the name.
+    let anchor = match bytes[anchor.end - 1] {
+        b'=' | b':' => anchor.start..anchor.end - 1,
+        _ => anchor,
+    };
+    if goes_on(bytes, &anchor) {
+        return;
+    }
+    let end = anchor.end + name_bytes(bytes[anchor.end..].iter());
+    if end == *seen || !may_join(bytes.get(end)) {
+        return;
+    }
+    *seen = end;
+    let end = trimmed_end(bytes, anchor.end, end);
+    let Some((join, at)) = join(bytes, end) else {
+        return;
+    };
+    let start = anchor.start - name_bytes(bytes[..anchor.start].iter().rev());
+    if is_key_at_most(&bytes[start..end], bytes[anchor.start]) && !may_be_key(bytes, join, at) {
+        return;
+    }
+    let dashes = bytes[start..anchor.start]
+        .iter()
+        .take_while(|byte| !byte.is_ascii_alphanumeric() && **byte != b'_');
+    let name = start + dashes.count()..end;
+    let is_flag = bytes[start] == b'-' && name.start > start;
+    // A program asks in words: `AWS Secret Access Key [None]:`.
+    let name = match join {
+        Join::Dialog => words_before(bytes, name.start)..name.end,
+        _ => name,
+    };
+    let name_text = &text[name.clone()];
+    if is_cookie(name_text) {
+        return cookies(order, text, at, join, found);
+    }
+    let Some(class) = names::class_of(name_text) else {
+        return;
+    };
+    let place = Place {
+        text,
+        name: name.clone(),
+        class,
+        is_flag,
+    };
+    let Some((range, rule)) = place.secret(join, at) else {
+        return;
+    };
+    found.push(Found {
+        size: range.len(),
+        hidden: None,
+        range,
+        name: RULES[rule].0,
+        level: Level::Generic,
+        order: order + rule,
+    });
+}
+
+/// Whether the word of an anchor goes on to be another one: `keyboard`, `tokens`, `passed`.
+/// Nearly all that are no names of secrets are told by this.
+fn goes_on(bytes: &[u8], anchor: &Range<usize>) -> bool {
+    let (Some(&next), last) = (bytes.get(anchor.end), bytes[anchor.end - 1]) else {
+        return false;
+    };
+    let is_word =
+        next.is_ascii_alphabetic() && next.is_ascii_lowercase() == last.is_ascii_lowercase();
+    is_word
+        && !match (anchor.len(), last | 32) {
+            // pass-word, -wd, -wort, -phrase, -code
+            (4, b's') => matches!(next | 32, b'w' | b'p' | b'c'),
+            // credential-s, contrase-na, cookie-s
+            (10, b'l') | (6, b'e') => next | 32 == b's',
+            (8, b'e') => true,
+            _ => false,
+        }
+}
+
+/// Whether a name can be that of a key or a token, but of nothing that says more.
+fn is_key_at_most(name: &[u8], first: u8) -> bool {
+    // `key` and `token`; the others are rare.
+    let is_weak = matches!(first | 32, b'k' | b't');
+    is_weak
+        && !name.windows(4).any(|four| {
+            let four = [four[0] | 32, four[1] | 32, four[2] | 32, four[3] | 32];
+            matches!(&four, b"secr" | b"pass" | b"_pwd")
+        })
+        && !matches!(name.last(), Some(b'd' | b'D' | b'w' | b'W'))
+}
+
+/// A look at a value that is much cheaper than reading it: a key is long, and has digits.
+fn may_be_key(bytes: &[u8], join: Join, at: usize) -> bool {
+    if !matches!(
+        join,
+        Join::Sign { .. } | Join::Typed | Join::Flag | Join::Is
+    ) {
+        return true;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let marks = rest
+        .iter()
+        .take(4)
+        .take_while(|byte| b"\"'`b@$|>".contains(byte));
+    let rest = &rest[marks.count()..];
+    let is_key = |byte: &&u8| byte.is_ascii_graphic() && !b"\"'`,;()<>".contains(byte);
+    let (mut length, mut has_mark) = (0, false);
+    for byte in rest.iter().take(24).take_while(is_key) {
+        length += 1;
+        has_mark |= !byte.is_ascii_alphabetic() && *byte != b'_';
+    }
+    // The text of a block, on the lines below.
+    let is_block = length == 0 && rest.first() == Some(&b'\n');
+    length >= 8 && has_mark || length >= 20 || is_block
+}
+
+/// How many bytes of a name stand there.
+fn name_bytes<'b>(bytes: impl Iterator<Item = &'b u8>) -> usize {
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    bytes.take(LONGEST).take_while(is_name).count()
+}
+
+/// Where the words begin that stand before a name on its line.
+fn words_before(bytes: &[u8], name: usize) -> usize {
+    let from = name.saturating_sub(40);
+    let is_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b' ';
+    let words = bytes[from..name].iter().rev().take_while(is_word).count();
+    name - words
+        + bytes[name - words..name]
+            .iter()
+            .take_while(|byte| **byte == b' ')
+            .count()
+}
+
+/// Whether what follows a name can join it to a value. Most that follows is none of these.
+fn may_join(next: Option<&u8>) -> bool {
+    matches!(
+        next,
+        Some(
+            b'=' | b':'
+                | b'"'
+                | b'\''
+                | b'`'
+                | b' '
+                | b'\t'
+                | b'?'
+                | b'>'
+                | b']'
+                | b')'
+                | b'<'
+                | b'\n'
+                | b'\r'
+                | b'|'
+                | b'('
+                | b'['
+                | b'*'
+        )
+    )
+}
+
+/// The end of a name without the marks of a sentence.
+fn trimmed_end(bytes: &[u8], from: usize, end: usize) -> usize {
+    let marks = bytes[from..end].iter().rev();
+    end - marks.take_while(|byte| matches!(byte, b'.' | b'-')).count()
+}
+
+fn blanks(bytes: &[u8], at: usize) -> usize {
+    let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+    at + bytes[at..].iter().take(40).take_while(is_blank).count()
+}
+
+/// What joins the name that ends here to a value, and where that begins.
+fn join(bytes: &[u8], end: usize) -> Option<(Join, usize)> {
+    let is_quoted = matches!(bytes.get(end), Some(b'"' | b'\'' | b'`'));
+    let mut at = end + usize::from(is_quoted);
+    if matches!(bytes.get(at), Some(b']')) {
+        at += 1;
+    }
+    // `**Password:** value`, `**Password**: value`.
+    while bytes.get(at) == Some(&b'*') {
+        at += 1;
+    }
+    let sign = blanks(bytes, at);
+    let rest = &bytes[sign..];
+    let after = |length: usize| {
+        let stars = bytes[sign + length..]
+            .iter()
+            .take_while(|byte| **byte == b'*')
+            .count();
+        blanks(bytes, sign + length + stars)
+    };
+    let joined = |length: usize| {
+        let value = after(length);
+        let is_tight = sign == at && value == sign + length;
+        let is_colon = rest[0] == b':' && length == 1;
+        (Join::Sign { is_tight, is_colon }, value)
+    };
+    match rest {
+        [b':', b':', b'=', ..] => Some(joined(3)),
+        [b':', b':', ..] | [b'=', b'~', ..] => None,
+        // A symbol behind a word, not a setting.
+        [b':', next, ..] if sign > at && !matches!(next, b' ' | b'=' | b'"' | b'\'') => None,
+        [b'=', b'=', b'=', ..] => Some((Join::Beside, after(3))),
+        [b'=', b'=', ..] => Some((Join::Beside, after(2))),
+        [b':', b'=', ..] | [b'=', b'>', ..] | [b'?', b'=', ..] => Some(joined(2)),
+        [b'|', b'|', b'=', ..] => Some(joined(3)),
+        [b'?', b':', ..] => Some(typed(bytes, after(2)).unwrap_or_else(|| joined(2))),
+        [b':', ..] => Some(typed(bytes, after(1)).unwrap_or_else(|| joined(1))),
+        [b'=', ..] => Some(joined(1)),
+        [b',', ..] if is_quoted => Some((Join::Beside, after(1))),
+        [b'>', ..] if sign == end => Some((Join::Tag, sign + 1)),
+        [b'[' | b'(', ..] => {
+            let close = rest
+                .iter()
+                .take(60)
+                .position(|byte| matches!(byte, b']' | b')' | b'\n'))?;
+            let behind = blanks(bytes, sign + close + 1);
+            (rest[close] != b'\n' && bytes.get(behind) == Some(&b':'))
+                .then(|| (Join::Dialog, blanks(bytes, behind + 1)))
+        }
+        _ if is_quoted || at != end => Some((Join::Pair, sign)),
+        [b'\'', ..] if sign > at => Some((Join::Quote, sign)),
+        _ if rest.starts_with(b"is ") && sign > at => Some((Join::Is, is_value(bytes, sign + 3))),
+        _ if rest.starts_with(b"for ") && sign > at => {
+            let colon = rest
+                .iter()
+                .take(80)
+                .position(|byte| matches!(byte, b':' | b'\n'))?;
+            (rest[colon] == b':').then(|| (Join::Dialog, blanks(bytes, sign + colon + 1)))
+        }
+        [b'\n' | b'\r', ..] => Some((Join::Pair, sign)),
+        _ if sign > at => Some((Join::Flag, sign)),
+        _ => None,
+    }
+}
+
+/// Behind `is`: `now`, a colon, blanks.
+fn is_value(bytes: &[u8], at: usize) -> usize {
+    let at = blanks(bytes, at);
+    let rest = &bytes[at..];
+    let word = [&b"now "[..], b"currently ", b"still ", b"just ", b": "]
+        .into_iter()
+        .find(|word| rest.starts_with(word));
+    blanks(bytes, at + word.map_or(0, <[u8]>::len))
+}
+
+/// Behind the colon of `name: Type = value`: where the value begins.
+fn typed(bytes: &[u8], at: usize) -> Option<(Join, usize)> {
+    let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b"&'_<>[]:| .?".contains(byte);
+    let rest = bytes.get(at..)?;
+    rest.first()
+        .filter(|byte| byte.is_ascii_alphabetic() || **byte == b'&')?;
+    let length = rest.iter().take(50).take_while(is_type).count();
+    let is_sign =
+        rest.get(length) == Some(&b'=') && rest.get(length.checked_sub(1)?) == Some(&b' ');
+    let is_word = |byte: &u8| *byte == b' ';
+    let words = rest[..length]
+        .trim_ascii()
+        .iter()
+        .filter(|byte| is_word(byte))
+        .count();
+    (is_sign && words <= 2 && !matches!(rest.get(length + 1), Some(b'=' | b'>')))
+        .then(|| (Join::Typed, blanks(bytes, at + length + 1)))
+}
+
+/// A name that may have a value.
+struct Place<'t> {
+    text: &'t str,
+    name: Range<usize>,
+    class: NameClass,
+    is_flag: bool,
+}
+
+impl Place<'_> {
+    /// Where the value is, if it is a secret, and which rule says so.
+    fn secret(&self, join: Join, at: usize) -> Option<(Range<usize>, usize)> {
+        let is_password = matches!(
+            self.class,
+            NameClass::Pass | NameClass::Password | NameClass::Phrase
+        );
+        let rule = usize::from(!is_password);
+        let range = match join {
+            Join::Tag => self.tagged(at),
+            Join::Pair => self.paired(),
+            Join::Flag | Join::Quote if self.is_flag || self.is_word_setting() => {
+                self.valued(Join::Flag, at)
+            }
+            Join::Flag => None,
+            // A part of a longer name: `arn:aws:secretsmanager:…:secret:Name`.
+            Join::Sign {
+                is_tight: true,
+                is_colon: true,
+            } if self.text.as_bytes()[..self.name.start].ends_with(b":") => None,
+            Join::Quote if self.class < NameClass::Secret => None,
+            // A value in another field, if this is the name there.
+            _ if self.is_named() => self.paired().or_else(|| self.valued(join, at)),
+            _ => self.valued(join, at),
+        };
+        range.map(|range| (range, rule))
+    }
+
+    /// Whether the value follows the name without a sign: `set -x NAME value`.
+    fn is_word_setting(&self) -> bool {
+        let before = &self.text.as_bytes()[..self.name.start];
+        let name = self.name().to_ascii_lowercase();
+        let starts = [
+            &b"set -x "[..],
+            b"set -gx ",
+            b"set -Ux ",
+            b"setenv ",
+            b"setx ",
+            b"ENV ",
+        ];
+        let is_first = before.is_empty() || before.ends_with(b"\n");
+        starts.iter().any(|start| before.ends_with(start))
+            || matches!(&*name, "requirepass" | "masterauth") && is_first
+            || matches!(&*name, "config.requirepass")
+    }
+
+    fn name(&self) -> &str {
+        &self.text[self.name.clone()]
+    }
+
+    /// The value that begins here.
+    fn valued(&self, join: Join, at: usize) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let mut around = Around::new(bytes, self.name.start);
+        if matches!(bytes.get(self.name.end), Some(b'"' | b'\'' | b'`')) {
+            around = around.with_quoted_name();
+        }
+        let value = values::value(bytes, at, &around)?;
+        let name = self.name();
+        let is_upper = !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        let (is_tight, is_colon) = match join {
+            Join::Sign { is_tight, is_colon } => (is_tight, is_colon),
+            _ => (false, false),
+        };
+        let is_literal = match join {
+            Join::Flag | Join::Dialog => true,
+            Join::Sign { .. } => {
+                is_tight
+                    && !is_colon
+                    && (is_upper
+                        || self.is_flag
+                        || around.is_among_settings
+                        || is_query(bytes, self.name.start))
+                    || is_upper && around.is_line_start && value.is_line_end && is_colon
+            }
+            _ => false,
+        };
+        if matches!(join, Join::Is | Join::Beside | Join::Quote) && !self.is_told(join, &value) {
+            return None;
+        }
+        let is_setting = matches!(join, Join::Sign { .. }) && around.is_line_start;
+        let is_alone = is_setting && value.is_line_end;
+        if value.is_quoted || value.is_line_end || !is_setting || is_upper && is_tight {
+            return self.judged(value, is_literal, is_alone);
+        }
+        // Several words on a line of their own.
+        let line = values::to_line_end(bytes, &value);
+        let all = Value {
+            range: line,
+            is_quoted: false,
+            is_line_end: true,
+        };
+        let first = self.judged(value.clone(), is_literal, false);
+        let is_comment = all.range == value.range;
+        if is_comment {
+            return self.judged(all, is_literal, true);
+        }
+        let is_short = all.range.len() <= 80;
+        match first {
+            Some(_) if is_short && is_spaced(&self.text[all.range.clone()]) => Some(all.range),
+            Some(first) => Some(first),
+            None => self.judged(all, false, true),
+        }
+    }
+
+    /// Whether a value that is joined loosely is told well enough.
+    fn is_told(&self, join: Join, value: &Value) -> bool {
+        let text = &self.text[value.range.clone()];
+        let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+        let has_letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let has_mark = text.bytes().any(|byte| b"!@#$%^&*+~?".contains(&byte));
+        let is_strong = (has_digit || has_mark) && has_letter && !text.contains(' ')
+            || evidence::is_joined_phrase(text);
+        match join {
+            Join::Is => (value.is_quoted && text.len() >= 4) || is_strong && text.len() >= 6,
+            Join::Beside => {
+                let from = self.name.start.saturating_sub(2);
+                let is_argument = self.text.as_bytes()[from..self.name.start].starts_with(b"(");
+                let is_compared = self.text.as_bytes().get(self.name.end) != Some(&b',');
+                let quote = self.text.as_bytes().get(self.name.end);
+                let is_listed = matches!(quote, Some(b'"' | b'\'' | b'`'));
+                let is_here = if is_listed { is_argument } else { is_compared };
+                let is_constant =
+                    is_listed && !self.name().bytes().any(|byte| byte.is_ascii_lowercase());
+                is_here
+                    && value.is_quoted
+                    && (is_strong || is_constant)
+                    && self.class >= NameClass::Secret
+            }
+            _ => value.is_quoted && text.len() >= 4,
+        }
+    }
+
+    fn judged(&self, value: Value, is_literal: bool, is_setting: bool) -> Option<Range<usize>> {
+        let mut range = value.range;
+        // `${NAME:-value}`: the value that is used without the variable.
+        let text = &self.text[range.clone()];
+        if text.starts_with("${")
+            && let Some(at) = text.find(":-")
+        {
+            let inner = &text[at + 2..];
+            let end = inner.find('}').unwrap_or(inner.len());
+            range = range.start + at + 2..range.start + at + 2 + end;
+        }
+        let text = &self.text[range.clone()];
+        let evidence = Evidence {
+            name: self.name(),
+            class: self.class,
+            value: text,
+            is_quoted: value.is_quoted,
+            is_literal,
+            is_setting,
+        };
+        evidence.is_secret().then_some(range)
+    }
+
+    /// What stands between `<name>` and `</`.
+    fn tagged(&self, at: usize) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let before = &bytes[self.name.start.saturating_sub(24)..self.name.start];
+        let open = memchr::memrchr(b'<', before)?;
+        let is_open = before[open + 1..]
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || *byte == b':');
+        let rest = &bytes[at..bytes.len().min(at + 500)];
+        let end = memchr::memchr(b'<', rest)?;
+        if !is_open || rest.get(end + 1) != Some(&b'/') {
+            return self.paired();
+        }
+        let inner = &rest[..end];
+        let start = at + (inner.len() - inner.trim_ascii_start().len());
+        let range = start..start + inner.trim_ascii().len();
+        (range.start < range.end)
+            .then(|| Value {
+                range,
+                is_quoted: true,
+                is_line_end: false,
+            })
+            .and_then(|value| self.judged(value, false, false))
+    }
+
+    /// Whether the name is the value of a field for names: `name: DB_PASSWORD`.
+    fn is_named(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let from = self.name.start.saturating_sub(16);
+        let before = bytes[from..self.name.start].trim_ascii_end();
+        let before = before
+            .strip_suffix(b"\"")
+            .or(before.strip_suffix(b"'"))
+            .unwrap_or(before);
+        let before = before.trim_ascii_end();
+        if let Some(tag) = before.strip_suffix(b">") {
+            return tag.ends_with(b"<key") || tag.ends_with(b"<name") || tag.ends_with(b"<Key");
+        }
+        let Some(before) = before.strip_suffix(b":").or(before.strip_suffix(b"=")) else {
+            return false;
+        };
+        let before = before.trim_ascii_end();
+        let before = before
+            .strip_suffix(b"\"")
+            .or(before.strip_suffix(b"'"))
+            .unwrap_or(before);
+        let ends = |word: &[u8]| {
+            before.len() >= word.len()
+                && before[before.len() - word.len()..].eq_ignore_ascii_case(word)
+        };
+        ends(b"name") || ends(b"key") || ends(b"id") || ends(b"variable")
+    }
+
+    /// The value in the field behind the one that holds the name.
+    fn paired(&self) -> Option<Range<usize>> {
+        if !self.is_named() {
+            return None;
+        }
+        let bytes = self.text.as_bytes();
+        let from = self.name.end;
+        let rest = &bytes[from..bytes.len().min(from + PAIRED)];
+        // Not beyond the object, or the item of a list.
+        let stop = rest
+            .iter()
+            .position(|byte| matches!(byte, b'{' | b'}'))
+            .unwrap_or(rest.len());
+        let rest = &rest[..stop];
+        let at = value_field(rest)?;
+        let around = Around::default();
+        let value = match at {
+            Field::Key(at) => values::value(bytes, blanks(bytes, from + at), &around)?,
+            Field::Tag(at) => {
+                let end =
+                    memchr::memchr(b'<', &bytes[from + at..bytes.len().min(from + at + 500)])?;
+                let range = from + at..from + at + end;
+                Value {
+                    range,
+                    is_quoted: true,
+                    is_line_end: false,
+                }
+            }
+        };
+        self.judged(value, true, true)
+    }
+}
+
+/// Where a value begins in another field.
+enum Field {
+    Key(usize),
+    Tag(usize),
+}
+
+/// Where the value of the next field called `value` begins.
+fn value_field(rest: &[u8]) -> Option<Field> {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'v', b'V', &rest[at..]).map(|found| at + found) {
+        at = found + 1;
+        let word = rest.get(found..found + 5)?;
+        let before = found.checked_sub(1).map(|before| rest[before]);
+        if !word.eq_ignore_ascii_case(b"value")
+            || before.is_some_and(|byte| byte.is_ascii_alphanumeric())
+        {
+            continue;
+        }
+        let mut sign = found + 5;
+        if matches!(rest.get(sign), Some(b'"' | b'\'')) {
+            sign += 1;
+        }
+        let sign = blanks(rest, sign.min(rest.len()));
+        match rest.get(sign) {
+            Some(b':' | b'=') => return Some(Field::Key(sign + 1)),
+            Some(b'>') => return Some(Field::Tag(sign + 1)),
+            _ => {}
+        }
+    }
+    let string = memchr::memmem::find(rest, b"<string>")?;
+    Some(Field::Tag(string + 8))
+}
+
+/// Whether nothing but blanks and words follow: no program, no other setting.
+fn is_spaced(line: &str) -> bool {
+    !line.contains(['{', '(', ';', '='])
+}
+
+fn is_query(bytes: &[u8], name: usize) -> bool {
+    matches!(
+        name.checked_sub(1).map(|at| bytes[at]),
+        Some(b'?' | b'&' | b';' | b':' | b'/')
+    )
+}
+
+fn is_cookie(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower == "cookie" || lower == "set-cookie" || lower == "cookies" || lower.ends_with(".cookie")
+}
+
+/// Cookies that say nothing about who somebody is.
+const PLAIN_COOKIES: &[&str] = &[
+    "path", "domain", "expires", "max-age", "samesite", "secure", "httponly", "lang", "locale",
+    "theme", "consent", "version", "priority", "timezone", "tz", "_ga", "_gid", "_fbp",
+];
+
+/// Finds the values of all cookies of a header, or of a flag.
+fn cookies<'s>(order: usize, text: &str, at: usize, join: Join, found: &mut Vec<Found<'s>>) {
+    if !matches!(join, Join::Sign { .. } | Join::Flag | Join::Quote) {
+        return;
+    }
+    let bytes = text.as_bytes();
+    let quote = bytes
+        .get(at)
+        .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'));
+    let start = at + usize::from(quote.is_some());
+    let rest = &bytes[start..bytes.len().min(start + 4096)];
+    let is_end = |byte: &u8| {
+        matches!(
+            byte,
+            b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\' | b'{' | b'('
+        ) || *byte == 0x1b
+    };
+    let line = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+    let mut from = start;
+    for pair in line.split(|byte| *byte == b';') {
+        let begin = from;
+        from += pair.len() + 1;
+        let Some(sign) = memchr::memchr(b'=', pair) else {
+            continue;
+        };
+        let name = pair[..sign].trim_ascii();
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.:%@[]".contains(byte);
+        let lower = String::from_utf8_lossy(name).to_ascii_lowercase();
+        let value = &pair[sign + 1..];
+        let value = &value[..value
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(value.len())];
+        let range = begin + sign + 1..begin + sign + 1 + value.len();
+        if name.is_empty()
+            || !name.iter().all(is_name)
+            || PLAIN_COOKIES.contains(&&*lower)
+            || value.len() < 6
+        {
+            continue;
+        }
+        let Some(value) = text.get(range.clone()) else {
+            continue;
+        };
+        let class = names::class_of(&lower).unwrap_or(NameClass::Weak);
+        let is_session = [
+            "sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "remember", "login",
+        ]
+        .iter()
+        .any(|word| lower.contains(word));
+        let class = if is_session {
+            class.max(NameClass::Secret)
+        } else {
+            class.max(NameClass::Key)
+        };
+        let evidence = Evidence {
+            name: &lower,
+            class,
+            value,
+            is_quoted: true,
+            is_literal: true,
+            is_setting: false,
+        };
+        if evidence.is_secret() {
+            found.push(Found {
+                size: range.len(),
+                hidden: None,
+                range,
+                name: RULES[2].0,
+                level: Level::Generic,
+                order: order + 2,
+            });
+        }
+    }
+}
