@@ -90,6 +90,9 @@ const SHORTEST: usize = 8;
 /// Values up to this length are also looked at with the name of their field in front.
 const NAMED: usize = 4096;
 
+/// The longest name of a setting that stands in a field of its own.
+const LABEL: usize = 80;
+
 /// Strings of this length are worth being told again where they stand twice in a line.
 const LONG: usize = 128;
 
@@ -332,7 +335,7 @@ fn itself(text: &str, secret: &Secret<'_>) -> String {
     }
 }
 
-/// Fields whose values are shown, and that no line is found by.
+/// Fields whose values people see, and that no line is found by.
 const SHOWN: [&str; 8] = [
     "cwd",
     "gitBranch",
@@ -371,6 +374,8 @@ struct Frame {
     start: usize,
     /// The field whose value comes next, without quotes.
     key: Span,
+    /// What its field `name` or `key` says, if it has passed.
+    label: Option<Span>,
     /// A private key has begun in this list, and has not ended.
     is_key: bool,
 }
@@ -448,6 +453,7 @@ impl Walk<'_> {
             is_object,
             start,
             key: Span::default(),
+            label: None,
             is_key: false,
         });
     }
@@ -490,7 +496,21 @@ impl Walk<'_> {
                 return None;
             }
         }
-        if inner.len >= SHORTEST && !self.is_mark() {
+        if inner.len <= LABEL
+            && let Some(frame) = self.frames.last_mut()
+            && frame.is_object
+        {
+            let key = frame.key.of(self.line);
+            if key.eq_ignore_ascii_case(b"name") || key.eq_ignore_ascii_case(b"key") {
+                frame.label = Some(inner);
+            }
+        }
+        let name = if inner.len < SHORTEST {
+            self.name()
+        } else {
+            None
+        };
+        if (inner.len >= SHORTEST || name.is_some() && inner.len > 2) && !self.is_mark() {
             match (self.name(), again) {
                 (None, Some(_)) => {}
                 (None, None) => {
@@ -615,13 +635,11 @@ impl Walk<'_> {
         let Some(key) = key else {
             return false;
         };
-        // Nothing is found by what stands on a screen, and everything there is read.
-        let masks = self.redactor.key.is_none();
         match frame.level {
-            Level::Top => known::is_mark(key) && !(masks && SHOWN.contains(&key)),
+            Level::Top => known::is_mark(key) && !SHOWN.contains(&key),
             Level::Message => {
                 let is_field = key != "content" && known::is_message_field(key);
-                is_field && !(masks && SHOWN.contains(&key))
+                is_field && !SHOWN.contains(&key)
             }
             Level::Block => match key {
                 "id" | "tool_use_id" | "signature" | "type" => true,
@@ -640,15 +658,20 @@ impl Walk<'_> {
     fn name(&self) -> Option<Span> {
         let frame = self.frames.iter().rev().find(|frame| frame.is_object)?;
         let mut name = frame.key.of(self.line).windows(3);
-        // The beginnings of key, token, secret, password, auth, credential and cookie.
+        // The beginnings of key, token, secret, password, auth, credential, cookie and the like.
         let is_secretive = name.any(|three| {
             let three = [three[0] | 32, three[1] | 32, three[2] | 32];
             matches!(
                 &three,
-                b"key" | b"tok" | b"sec" | b"pas" | b"aut" | b"cre" | b"coo"
+                b"key" | b"tok" | b"sec" | b"pas" | b"aut" | b"cre" | b"coo" | b"pwd" | b"psk"
             )
         });
-        is_secretive.then_some(frame.key)
+        // `"name": "DB_PASSWORD", "value": "…"`: the name is a value itself.
+        let is_value = || frame.key.of(self.line).eq_ignore_ascii_case(b"value");
+        match frame.label {
+            Some(label) if is_value() => Some(label),
+            _ => is_secretive.then_some(frame.key),
+        }
     }
 
     /// Finds the secrets between two quotes; whether there are any.

@@ -55,12 +55,13 @@ fn keeps(line: &str) {
 }
 
 #[test]
-fn what_is_shown_is_masked_where_an_edit_leaves_it_alone() {
+fn names_lose_tokens_on_screens_and_in_files() {
     let secret = token(1);
     let masks = Redactor::masking(Secrets::standard().clone());
     for field in ["cwd", "gitBranch", "permissionMode", "slug", "version"] {
         let line = format!(r#"{{"type":"user","{field}":"/x/{secret}"}}"#);
-        keeps(&line);
+        let redacted = redactor().line(line.as_bytes()).unwrap_or_default();
+        assert!(redacted.bytes.ends_with(b"]\"}"), "{field}");
         let masked = masks.line(line.as_bytes()).unwrap_or_default();
         assert!(
             memmem::find(&masked.bytes, secret.as_bytes()).is_none(),
@@ -69,12 +70,36 @@ fn what_is_shown_is_masked_where_an_edit_leaves_it_alone() {
     }
     for field in ["model", "stop_reason"] {
         let line = format!(r#"{{"type":"assistant","message":{{"{field}":"{secret}"}}}}"#);
-        keeps(&line);
+        assert!(redactor().line(line.as_bytes()).is_some(), "{field}");
         assert!(masks.line(line.as_bytes()).is_some(), "{field}");
     }
     // Lines and calls are found by these.
     let ids = format!(r#"{{"uuid":"{secret}","message":{{"id":"{secret}"}}}}"#);
     assert_eq!(masks.line(ids.as_bytes()), None);
+}
+
+#[test]
+fn short_values_are_found_by_their_field_and_by_the_name_beside_them() {
+    for (before, after) in [
+        (
+            r#"{"message":{"content":[{"type":"tool_use","input":{"password":""#,
+            r#""}}]}}"#,
+        ),
+        (
+            r#"{"toolUseResult":{"env":[{"name":"DB_PASSWORD","value":""#,
+            r#""}]}}"#,
+        ),
+        (r#"{"toolUseResult":{"db_pwd":""#, r#"","port":5432}}"#),
+    ] {
+        let line = format!("{before}hunter2{after}");
+        let done = redactor().line(line.as_bytes()).unwrap_or_default();
+        let text = String::from_utf8(done.bytes).unwrap();
+        assert!(
+            !text.contains("hunter2") && text.starts_with(before),
+            "{line}: {text}"
+        );
+    }
+    keeps(r#"{"toolUseResult":{"env":[{"name":"LOG_LEVEL","value":"debug7"}]}}"#);
 }
 
 #[test]
