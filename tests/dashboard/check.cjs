@@ -261,7 +261,7 @@ const chapters = {
       expect(!(await one.content()).includes("parrot"), "something of a session is left");
       expect((await keyOf(one)) === null, "the key is left");
     }
-    expect((await status("/api/health", { authorization: `Bearer ${key}` })) === 401, "the key is still good");
+    expect((await status("/api/health", { authorization: `Bearer ${key}` })) === 403, "the key is still good");
     await visible(stranger, "header.top .link.live");
     await page.reload();
     await said(page, "Open the link that");
@@ -332,7 +332,7 @@ const chapters = {
     }
     for (const value of values) {
       const as = { authorization: `Bearer ${value}`, cookie: `unspool-${new URL(origin).port}=${value}` };
-      expect((await status("/api/sessions", as)) === 401, `${value} opens the server`);
+      expect((await status("/api/sessions", as)) === 403, `${value} opens the server`);
     }
     await close(page);
   },

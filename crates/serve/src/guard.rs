@@ -26,14 +26,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The status of the answer: who proves nothing may still come back with a proof.
-    pub fn status(self) -> u16 {
-        match self {
-            Refusal::Token => 401,
-            Refusal::Host | Refusal::Origin | Refusal::Upgrade => 403,
-        }
-    }
-
     /// In words, with what to do.
     pub fn words(self) -> (&'static str, &'static str) {
         match self {

@@ -271,8 +271,7 @@ fn operation(place: &Place) -> Value {
         "parameters": parameters,
         "responses": {
             status: done,
-            "401": { "description": "no token, or a wrong one" },
-            "403": { "description": "foreign host or page" },
+            "403": { "description": "no token or a wrong one; a foreign host or page" },
             "404": { "description": "no such thing" },
         },
     })

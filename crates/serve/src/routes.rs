@@ -135,7 +135,7 @@ struct Wrong<'a> {
 
 fn refused(refusal: Refusal) -> Response {
     let (error, hint) = refusal.words();
-    let mut answer = told(&Refused::new(refusal.status(), error).hint(hint));
+    let mut answer = told(&Refused::new(403, error).hint(hint));
     if refusal == Refusal::Token {
         let heads = answer.headers_mut();
         heads.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

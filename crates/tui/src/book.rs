@@ -322,7 +322,10 @@ fn join(book: &Book, state: &mut State, family: &mut Family, reader: &Reader) {
 /// Files of sub-agents in the session's own folder.
 fn agent_files(session: &Path) -> Vec<PathBuf> {
     let folder = session.with_extension("").join("subagents");
-    let entries = unspool_store::read_folder::entries(folder).into_iter().flatten().flatten();
+    let entries = unspool_store::read_folder::entries(folder)
+        .into_iter()
+        .flatten()
+        .flatten();
     let paths = entries.map(|entry| entry.path());
     paths
         .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))

@@ -18,7 +18,7 @@ export class Failure extends Error {
 
   /** The server does not know our key. */
   get locked(): boolean {
-    return this.status === 401;
+    return this.status === 401 || this.status === 403;
   }
 }
 

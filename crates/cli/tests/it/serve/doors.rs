@@ -12,7 +12,7 @@ fn refused(answer: &Answered) -> bool {
 
 /// The same for somebody who has shown no token.
 fn unproven(answer: &Answered) -> bool {
-    refused_with(401, answer) && answer.header("www-authenticate") == Some("Bearer")
+    refused_with(403, answer) && answer.header("www-authenticate") == Some("Bearer")
 }
 
 fn refused_with(status: u16, answer: &Answered) -> bool {

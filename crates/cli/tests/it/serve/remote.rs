@@ -76,7 +76,7 @@ fn other_machines_speak_tls_by_a_name_that_was_given() {
     let page = client.get(at(NAME, "/")).send().unwrap();
     assert_eq!(page.status(), 200);
     let refused = client.get(at(NAME, "/api/sessions")).send().unwrap();
-    assert_eq!(refused.status(), 401);
+    assert_eq!(refused.status(), 403);
     let rows: Vec<Value> = get(at(NAME, "/api/sessions")).unwrap().json().unwrap();
     assert_eq!(rows[0]["id"], ID);
     // A stream goes the same way.
@@ -226,5 +226,5 @@ fn the_browser_is_opened_with_a_link_that_works_once() {
     };
     assert_eq!(status(key.json()["token"].as_str().unwrap()), 200);
     // As a token it opens nothing.
-    assert_eq!(status(ticket), 401);
+    assert_eq!(status(ticket), 403);
 }
