@@ -49,10 +49,60 @@ const WITH_COMMANDS: &[&str] = &[
 /// Programs that run what they are given, or cannot be undone; only the exact command is offered.
 /// A version at the end of a name (`python3.12`) does not count.
 const OPEN: &[&str] = &[
-    ".", "awk", "bunx", "busybox", "chmod", "chown", "chroot", "curl", "dd", "doas", "env", "eval",
-    "exec", "gawk", "java", "kill", "killall", "mawk", "nawk", "npx", "pipx", "pkexec", "pkill",
-    "pnpx", "rm", "rmdir", "rsync", "runuser", "scp", "script", "sed", "source", "sudo", "tee",
-    "uvx", "wget",
+    ".",
+    "awk",
+    "bunx",
+    "busybox",
+    "chmod",
+    "chown",
+    "chroot",
+    "chrt",
+    "curl",
+    "dd",
+    "doas",
+    "entr",
+    "env",
+    "eval",
+    "exec",
+    "fd",
+    "flock",
+    "gawk",
+    "hyperfine",
+    "ionice",
+    "java",
+    "kill",
+    "killall",
+    "ltrace",
+    "mawk",
+    "nawk",
+    "npx",
+    "nsenter",
+    "pipx",
+    "pkexec",
+    "pkill",
+    "pnpx",
+    "rm",
+    "rmdir",
+    "rsync",
+    "runuser",
+    "scp",
+    "script",
+    "sed",
+    "setpriv",
+    "setsid",
+    "source",
+    "strace",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "tee",
+    "trap",
+    "unbuffer",
+    "unshare",
+    "uvx",
+    "valgrind",
+    "watch",
+    "wget",
 ];
 
 /// Programs that run a file or a text of code, and what comes in where they are given none.
@@ -199,7 +249,11 @@ pub(super) fn for_part(part: &Part) -> Option<String> {
     let known = |at: usize| text(at).filter(|text| is_plain(text));
     let is_open = is_one_of(OPEN, base) || is_interpreter(base) || name.contains('/');
     let fed = part.words[..start].iter().any(|word| word.raw == "xargs");
-    if takes_code_from_elsewhere(&texts) || (fed && is_open) {
+    let runs_another = match WITH_COMMANDS.contains(&base) {
+        true => known(1).is_some_and(|second| second == "run" || RUNS.contains(&second)),
+        false => is_open || is_never(words),
+    };
+    if takes_code_from_elsewhere(&texts, runs_another) || (fed && is_open) {
         return None;
     }
     let given_code = || {
@@ -237,8 +291,8 @@ fn exact(part: &Part, words: &[Word]) -> Option<String> {
 }
 
 /// Whether a program runs what comes in: from a pipe, a file or a here-document, none of which a
-/// rule tells apart.
-fn takes_code_from_elsewhere(texts: &[Option<String>]) -> bool {
+/// rule tells apart. `runs_another`: any of the words may be a program (`sudo bash`).
+fn takes_code_from_elsewhere(texts: &[Option<String>], runs_another: bool) -> bool {
     let text = |at: usize| texts.get(at).and_then(Option::as_deref);
     if texts
         .iter()
@@ -248,8 +302,8 @@ fn takes_code_from_elsewhere(texts: &[Option<String>]) -> bool {
     {
         return true;
     }
-    // Programs that run others (`sudo bash`, `docker exec c sh`) have them among their words.
-    (0..texts.len()).any(|at| {
+    let programs = if runs_another { texts.len() } else { 1 };
+    (0..programs).any(|at| {
         let Some(name) = text(at) else { return false };
         let base = name.rsplit('/').next().unwrap_or_default();
         let first = text(at + 1);

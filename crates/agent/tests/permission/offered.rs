@@ -204,6 +204,10 @@ fn a_program_that_is_given_code_offers_the_exact_command_at_most() {
         ("unknown-tool --eval x", "unknown-tool --eval y"),
         ("make -f a.mk", "make -f b.mk"),
         ("vim -c 'q'", "vim -c '!sh'"),
+        ("strace ls", "strace rm x"),
+        ("unshare ls", "unshare rm x"),
+        ("watch ls", "watch rm x"),
+        ("systemd-run ls", "systemd-run rm x"),
         ("gawk 'BEGIN{}' x", "gawk 'BEGIN{system(\"id\")}' x"),
     ] {
         let rules = for_command(&world, command);
@@ -233,6 +237,8 @@ fn ordinary_programs_keep_their_rules() {
         ("cargo test -p x", "Bash(cargo test:*)"),
         ("git commit -m x", "Bash(git commit:*)"),
         ("mkdir -p a/b", "Bash(mkdir:*)"),
+        ("git commit -m python", "Bash(git commit:*)"),
+        ("touch node", "Bash(touch:*)"),
     ] {
         assert_eq!(for_command(&world, command), [rule], "{command}");
     }
