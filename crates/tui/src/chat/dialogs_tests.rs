@@ -7,6 +7,7 @@ use unspool_agent::tool::Call;
 use unspool_show::Line;
 
 use super::super::draw;
+use super::super::pick::Pick;
 use super::super::question::FolderSettings;
 use super::super::state::{Act, Chat};
 use super::*;
@@ -230,6 +231,24 @@ fn blanks_at_the_end_of_a_long_question_do_not_keep_enter_from_answering() {
     assert_eq!(screen.chat.editor.text(), "");
     screen.press(KeyCode::Enter);
     assert_eq!(screen.answers().len(), 1);
+}
+
+#[test]
+fn a_key_for_a_list_does_not_answer_the_question_behind_it() {
+    let mut screen = Screen::new();
+    screen.chat.pick = Some(Pick::new("model", "Which?", Vec::new()));
+    screen.ask(7, 0);
+    screen.settle();
+    screen.press(KeyCode::Enter);
+    screen.press(KeyCode::Esc);
+    assert!(screen.chat.pick.is_none());
+    screen.press(KeyCode::Enter);
+    screen.draw();
+    screen.press(KeyCode::Enter);
+    assert_eq!(screen.answers(), []);
+    screen.settle();
+    screen.press(KeyCode::Enter);
+    assert_eq!(screen.answers(), [(7, Answer::Yes)]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn run(world: &World, args: &ChatArgs, command: &str) -> Result<(), Failure>
     if world.ui.json {
         world.ui.row(&mut out, &row(command, &told))?;
     } else {
-        out.write_all(text(&told).as_bytes())?;
+        out.write_all(text(command, &told).as_bytes())?;
     }
     Ok(out.flush()?)
 }
@@ -45,10 +45,14 @@ fn verdict(told: &Explanation) -> (&'static str, &Reason) {
 }
 
 /// For people: the verdict, the parts below each other, what "always" would add.
-fn text(told: &Explanation) -> String {
+fn text(command: &str, told: &Explanation) -> String {
     let (word, why) = verdict(told);
     let shown = |text: &str| visible::escaped_line(text).into_owned();
     let mut text = format!("{word}: {}\nmode: {}\n", shown(&why.to_string()), told.mode);
+    // What could not be taken apart, or holds what is not seen, is shown as it is.
+    if told.steps.is_empty() || visible::count(command) > 0 {
+        text += &format!("command: {}\n", shown(command));
+    }
     let parts: Vec<String> = told.steps.iter().map(|step| shown(&step.part)).collect();
     let longest = parts.iter().map(|part| part.chars().count());
     let width = longest.max().unwrap_or(0).min(40);

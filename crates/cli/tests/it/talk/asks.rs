@@ -318,3 +318,49 @@ fn what_is_typed_before_the_question_of_trust_does_not_answer_it() {
     assert!(!talk.file("hooked0").exists());
     talk.leaves();
 }
+
+#[test]
+fn two_agents_that_ask_at_once_wait_for_their_turn_and_each_is_answered() {
+    let model = Model::start(|_, request| {
+        let first = request.body["messages"][0].to_string();
+        let over = request.body["messages"].to_string().contains("tool_result");
+        for name in ["red", "blue"] {
+            if first.contains(&format!("be {name}")) {
+                return match over {
+                    true => Answer::text(name),
+                    false => touch(&format!("toolu_{name}"), name),
+                };
+            }
+        }
+        let agent = |name: &str| {
+            let input = json!({"description": format!("the {name} one"),
+                               "prompt": format!("be {name}")});
+            call(&format!("toolu_agent_{name}"), "Agent", input)
+        };
+        match over {
+            true => Answer::text("both are over"),
+            false => Answer::blocks(&[agent("red"), agent("blue")]),
+        }
+    });
+    let mut talk = Talk::at(home(), model.unwrap(), &[]);
+    talk.say("go");
+    let screen = talk.asks("1 more question");
+    let first = match screen.contains("asks: the red one") {
+        true => "red",
+        false => "blue",
+    };
+    assert!(screen.contains(&format!("│ touch {first}")), "{screen}");
+    // Pressed once for the first, and once more by mistake.
+    talk.press("\r\r");
+    let second = if first == "red" { "blue" } else { "red" };
+    let screen = talk.asks(&format!("asks: the {second} one"));
+    assert!(!screen.contains("more question"), "{screen}");
+    until("first file", || talk.file(first).exists());
+    assert!(!talk.file(second).exists());
+    talk.press("n");
+    talk.shows("\n│ >");
+    talk.say("no");
+    talk.answers("both are over");
+    assert!(!talk.file(second).exists());
+    talk.leaves();
+}
