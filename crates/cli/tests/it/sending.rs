@@ -319,7 +319,7 @@ fn bad_configuration_says_what_to_set_and_nothing_counts_as_sent() {
         told.contains("set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"),
         "{told}"
     );
-    assert_eq!(told.matches("401").count(), 1, "{told}");
+    assert_eq!(told.matches("(401)").count(), 1, "{told}");
     home.set("LANGFUSE_SECRET_KEY", SECRET);
     let bases = [
         (format!("{}/deeper", sink.url()), "takes no traces (404)"),
