@@ -6,24 +6,26 @@
 mod builtin_assignments;
 mod effects;
 mod git_command;
+mod guard;
 mod named_files;
 mod programs;
+mod strict;
 mod texts;
+mod working_folder;
 
 use std::path::{Path, PathBuf};
 
 use super::explain::Step;
-use super::git_repository;
 use super::glob::Pattern;
-use super::path::{Place, real};
+use super::path::Place;
 use super::rule::{Rule, What};
 use super::shell::{self, Part, Piece, Script, Word};
 use super::{Mode, Policy, Reason, Ruling};
 use crate::settings::Kind;
 use effects::Effect;
-use git_command::GitCommand;
-use programs::{FINDS, RUNNERS, SHELLS, called, is_harmless, is_safe, only_reads};
-use texts::{Texts, inner, joined, program, raw, shown};
+use programs::{RUNNERS, called, is_harmless, is_safe, only_reads};
+use texts::{joined, program, raw, shown};
+use working_folder::follow;
 
 pub(super) use programs::{is_never, stripped};
 pub(super) use texts::{known_text, raw_path, shown_part};
@@ -161,310 +163,6 @@ impl Policy {
                 {
                     ruling.always.push(rule);
                 }
-            }
-        }
-    }
-
-    /// What denies, what wants to be asked, and what cannot be undone.
-    fn strict(
-        &self,
-        command: &str,
-        script: &Script,
-        from: &[PathBuf],
-        depth: usize,
-        ruling: &mut Ruling,
-    ) {
-        for (rule, pattern) in self.commands(Kind::Deny) {
-            if pattern.fits(command.trim()) {
-                ruling.deny(Reason::of("a rule denies it", rule));
-            }
-        }
-        for (rule, pattern) in self.commands(Kind::Ask) {
-            if pattern.fits(command.trim()) {
-                ruling.firm(Reason::of("a rule wants to be asked", rule));
-            }
-        }
-        if script.functions.iter().any(|name| name == ":") {
-            ruling.firm(Reason::new(
-                "it defines `:` anew, which nobody does but to fill a machine",
-            ));
-        }
-        self.strict_patterns(script, ruling);
-        self.guard_fed(script, from, ruling);
-        let mut cwds = self.first_cwds(script, from);
-        for part in &script.parts {
-            self.strict_part(part, ruling);
-            self.guard(part, &cwds, ruling);
-            self.named_files(part, &cwds, ruling);
-            self.strict_inside(part, cwds.as_deref().unwrap_or(from), depth, ruling);
-            follow(part, &mut cwds, &self.home);
-        }
-        self.strict_read_by_shell(script, from, depth, ruling);
-    }
-
-    /// Options of the shell under which a pattern means other files than it seems to.
-    fn strict_patterns(&self, script: &Script, ruling: &mut Ruling) {
-        let changes = |part: &Part| {
-            let called = part.words.iter().any(|word| program(word) == "shopt");
-            called
-                || part
-                    .assigns
-                    .iter()
-                    .any(|assign| assign.name == "GLOBIGNORE")
-        };
-        if let Some(rule) = self.rules_of(Kind::Deny, "Read").next()
-            && script.parts.iter().any(changes)
-        {
-            let text = "a rule might deny what patterns mean after this";
-            ruling.firm(Reason::of(text, rule));
-        }
-    }
-
-    /// `find / | xargs rm`: what a search finds is removed by another part.
-    fn guard_fed(&self, script: &Script, from: &[PathBuf], ruling: &mut Ruling) {
-        let feeds = |part: &Part| {
-            let names: Vec<String> = part.words.iter().map(program).collect();
-            names
-                .iter()
-                .any(|name| name == "xargs" || name == "parallel")
-                && names.iter().any(|name| super::remove::removes(name))
-        };
-        if !script.parts.iter().any(feeds) {
-            return;
-        }
-        let cwds = self.first_cwds(script, from);
-        for part in &script.parts {
-            let (words, _) = inner(part);
-            let Some(place) = words.iter().position(|word| program(word) == "find") else {
-                continue;
-            };
-            let starts = find_starts(&words[place + 1..]);
-            if let Some(why) = self.guard_search(&starts, cwds.as_deref()) {
-                ruling.firm(why);
-            }
-        }
-    }
-
-    /// All folders a part may run in: the first, and in a loop those that any part goes to.
-    fn first_cwds(&self, script: &Script, from: &[PathBuf]) -> Cwds {
-        let mut cwds = Some(from.to_vec());
-        if !script.repeats {
-            return cwds;
-        }
-        // What still grows after some rounds grows for ever.
-        for _ in 0..3 {
-            let before = cwds.clone();
-            for part in &script.parts {
-                follow(part, &mut cwds, &self.home);
-            }
-            if cwds == before {
-                return cwds;
-            }
-        }
-        None
-    }
-
-    /// Whether a part goes to another folder than the one we stand in and the project's.
-    fn moves(&self, part: &Part, cwd: &Path) -> bool {
-        let start = stripped(&part.words).unwrap_or(0);
-        let Some(name) = part.words.get(start).map(program) else {
-            return false;
-        };
-        match (name.as_str(), &part.words[start + 1..]) {
-            ("cd", [target]) if !target.is_open() => {
-                let text = raw_path(target);
-                let place = Place::of(&text, cwd, &self.home);
-                let here = [real(cwd), real(&self.project)];
-                text.is_empty() || text.starts_with('-') || !here.contains(&place.real)
-            }
-            ("cd" | "pushd" | "popd", _) => true,
-            _ => false,
-        }
-    }
-
-    /// Looks into what a shell reads: `echo 'rm -rf /' | sh`, and here-documents.
-    fn strict_read_by_shell(
-        &self,
-        script: &Script,
-        from: &[PathBuf],
-        depth: usize,
-        ruling: &mut Ruling,
-    ) {
-        let is_shell = |part: &Part| {
-            let (words, runs) = inner(part);
-            let mut words = words.iter().take(if runs { 24 } else { 1 });
-            words.any(|word| SHELLS.contains(&program(word).as_str()))
-        };
-        if depth >= DEEPEST || !script.parts.iter().any(is_shell) {
-            return;
-        }
-        let mut texts = script.documents.clone();
-        for part in &script.parts {
-            let name = part.words.first().map(program).unwrap_or_default();
-            if ["echo", "printf"].contains(&name.as_str()) {
-                let words: Vec<String> = part.words[1..].iter().map(script_text).collect();
-                texts.push(words.join(" "));
-            }
-            texts.extend(part.values.iter().map(script_text));
-        }
-        for text in texts {
-            // What is no command is text for something else.
-            if let Ok(script) = shell::parse(&text) {
-                self.strict(&text, &script, from, depth + 1, ruling);
-            }
-        }
-    }
-
-    fn strict_part(&self, part: &Part, ruling: &mut Ruling) {
-        if part.words.is_empty() {
-            return;
-        }
-        let texts = Texts::of(part);
-        for (rule, pattern) in self.commands(Kind::Deny) {
-            if texts.fit(pattern) {
-                ruling.deny(Reason::of(
-                    format!("a rule denies `{}`", texts.name()),
-                    rule,
-                ));
-            } else if texts.could_fit(pattern) {
-                let text = format!(
-                    "a rule might deny `{}`, which is not known yet",
-                    texts.name()
-                );
-                ruling.firm(Reason::of(text, rule));
-            }
-        }
-        self.strict_names(part, ruling);
-        for (rule, pattern) in self.commands(Kind::Ask) {
-            if texts.fit(pattern) || texts.could_fit(pattern) {
-                let text = format!("a rule wants to be asked about `{}`", texts.name());
-                ruling.firm(Reason::of(text, rule));
-            }
-        }
-    }
-
-    /// `git -c alias.x=push x` has a name for a command that no rule knows.
-    fn strict_names(&self, part: &Part, ruling: &mut Ruling) {
-        for (index, word) in part.words.iter().enumerate() {
-            if program(word) != "git"
-                || !GitCommand::read(&part.words[index + 1..]).names_commands()
-            {
-                continue;
-            }
-            let limits = self.commands(Kind::Deny).chain(self.commands(Kind::Ask));
-            let mut about_git = limits.filter(|(_, pattern)| pattern.start().starts_with("git"));
-            if let Some((rule, _)) = about_git.next() {
-                let text = "a rule might mean the command that git is given a name for";
-                ruling.firm(Reason::of(text, rule));
-            }
-        }
-    }
-
-    /// Looks into the strings of programs that run strings.
-    fn strict_inside(&self, part: &Part, from: &[PathBuf], depth: usize, ruling: &mut Ruling) {
-        let (words, runs) = inner(part);
-        if !runs {
-            return;
-        }
-        for word in words {
-            let text = script_text(word);
-            if word.is_open() && known_text(word).is_empty() {
-                continue;
-            }
-            let is_script = text.contains(|c: char| c.is_whitespace() || ";&|<>$`(".contains(c));
-            if !is_script {
-                continue;
-            }
-            match shell::parse(&text) {
-                Ok(script) if depth < DEEPEST => {
-                    self.strict(&text, &script, from, depth + 1, ruling);
-                }
-                Ok(_) => self.rule_unknown(&text, "it is nested too deeply", ruling),
-                // A string that is no command is one only if it could deny something.
-                Err(why) if self.commands(Kind::Deny).next().is_some() => {
-                    self.rule_unknown(&text, &why, ruling);
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
-    /// Guards what cannot be undone, also behind wrappers.
-    fn guard(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
-        let folders = cwds.as_deref();
-        for redirect in part.redirects.iter().filter(|one| one.writes) {
-            let text = known_text(&redirect.target);
-            if let Some(why) = self.guard_device(&text, &redirect.target.raw, folders) {
-                ruling.firm(why);
-            }
-        }
-        let (words, runs) = inner(part);
-        let Some(first) = words.first() else {
-            return;
-        };
-        let is_find = program(first) == "find";
-        for (index, word) in words.iter().enumerate() {
-            let is_command = match (index, is_find) {
-                (0, _) => true,
-                (_, true) => RUNNING.contains(&known_text(&words[index - 1]).as_str()),
-                (_, false) => runs,
-            };
-            if is_command {
-                self.guard_command(word, &words[index + 1..], part, folders, ruling);
-            }
-        }
-        for effect in effects::effects(words) {
-            if let Effect::Writes(target) = effect
-                && let Some(why) = self.guard_device(&known_text(&target), &target.raw, folders)
-            {
-                ruling.firm(why);
-            }
-        }
-    }
-
-    fn guard_command(
-        &self,
-        word: &Word,
-        operands: &[Word],
-        part: &Part,
-        cwds: Option<&[PathBuf]>,
-        ruling: &mut Ruling,
-    ) {
-        let name = program(word);
-        let recursive = operands.iter().any(|word| {
-            let text = known_text(word);
-            text.starts_with("--rec") || is_cluster_with(&text, ['r', 'R'])
-        });
-        if super::remove::removes(&name) {
-            if let Some(why) = self.guard_removal(operands, cwds) {
-                ruling.firm(why);
-            }
-            let fed = part.words.iter().map(program);
-            let mut fed = fed.filter(|name| ["xargs", "parallel"].contains(&name.as_str()));
-            if recursive && let Some(feeder) = fed.next() {
-                let text = format!("what `{feeder}` would have removed is not known yet");
-                ruling.firm(Reason::new(text));
-            }
-        }
-        // A program that is not known yet and gets what `rm` gets could be `rm`.
-        if word.is_open() && recursive {
-            let known: Vec<Word> = operands
-                .iter()
-                .filter(|word| !word.is_open())
-                .cloned()
-                .collect();
-            if let Some(why) = self.guard_removal(&known, cwds) {
-                ruling.firm(why);
-            }
-        }
-        if let Some(why) = self.guard_machine(&name, operands, cwds) {
-            ruling.firm(why);
-        }
-        let acts = |word: &Word| FINDS.contains(&known_text(word).as_str());
-        if name == "find" && operands.iter().any(acts) {
-            let starts = find_starts(operands);
-            if let Some(why) = self.guard_search(&starts, cwds) {
-                ruling.firm(why);
             }
         }
     }
@@ -650,51 +348,6 @@ impl Policy {
         }
     }
 
-    /// Why git here would use another repository than the project's, and run what that names.
-    fn git_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
-        let runs = words
-            .first()
-            .is_some_and(|word| RUNNERS.contains(&program(word).as_str()));
-        let last = if runs { words.len() } else { 1 };
-        (0..last.min(words.len()))
-            .filter(|index| program(&words[*index]) == "git")
-            .find_map(|index| self.git_call_elsewhere(&words[index + 1..], cwds, moved))
-    }
-
-    fn git_call_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
-        let (folders, option) = GitCommand::read(words).elsewhere();
-        if let Some(option) = option {
-            return Some(format!(
-                "`git {option}` can have git look elsewhere or run something else"
-            ));
-        }
-        if moved {
-            return Some(
-                "git runs after a change of directory, where another repository may name programs"
-                    .to_owned(),
-            );
-        }
-        let Some(cwds) = cwds else {
-            return Some("nobody knows in which folder git would run".to_owned());
-        };
-        let project = real(&self.project);
-        cwds.iter().find_map(|cwd| {
-            let mut at = real(cwd).unwrap_or_else(|| cwd.clone());
-            let from = at.clone();
-            for folder in &folders {
-                if folder.is_open() {
-                    return Some(format!("where `git -C {}` leads is not known", folder.raw));
-                }
-                let place = Place::of(&raw_path(folder), &at, &self.home);
-                at = place.real.unwrap_or(place.written);
-            }
-            if at != from && Some(&at) != project.as_ref() {
-                return Some(format!("git would run in {}", at.display()));
-            }
-            git_repository::foreign(&self.project, &at)
-        })
-    }
-
     fn allowing(&self, part: &Part, start: usize, never: bool) -> Option<&Rule> {
         let words = &part.words[start..];
         let texts = [joined(words), raw(words)];
@@ -705,21 +358,6 @@ impl Policy {
                 false => !never && texts.iter().any(|text| pattern.fits(text)),
             })
             .map(|(rule, _)| rule)
-    }
-
-    /// `cd` within the project needs no rule.
-    fn allows_move(&self, name: &str, words: &[Word], cwds: &Cwds) -> bool {
-        let (Some(cwds), [_, target], "cd") = (cwds, words, name) else {
-            return false;
-        };
-        let text = raw_path(target);
-        if target.is_open() || text.starts_with('-') || text.is_empty() {
-            return false;
-        }
-        cwds.iter().all(|cwd| {
-            let place = Place::of(&text, cwd, &self.home);
-            self.work.iter().any(|folder| place.is_within(folder))
-        })
     }
 
     /// Making and moving plain files in the project, while edits are accepted.
@@ -749,39 +387,6 @@ impl Policy {
         }
         count > 0
     }
-}
-
-/// Arguments of `find` behind which a command stands.
-const RUNNING: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
-
-/// The folders that `find` begins in.
-fn find_starts(operands: &[Word]) -> Vec<Word> {
-    let is_option = |word: &&Word| {
-        let text = known_text(word);
-        ["-H", "-L", "-P"].contains(&text.as_str()) || text.starts_with("-O")
-    };
-    let starts = operands.iter().skip_while(is_option);
-    let starts = starts.take_while(|word| !known_text(word).starts_with(['-', '(', '!']));
-    starts.cloned().collect()
-}
-
-/// A word as a shell would read it, with a variable for what is not known yet.
-fn script_text(word: &Word) -> String {
-    let mut text = String::new();
-    for piece in &word.pieces {
-        match piece {
-            Piece::Text(part) => text.push_str(part),
-            Piece::Home => text.push('~'),
-            Piece::Glob(c) => text.push(*c),
-            Piece::Hole { .. } => text.push_str("$unknown"),
-        }
-    }
-    text
-}
-
-/// Whether short options in one word hold one of these letters.
-fn is_cluster_with(text: &str, letters: [char; 2]) -> bool {
-    text.starts_with('-') && !text.starts_with("--") && text.contains(letters)
 }
 
 /// A pattern of files that begins like an option: a file can be called so.
@@ -833,40 +438,4 @@ fn runs_by_options(name: &str) -> bool {
     ];
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     MORE.contains(&bare) || RUNNERS.contains(&name)
-}
-
-/// What `cd` does to where the next parts run.
-fn follow(part: &Part, cwds: &mut Cwds, home: &Path) {
-    let start = stripped(&part.words).unwrap_or(0);
-    let Some(name) = part.words.get(start).map(shown) else {
-        return;
-    };
-    if ["pushd", "popd"].contains(&name.as_str()) {
-        *cwds = None;
-    }
-    if name != "cd" {
-        return;
-    }
-    let Some(known) = cwds else { return };
-    let text = match &part.words[start + 1..] {
-        [target] if !target.is_open() => raw_path(target),
-        [] => "~".to_owned(),
-        _ => String::new(),
-    };
-    // Two folders for each `cd`, because nobody knows whether it succeeded or stood in a subshell.
-    if text.is_empty() || text.starts_with('-') || known.len() > 16 {
-        *cwds = None;
-        return;
-    }
-    // The shell goes by the text, the system by links; both are possible.
-    let moved: Vec<PathBuf> = known
-        .iter()
-        .map(|cwd| Place::of(&text, cwd, home))
-        .flat_map(|place| place.real.into_iter().chain([place.written]))
-        .collect();
-    for cwd in moved {
-        if !known.contains(&cwd) {
-            known.push(cwd);
-        }
-    }
 }

@@ -1,0 +1,146 @@
+//! Where parts of a command run: what `cd` does, and whether git there finds the project's repository.
+
+use std::path::{Path, PathBuf};
+
+use super::git_command::GitCommand;
+use super::programs::{RUNNERS, stripped};
+use super::texts::{program, raw_path, shown};
+use super::{Cwds, Policy};
+use crate::permission::git_repository;
+use crate::permission::path::{Place, real};
+use crate::permission::shell::{Part, Script, Word};
+
+impl Policy {
+    /// All folders a part may run in: the first, and in a loop those that any part goes to.
+    pub(super) fn first_cwds(&self, script: &Script, from: &[PathBuf]) -> Cwds {
+        let mut cwds = Some(from.to_vec());
+        if !script.repeats {
+            return cwds;
+        }
+        // What still grows after some rounds grows for ever.
+        for _ in 0..3 {
+            let before = cwds.clone();
+            for part in &script.parts {
+                follow(part, &mut cwds, &self.home);
+            }
+            if cwds == before {
+                return cwds;
+            }
+        }
+        None
+    }
+
+    /// Whether a part goes to another folder than the one we stand in and the project's.
+    pub(super) fn moves(&self, part: &Part, cwd: &Path) -> bool {
+        let start = stripped(&part.words).unwrap_or(0);
+        let Some(name) = part.words.get(start).map(program) else {
+            return false;
+        };
+        match (name.as_str(), &part.words[start + 1..]) {
+            ("cd", [target]) if !target.is_open() => {
+                let text = raw_path(target);
+                let place = Place::of(&text, cwd, &self.home);
+                let here = [real(cwd), real(&self.project)];
+                text.is_empty() || text.starts_with('-') || !here.contains(&place.real)
+            }
+            ("cd" | "pushd" | "popd", _) => true,
+            _ => false,
+        }
+    }
+
+    /// `cd` within the project needs no rule.
+    pub(super) fn allows_move(&self, name: &str, words: &[Word], cwds: &Cwds) -> bool {
+        let (Some(cwds), [_, target], "cd") = (cwds, words, name) else {
+            return false;
+        };
+        let text = raw_path(target);
+        if target.is_open() || text.starts_with('-') || text.is_empty() {
+            return false;
+        }
+        cwds.iter().all(|cwd| {
+            let place = Place::of(&text, cwd, &self.home);
+            self.work.iter().any(|folder| place.is_within(folder))
+        })
+    }
+
+    /// Why git here would use another repository than the project's, and run what that names.
+    pub(super) fn git_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
+        let runs = words
+            .first()
+            .is_some_and(|word| RUNNERS.contains(&program(word).as_str()));
+        let last = if runs { words.len() } else { 1 };
+        (0..last.min(words.len()))
+            .filter(|index| program(&words[*index]) == "git")
+            .find_map(|index| self.git_call_elsewhere(&words[index + 1..], cwds, moved))
+    }
+
+    fn git_call_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
+        let (folders, option) = GitCommand::read(words).elsewhere();
+        if let Some(option) = option {
+            return Some(format!(
+                "`git {option}` can have git look elsewhere or run something else"
+            ));
+        }
+        if moved {
+            return Some(
+                "git runs after a change of directory, where another repository may name programs"
+                    .to_owned(),
+            );
+        }
+        let Some(cwds) = cwds else {
+            return Some("nobody knows in which folder git would run".to_owned());
+        };
+        let project = real(&self.project);
+        cwds.iter().find_map(|cwd| {
+            let mut at = real(cwd).unwrap_or_else(|| cwd.clone());
+            let from = at.clone();
+            for folder in &folders {
+                if folder.is_open() {
+                    return Some(format!("where `git -C {}` leads is not known", folder.raw));
+                }
+                let place = Place::of(&raw_path(folder), &at, &self.home);
+                at = place.real.unwrap_or(place.written);
+            }
+            if at != from && Some(&at) != project.as_ref() {
+                return Some(format!("git would run in {}", at.display()));
+            }
+            git_repository::foreign(&self.project, &at)
+        })
+    }
+}
+
+/// What `cd` does to where the next parts run.
+pub(super) fn follow(part: &Part, cwds: &mut Cwds, home: &Path) {
+    let start = stripped(&part.words).unwrap_or(0);
+    let Some(name) = part.words.get(start).map(shown) else {
+        return;
+    };
+    if ["pushd", "popd"].contains(&name.as_str()) {
+        *cwds = None;
+    }
+    if name != "cd" {
+        return;
+    }
+    let Some(known) = cwds else { return };
+    let text = match &part.words[start + 1..] {
+        [target] if !target.is_open() => raw_path(target),
+        [] => "~".to_owned(),
+        _ => String::new(),
+    };
+    // Two folders for each `cd`, because nobody knows whether it succeeded or stood in a subshell.
+    if text.is_empty() || text.starts_with('-') || known.len() > 16 {
+        *cwds = None;
+        return;
+    }
+    // The shell goes by the text, the system by links; both are possible.
+    let moved: Vec<PathBuf> = known
+        .iter()
+        .map(|cwd| Place::of(&text, cwd, home))
+        .flat_map(|place| place.real.into_iter().chain([place.written]))
+        .collect();
+    for cwd in moved {
+        if !known.contains(&cwd) {
+            known.push(cwd);
+        }
+    }
+}
