@@ -123,7 +123,7 @@ fn start(call: &Call, id: &str, scene: &Scene<'_>) -> Result<Running, Box<Outcom
                 |(_, value)| Some(value.clone()),
             )
         };
-        let more = git_environment::variables(before);
+        let more = git_environment::variables(str_of(&call.input, "command"), before);
         env.extend(more);
     }
     let job = Job {

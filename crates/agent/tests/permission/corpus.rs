@@ -120,7 +120,7 @@ fn run(corpus: &Corpus, command: &str, cwd: &Path, guarded: bool) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     if guarded {
-        start.envs(git_environment::variables(|_| None));
+        start.envs(git_environment::variables(command, |_| None));
     }
     start.status().unwrap();
 }
