@@ -311,12 +311,18 @@ fn of(program: &str, arguments: &[Word], options: &Options) -> Vec<Effect> {
                     }
                 }
             } else if !has_value && options.long_values.iter().any(|option| means(name, option)) {
-                at += 1;
+                at += usize::from(!arguments.get(at).is_some_and(is_option));
             }
             continue;
         }
         if !only_operands && text.len() > 1 && text.starts_with('-') {
-            at += cluster(word, &text, options, arguments.get(at), &runs, &mut effects);
+            let next = arguments.get(at);
+            let taken = cluster(word, &text, options, next, &runs, &mut effects);
+            at += if next.is_some_and(is_option) {
+                0
+            } else {
+                taken
+            };
             continue;
         }
         if !only_operands && could_be_option(word) {
@@ -332,6 +338,12 @@ fn of(program: &str, arguments: &[Word], options: &Options) -> Vec<Effect> {
         operands += 1;
     }
     effects
+}
+
+/// Whether a word looks like an option. As the value of another it is judged all the same: not every
+/// program takes it for one.
+fn is_option(word: &Word) -> bool {
+    known_text(word).starts_with('-')
 }
 
 /// Short options in one word. Returns how many words more it took.

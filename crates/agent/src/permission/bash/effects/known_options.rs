@@ -184,7 +184,7 @@ pub(super) const READING: &[(&str, Options)] = &[
     (
         "date",
         Options {
-            values: "dfrs",
+            values: "dfIrs",
             runs: "s",
             long_runs: &["set"],
             ..NONE
@@ -314,7 +314,7 @@ pub(super) const WRITING: &[(&str, Options)] = &[
 
 /// Options of commands of git that show differences.
 const DIFFERENCES: Options = Options {
-    values: "nSGLUlO",
+    values: "nSGLlO",
     long_writes: &["output"],
     long_runs: &["ext-diff", "textconv"],
     known: &["text"],
@@ -342,7 +342,7 @@ pub(super) const GIT: &[(&str, Options)] = &[
     (
         "format-patch",
         Options {
-            values: "onSGLUlOv",
+            values: "onSGLlOv",
             writes: "o",
             long_writes: &["output-directory", "output"],
             long_runs: &["ext-diff", "textconv"],

@@ -8,7 +8,8 @@ use crate::permission::shell::Word;
 pub(super) fn sed(arguments: &[Word]) -> Vec<Effect> {
     let mut effects = Vec::new();
     let mut scripts: Vec<&Word> = Vec::new();
-    let mut operands: Vec<&Word> = Vec::new();
+    // Each with whether it stands behind `--`.
+    let mut operands: Vec<(&Word, bool)> = Vec::new();
     let mut in_place = false;
     let mut glued = Vec::new();
     let mut at = 0;
@@ -17,7 +18,7 @@ pub(super) fn sed(arguments: &[Word]) -> Vec<Effect> {
         at += 1;
         let text = known_text(word);
         if only_operands || !text.starts_with('-') || text == "-" {
-            operands.push(word);
+            operands.push((word, only_operands));
             continue;
         }
         if text == "--" {
@@ -37,6 +38,7 @@ pub(super) fn sed(arguments: &[Word]) -> Vec<Effect> {
                         at += 1;
                     }
                 },
+                () if is("line-length") => at += usize::from(!long.contains('=')),
                 () if word.is_open() => effects.push(Effect::Runs(format!("sed {text}"))),
                 () => {}
             }
@@ -66,14 +68,17 @@ pub(super) fn sed(arguments: &[Word]) -> Vec<Effect> {
                     effects.push(Effect::Runs(format!("sed {text}")));
                     break;
                 }
-                'l' => break,
+                'l' => {
+                    at += usize::from(is_last);
+                    break;
+                }
                 _ => {}
             }
         }
     }
     scripts.extend(&glued);
     if scripts.is_empty() && !operands.is_empty() {
-        scripts.push(operands.remove(0));
+        scripts.push(operands.remove(0).0);
     }
     for script in scripts {
         let is_plain = script.text().is_some_and(|text| is_plain_sed(&text));
@@ -81,8 +86,8 @@ pub(super) fn sed(arguments: &[Word]) -> Vec<Effect> {
             effects.push(Effect::Runs(format!("sed {}", script.raw)));
         }
     }
-    for operand in operands {
-        if !only_operands && could_be_option(operand) {
+    for (operand, is_behind) in operands {
+        if !is_behind && could_be_option(operand) {
             effects.push(Effect::Runs(format!("sed {}", operand.raw)));
         }
         if in_place {
