@@ -179,7 +179,7 @@ impl DialogQueue {
             if empty && arrow {
                 return Pressed::Nothing;
             }
-            return self.to_editor(key, now);
+            return self.for_editor(key, now);
         }
         if arrow {
             self.letter = None;
@@ -187,7 +187,7 @@ impl DialogQueue {
             return Pressed::Nothing;
         }
         if self.letter.is_some() {
-            return self.to_editor(key, now);
+            return self.for_editor(key, now);
         }
         let plain = !key
             .modifiers
@@ -214,13 +214,13 @@ impl DialogQueue {
                     self.letter = Some((key, now));
                     Pressed::Nothing
                 }
-                None => self.to_editor(key, now),
+                None => self.for_editor(key, now),
             },
-            _ => self.to_editor(key, now),
+            _ => self.for_editor(key, now),
         }
     }
 
-    fn to_editor(&mut self, key: KeyEvent, now: Instant) -> Pressed {
+    fn for_editor(&mut self, key: KeyEvent, now: Instant) -> Pressed {
         self.typed(now);
         let mut keys: Vec<KeyEvent> = self.take_letter().into_iter().collect();
         keys.push(key);
