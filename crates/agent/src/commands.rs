@@ -3,7 +3,6 @@
 //! A template is read once, from left to right: what arguments, commands and files bring in is
 //! never looked into again, so none of it can be an order.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::definitions::{LONGEST, folders, markdown};
@@ -349,6 +348,8 @@ fn words(arguments: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     struct World {

@@ -245,7 +245,8 @@ fn read(path: &Path, within: Option<&Path>, boundary: &Path) -> Result<Option<St
     let is_ours = |about: &fs::Metadata| about.uid() == own || about.uid() == 0;
     // A link to a file of ours may be somebody else's.
     let is_project = !folder_files::leaves(path, boundary);
-    if !is_project && !(is_ours(&about) && is_ours(&fs::symlink_metadata(path)?)) {
+    let counts = is_project || (is_ours(&about) && is_ours(&fs::symlink_metadata(path)?));
+    if !counts {
         return Ok(None);
     }
     let mut bytes = Vec::new();

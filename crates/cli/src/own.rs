@@ -157,7 +157,7 @@ mod tests {
         assert!(own.is_nowhere());
         for folder in [own.config, own.data, own.cache, own.runtime] {
             assert!(folder.is_absolute(), "{}", folder.display());
-            assert!(write(&folder.join("file"), b"").is_err());
+            assert!(std::fs::write(folder.join("file"), b"").is_err());
         }
     }
 }
