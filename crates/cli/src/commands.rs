@@ -122,7 +122,8 @@ pub fn world(global: &Global) -> Result<World, Failure> {
         global.verbose,
         global.color,
         zone(global)?,
-    );
+    )
+    .revealing(global.reveal);
     let config = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|value| !value.is_empty());
     let home = home_folder();
     let own = own()?;

@@ -13,6 +13,7 @@ mod demo;
 mod failure;
 mod home_folder;
 mod live;
+mod masked_output;
 mod notify;
 mod opened;
 mod own;

@@ -32,6 +32,12 @@ pub fn masker() -> &'static Redactor {
     MASKER.get_or_init(|| Redactor::masking(known().clone()))
 }
 
+/// What takes tokens out of names: those of known forms, and known values.
+pub fn name_masker() -> &'static Redactor {
+    static MASKER: OnceLock<Redactor> = OnceLock::new();
+    MASKER.get_or_init(|| Redactor::masking(known().forms_only()))
+}
+
 /// The same for documents, which never show the copies of files beside results.
 pub fn page_masker() -> &'static Redactor {
     static MASKER: OnceLock<Redactor> = OnceLock::new();

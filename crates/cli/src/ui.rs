@@ -1,16 +1,20 @@
 //! The terminal: where data goes, where remarks go, and how wide they may be.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::{Child, Command, Stdio};
 
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use unspool_model::edit::redact::Redactor;
 use unspool_show::clean;
 use unspool_show::style::Style;
 use unspool_show::terminal_writer::{Passes, TerminalWriter};
 
 use crate::failure::Failure;
+use crate::masked_output::MaskedOutput;
+use crate::secrets;
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -77,6 +81,8 @@ pub struct Ui {
     verbose: bool,
     color: Color,
     zone: TimeZone,
+    /// Takes tokens out of what is printed; `None` if they may be seen.
+    masker: Option<&'static Redactor>,
 }
 
 impl Ui {
@@ -88,6 +94,15 @@ impl Ui {
             verbose,
             color,
             zone,
+            masker: Some(secrets::name_masker()),
+        }
+    }
+
+    /// One that prints tokens as they are.
+    pub fn revealing(self, reveal: bool) -> Ui {
+        Ui {
+            masker: self.masker.filter(|_| !reveal),
+            ..self
         }
     }
 
@@ -116,13 +131,19 @@ impl Ui {
         &self.zone
     }
 
-    /// Standard output for text that was laid out for people, or for rows if those were asked for.
-    pub fn out(&self) -> StandardOutput {
-        output(self.passes())
+    /// Standard output for text that was laid out for people, or for rows if those were asked for,
+    /// without tokens.
+    pub fn out(&self) -> MaskedOutput<StandardOutput> {
+        MaskedOutput::new(output(self.passes()), self.masker)
     }
 
-    /// Standard output for data as it is: see [`data`].
-    pub fn data(&self) -> StandardOutput {
+    /// Standard output for data as it is, without tokens: see [`data`].
+    pub fn data(&self) -> MaskedOutput<StandardOutput> {
+        MaskedOutput::new(data(), self.masker)
+    }
+
+    /// The same for gigabytes that were masked where they were read.
+    pub fn unmasked_data(&self) -> StandardOutput {
         data()
     }
 
@@ -145,6 +166,14 @@ impl Ui {
         Ok(())
     }
 
+    /// A remark without tokens.
+    fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.masker {
+            Some(masker) => masker.secrets().mask(text),
+            None => Cow::Borrowed(text),
+        }
+    }
+
     /// One row for machines.
     pub fn row(&self, out: &mut dyn Write, row: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer(&mut *out, row)?;
@@ -154,7 +183,7 @@ impl Ui {
     /// A remark that is no data.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            say(&clean::text(text));
+            say(&clean::text(&self.masked(text)));
         }
     }
 
@@ -168,7 +197,7 @@ impl Ui {
     /// Something went wrong on the side.
     pub fn warn(&self, text: &str) {
         if !self.quiet {
-            say(&format!("Warning: {}", clean::text(text)));
+            say(&format!("Warning: {}", clean::text(&self.masked(text))));
         }
     }
 
@@ -204,14 +233,15 @@ impl Ui {
         write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Some(mut pager) = self.is_terminal().then(pager).flatten() else {
-            let mut out = output(passes);
+            let mut out = MaskedOutput::new(output(passes), self.masker);
             write(&mut out)?;
             return Ok(out.flush()?);
         };
         let written = match pager.stdin.take() {
             Some(stdin) => {
                 // Not every pager keeps control characters from the terminal.
-                let mut out = BufWriter::new(TerminalWriter::new(stdin, passes));
+                let out = BufWriter::new(TerminalWriter::new(stdin, passes));
+                let mut out = MaskedOutput::new(out, self.masker);
                 write(&mut out).and_then(|()| Ok(out.flush()?))
             }
             None => Ok(()),

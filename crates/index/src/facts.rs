@@ -173,7 +173,8 @@ fn insert(connection: &Connection, changed: &[(PathBuf, Mark, Vec<u8>)]) -> rusq
     let mut statement = connection.prepare(sql)?;
     for (path, mark, blob) in changed {
         // A name that cannot be written down is counted anew each time.
-        let Some(path) = path::bytes(path) else {
+        let path = path::kept(path);
+        let Some(path) = path::bytes(&path) else {
             continue;
         };
         let Cursor {
@@ -201,7 +202,7 @@ fn insert(connection: &Connection, changed: &[(PathBuf, Mark, Vec<u8>)]) -> rusq
 fn delete(connection: &Connection, gone: &[PathBuf]) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("DELETE FROM files WHERE path = ?")?;
     for path in gone {
-        if let Some(path) = path::bytes(path) {
+        if let Some(path) = path::bytes(&path::kept(path)) {
             statement.execute([path])?;
         }
     }

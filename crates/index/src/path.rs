@@ -1,6 +1,25 @@
-//! Paths as bytes, exactly: a name need not be text.
+//! Paths as bytes, exactly: a name need not be text. A path that holds a token is not kept: a
+//! path that stands for it is.
 
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
+
+use unspool_model::secrets::Secrets;
+
+/// The path that a path is kept under: itself, or one without the tokens in its names that is
+/// still different from all others.
+pub fn kept(path: &Path) -> Cow<'_, Path> {
+    let text = path.to_string_lossy();
+    match Secrets::forms().mask(&text) {
+        Cow::Borrowed(_) => Cow::Borrowed(path),
+        Cow::Owned(masked) => {
+            let mut hasher = DefaultHasher::new();
+            path.hash(&mut hasher);
+            Cow::Owned(format!("{masked}#{:016x}", hasher.finish()).into())
+        }
+    }
+}
 
 /// The bytes of a path; `None` where a name can neither be text nor bytes.
 #[cfg(unix)]

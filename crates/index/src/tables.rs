@@ -9,6 +9,7 @@ pub mod query;
 mod rows;
 pub mod views;
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -20,6 +21,7 @@ use std::time::Duration;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use unspool_model::price::Prices;
+use unspool_model::secrets::Secrets;
 use unspool_model::session::{Role, Session};
 use unspool_model::spent::Spending;
 use unspool_store::family::is_warm_up;
@@ -187,10 +189,11 @@ impl Tables {
     ) -> rusqlite::Result<()> {
         let known = known(&self.connection)?;
         let mut pen = Pen::new(&self.connection);
-        let old = families
+        let kept: Vec<_> = families
             .iter()
-            .filter_map(|family| path::bytes(family.path()));
-        let there: HashSet<&[u8]> = old.collect();
+            .map(|family| path::kept(family.path()))
+            .collect();
+        let there: HashSet<&[u8]> = kept.iter().filter_map(|path| path::bytes(path)).collect();
         for (path, family) in &known {
             if !there.contains(path.as_slice()) {
                 pen.remove(family.id)?;
@@ -205,7 +208,10 @@ impl Tables {
         let stale = pen.untitled_before(titles.print)?;
         let again: Vec<&Family<'_>> = families
             .iter()
-            .filter(|family| path::bytes(family.path()).is_some_and(|path| stale.contains(path)))
+            .filter(|family| {
+                let kept = path::kept(family.path());
+                path::bytes(&kept).is_some_and(|path| stale.contains(path))
+            })
             .collect();
         fold_all(&again, &mut |_, _| (), &mut pen, done)?;
         pen.entitle(&titles)?;
@@ -311,7 +317,8 @@ impl Family<'_> {
 
     /// Whether it is known as it is.
     fn is_in(&self, known: &HashMap<Vec<u8>, Known>) -> bool {
-        let known = path::bytes(self.path()).and_then(|path| known.get(path));
+        let kept = path::kept(self.path());
+        let known = path::bytes(&kept).and_then(|path| known.get(path));
         known.is_some_and(|known| known.print == self.print())
     }
 
@@ -506,7 +513,8 @@ impl<'a> Pen<'a> {
     }
 
     fn put(&mut self, family: &Family<'_>, folded: Folded) -> rusqlite::Result<()> {
-        let Some(path) = path::bytes(family.path()).filter(|_| !folded.lost) else {
+        let kept = path::kept(family.path());
+        let Some(path) = path::bytes(&kept).filter(|_| !folded.lost) else {
             return Ok(());
         };
         self.begin()?;
@@ -520,6 +528,7 @@ impl<'a> Pen<'a> {
         let Folded {
             session, project, ..
         } = &folded;
+        let project = Secrets::forms().mask(project);
         self.run(sql, params![id, path, print, titles, session, project])?;
         let Rows {
             sessions,
@@ -540,7 +549,7 @@ impl<'a> Pen<'a> {
         for (leaf, title) in folded.given {
             self.run(
                 "INSERT INTO given VALUES (?, ?, ?)",
-                params![id, leaf, title],
+                params![id, leaf, Secrets::forms().mask(&title)],
             )?;
         }
         self.untitled
@@ -620,7 +629,17 @@ fn insert(
     let mut statement = connection.prepare_cached(&view.insert())?;
     for (place, row) in (0..).zip(cells.chunks_exact(width)) {
         let start = [Value::Integer(family), Value::Integer(place)];
-        statement.execute(params_from_iter(start.iter().chain(row)))?;
+        // Names of directories, branches, models and tools may hold a token, too.
+        let row = row.iter().map(|cell| match cell {
+            Value::Text(text) => match Secrets::forms().mask(text) {
+                Cow::Owned(masked) => Cow::Owned(Value::Text(masked)),
+                Cow::Borrowed(_) => Cow::Borrowed(cell),
+            },
+            _ => Cow::Borrowed(cell),
+        });
+        let row: Vec<Cow<'_, Value>> = row.collect();
+        let cells = row.iter().map(|cell| &**cell);
+        statement.execute(params_from_iter(start.iter().chain(cells)))?;
     }
     Ok(())
 }

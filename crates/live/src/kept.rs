@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use unspool_model::secrets::Secrets;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::open::Stamp;
 use unspool_store::own_file;
@@ -140,7 +141,7 @@ impl Shelf {
             }
             self.file = Some(file);
         }
-        for kept in changed {
+        for kept in changed.iter().filter(|kept| may_keep(kept)) {
             push(&mut bytes, kept);
         }
         if let Some(file) = &mut self.file {
@@ -160,7 +161,7 @@ impl Shelf {
         let mut out = io::BufWriter::new(open(&staged)?);
         let mut bytes = Vec::new();
         push(&mut bytes, &self.head);
-        for kept in all {
+        for kept in all.filter(may_keep) {
             push(&mut bytes, &kept);
             lines += 1;
             out.write_all(&bytes)?;
@@ -172,6 +173,12 @@ impl Shelf {
         (self.lines, self.file) = (lines, Some(file));
         Ok(())
     }
+}
+
+/// Whether a session may be kept: one whose paths hold a token is read again each time.
+fn may_keep(kept: &Kept) -> bool {
+    let has = |path: &Path| Secrets::forms().has(&path.to_string_lossy());
+    !has(Path::new(&kept.path)) && !kept.files.iter().any(|mark| has(&mark.0))
 }
 
 fn push(bytes: &mut Vec<u8>, line: &impl Serialize) {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use unspool_model::price::Cost;
+use unspool_model::secrets::Secrets;
 use unspool_model::session::Session;
 use unspool_model::time::Time;
 use unspool_model::view::row;
@@ -29,6 +30,15 @@ pub struct Parts<'a> {
     pub signals: &'a Signals,
 }
 
+/// The name of a project, without tokens if what is read is masked. The directory in a session
+/// is masked already, the name of its folder is not.
+fn shown_project(project: &str, setting: &Setting) -> String {
+    match setting.mask {
+        Some(_) => Secrets::forms().mask(project).into_owned(),
+        None => project.to_owned(),
+    }
+}
+
 /// The row of a session at `now`.
 pub fn row(parts: &Parts<'_>, setting: &Setting, now: Time) -> SessionRow {
     let Parts { file, session, .. } = *parts;
@@ -36,7 +46,7 @@ pub fn row(parts: &Parts<'_>, setting: &Setting, now: Time) -> SessionRow {
     let place = Place {
         id: file.id.clone(),
         path: file.path.display().to_string(),
-        project: project::project(session, &file.folder).to_owned(),
+        project: shown_project(project::project(session, &file.folder), setting),
         bytes: file.bytes,
         parent: None,
     };

@@ -15,6 +15,7 @@ use std::hash::BuildHasher;
 use foldhash::HashMap;
 
 use crate::entry::reply::{self, Origin, Reply};
+use crate::secrets::Secrets;
 use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
@@ -105,7 +106,9 @@ impl Spending {
                 return;
             }
             let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |end| end + 1);
-            self.origin.or(reply::origin(&rest[..end]));
+            let mut origin = reply::origin(&rest[..end]);
+            mask_name(&mut origin.cwd);
+            self.origin.or(origin);
             rest = &rest[end..];
         }
     }
@@ -128,7 +131,7 @@ impl Spending {
             at: reply.at,
             offset,
             lines: 1,
-            model: model.map(|model| self.models.add(model)),
+            model: model.map(|model| self.models.add(&Secrets::forms().mask(model))),
             version: reply
                 .version
                 .as_deref()
@@ -223,6 +226,15 @@ impl Spending {
             known.insert(print, at as u32);
         }
         self.known = known;
+    }
+}
+
+/// Takes tokens out of a name that is kept.
+fn mask_name<T: AsRef<str> + From<String>>(name: &mut Option<T>) {
+    if let Some(text) = name
+        && let Cow::Owned(masked) = Secrets::forms().mask(text.as_ref())
+    {
+        *name = Some(masked.into());
     }
 }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 mod line;
 
 use foldhash::{HashMap, HashSet};
+use unspool_model::secrets::Secrets;
 use unspool_store::own_file;
 
 use crate::id::{Digest, TraceId};
@@ -61,6 +62,17 @@ pub enum Note {
         /// Its transcript.
         path: PathBuf,
     },
+}
+
+/// Whether a note names a file by a path that holds a token. Such a note is not written: the
+/// next event of the session says again that something is left to send.
+fn has_token(note: &Note) -> bool {
+    match note {
+        Note::Due { path, .. } | Note::Paid { path } => {
+            Secrets::forms().has(&path.to_string_lossy())
+        }
+        _ => false,
+    }
 }
 
 /// What is known of a turn that was sent.
@@ -234,7 +246,7 @@ impl Ledger {
         if self.end == 0 {
             bytes.extend_from_slice(head(self.generation).as_bytes());
         }
-        for note in notes {
+        for note in notes.iter().filter(|note| !has_token(note)) {
             line::write(&mut bytes, self.key, note);
         }
         let path = self.path.clone();

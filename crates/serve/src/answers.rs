@@ -4,9 +4,11 @@
 //! called on threads that may.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use unspool_model::edit::redact::Redactor;
+use unspool_model::secrets::Secrets;
 use unspool_show::wire::session::SessionRow;
 
 /// Knows sessions.
@@ -73,10 +75,18 @@ pub enum Kind {
     Image(&'static str),
 }
 
+/// Names of files, branches and tools may hold tokens; nothing of the kind leaves.
+fn without_tokens(json: Vec<u8>) -> Vec<u8> {
+    static MASKER: OnceLock<Redactor> = OnceLock::new();
+    let masker = MASKER.get_or_init(|| Redactor::masking(Secrets::forms().clone()));
+    masker.value(&json).map_or(json, |masked| masked.bytes)
+}
+
 impl Answer {
     /// Something as JSON.
     pub fn json(value: &impl Serialize) -> Result<Answer, Refused> {
         let bytes = serde_json::to_vec(value).map_err(Refused::failed)?;
+        let bytes = without_tokens(bytes);
         Ok(Answer {
             kind: Kind::Json,
             bytes,

@@ -309,7 +309,7 @@ impl<'a> Export<'a> {
             }
             let chosen = self.look(target)?;
             let row = row(self.world, &chosen);
-            let mut out = self.world.ui.data();
+            let mut out = self.world.ui.unmasked_data();
             self.write(&mut out, &chosen, &row)?;
             return Ok(out.flush()?);
         };

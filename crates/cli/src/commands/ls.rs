@@ -1,5 +1,6 @@
 //! `ls`: sessions, newest first; and what the program shows without a command.
 
+use std::borrow::Cow;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -26,6 +27,7 @@ use unspool_store::read::Reader;
 use crate::commands::show;
 use crate::failure::Failure;
 use crate::live;
+use crate::secrets;
 use crate::when;
 use crate::world::World;
 
@@ -163,9 +165,17 @@ impl Wanted {
     }
 }
 
-/// Takes secrets out of what was said.
+/// Takes secrets out of what was said, and tokens out of names.
 pub fn mask(world: &World, row: &mut SessionRow) {
     row.said().for_each(|text| world.mask_in(text));
+    if !world.reveal {
+        let names = secrets::name_masker().secrets();
+        row.names().for_each(|name| {
+            if let Cow::Owned(masked) = names.mask(name) {
+                *name = masked;
+            }
+        });
+    }
 }
 
 fn state(name: &str) -> Result<State, Failure> {

@@ -355,7 +355,7 @@ fn whole(world: &World, chosen: &Chosen) -> Result<(), Failure> {
     let path = chosen.target.path();
     let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
     let mut file = std::fs::File::open(path).map_err(failed)?;
-    let mut out = world.ui.data();
+    let mut out = world.ui.unmasked_data();
     if world.reveal {
         std::io::copy(&mut file, &mut out)?;
         return Ok(out.flush()?);

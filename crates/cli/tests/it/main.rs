@@ -31,6 +31,7 @@ mod resume_command;
 mod resumed;
 mod rows;
 mod search;
+mod secret_names;
 mod secrets;
 mod sending;
 mod serve;

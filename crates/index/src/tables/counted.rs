@@ -38,8 +38,13 @@ impl Tables {
         let known = known(&self.connection).map_err(|why| Error::sql(&self.path, why))?;
         let mut gone = known;
         let mut news = Vec::new();
+        let kept: Vec<_> = count
+            .sources
+            .iter()
+            .map(|source| path::kept(&source.path))
+            .collect();
         for (file, counted) in by_file.iter().enumerate() {
-            let Some(path) = path::bytes(&count.sources[file].path) else {
+            let Some(path) = path::bytes(&kept[file]) else {
                 continue;
             };
             let print = count.print(file, counted, &prices);

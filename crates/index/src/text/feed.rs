@@ -22,6 +22,7 @@ use super::{Text, words};
 use crate::db;
 use crate::error::Error;
 use crate::keep::{self, Known, Mark, News};
+use crate::path;
 
 /// Which part of the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ impl Text {
         let none = File::default();
         let mut behind: Vec<(&Place, u64)> = Vec::new();
         for place in places {
-            let file = known.get(&place.path).unwrap_or(&none);
+            let file = known.get(&*path::kept(&place.path)).unwrap_or(&none);
             let left = file.behind(stage, &place.stamp);
             if left > 0 {
                 behind.push((place, left));
@@ -204,10 +205,10 @@ impl Text {
 
 /// Transcripts that are no longer there. What could not be looked at is not gone.
 fn gone(places: &[Place], known: &HashMap<PathBuf, File>, found: &Found) -> Vec<i64> {
-    let present: HashSet<&PathBuf> = places.iter().map(|place| &place.path).collect();
+    let present: HashSet<_> = places.iter().map(|place| path::kept(&place.path)).collect();
     let unseen = |path: &PathBuf| {
         let hidden = |warning: &unspool_store::Warning| path.starts_with(&warning.path);
-        !present.contains(path) && !found.warnings.iter().any(hidden)
+        !present.contains(path.as_path()) && !found.warnings.iter().any(hidden)
     };
     let gone = known.iter().filter(|(path, _)| unseen(path));
     gone.map(|(_, file)| file.id).collect()

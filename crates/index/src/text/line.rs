@@ -166,7 +166,7 @@ impl Calls {
             };
             match (block.kind, tool) {
                 (BlockKind::ToolUse | BlockKind::ServerToolUse, Some(tool)) => {
-                    self.0.push_back((id.clone(), tool.clone()));
+                    self.0.push_back((id.clone(), masked(tool).into()));
                     if self.0.len() > WAITING {
                         self.0.pop_front();
                     }

@@ -8,7 +8,7 @@ use unspool_store::find::Found;
 use unspool_store::follow::Cursor;
 use unspool_store::open::Stamp;
 
-use super::line::Calls;
+use super::line::{Calls, masked};
 use super::{Stage, Text};
 use crate::error::Error;
 use crate::keep::{self, Known, Mark};
@@ -134,7 +134,7 @@ pub fn load(db: &Connection, place: &Place) -> rusqlite::Result<Option<File>> {
     let sql = format!("SELECT {FILE} FROM file WHERE path = ?");
     let mut statement = db.prepare_cached(&sql)?;
     statement
-        .query_row([path::bytes(&place.path)], file)
+        .query_row([path::bytes(&path::kept(&place.path))], file)
         .optional()
 }
 
@@ -163,10 +163,10 @@ pub fn save(db: &Connection, place: &Place, file: &File) -> rusqlite::Result<i64
     let (rank, title) = file.title.clone().unzip();
     db.prepare_cached(sql)?.execute(params![
         (file.id > 0).then_some(file.id),
-        path::bytes(&place.path),
+        path::bytes(&path::kept(&place.path)),
         file.session,
         file.agent,
-        file.project,
+        masked(&file.project),
         title,
         rank.unwrap_or_default(),
         mark_bytes(&file.said),
@@ -259,6 +259,8 @@ impl Names {
         if let Some(id) = self.0.get(name) {
             return Ok(*id);
         }
+        let spoken = name;
+        let name = &*masked(name);
         let known = db
             .prepare_cached("SELECT id FROM name WHERE text = ?")?
             .query_row([name], |row| row.get(0))
@@ -271,7 +273,7 @@ impl Names {
                 db.last_insert_rowid()
             }
         };
-        self.0.insert(name.into(), id);
+        self.0.insert(spoken.into(), id);
         Ok(id)
     }
 
@@ -310,7 +312,7 @@ impl Text {
             status.files += 1;
             status.bytes += place.stamp.size;
             let none = File::default();
-            let file = known.get(&place.path).unwrap_or(&none);
+            let file = known.get(&*path::kept(&place.path)).unwrap_or(&none);
             for stage in Stage::BOTH {
                 let behind = file.behind(stage, &place.stamp);
                 status.behind[stage as usize] += behind;

@@ -196,6 +196,26 @@ impl SessionRow {
         .chain(pending)
     }
 
+    /// Names of directories, files, models, branches and tools, which may hold tokens.
+    pub fn names(&mut self) -> impl Iterator<Item = &mut String> {
+        let optional = [
+            &mut self.cwd,
+            &mut self.model,
+            &mut self.version,
+            &mut self.git_branch,
+            &mut self.slug,
+            &mut self.permission_mode,
+            &mut self.entrypoint,
+        ];
+        let lists = [&mut self.models, &mut self.versions, &mut self.pr_links];
+        let tool = self.pending_tool.iter_mut().map(|tool| &mut tool.name);
+        [&mut self.path, &mut self.project]
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .chain(lists.into_iter().flatten())
+            .chain(tool)
+    }
+
     /// The row of a session.
     pub fn new(session: &Session, row: Row, place: Place) -> SessionRow {
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
