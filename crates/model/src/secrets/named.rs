@@ -507,13 +507,12 @@ impl Place<'_> {
         let inner = &rest[..end];
         let start = at + (inner.len() - inner.trim_ascii_start().len());
         let range = start..start + inner.trim_ascii().len();
-        (range.start < range.end)
-            .then(|| Value {
-                range,
-                is_quoted: true,
-                is_line_end: false,
-            })
-            .and_then(|value| self.judged(value, false, false))
+        let value = Value {
+            range,
+            is_quoted: true,
+            is_line_end: false,
+        };
+        self.judged(value, false, false)
     }
 
     /// Whether the name is the value of a field for names: `name: DB_PASSWORD`.

@@ -668,7 +668,7 @@ impl Evidence<'_> {
             && !name.contains(&*lower)
             && !value.contains(['|', '<', '[', '/', '.'])
             // CONSTANTS and names of files.
-            && !(value.contains('_') && !self.is_literal)
+            && (self.is_literal || !value.contains('_'))
     }
 
     fn is_secret_value(&self) -> bool {

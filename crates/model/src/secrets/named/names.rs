@@ -524,7 +524,7 @@ fn joined(word: &str) -> Option<NameClass> {
         let starts = [
             "forgot", "reset", "change", "show", "no", "has", "is", "get",
         ];
-        starts.iter().any(|start| word == *start)
+        starts.contains(&word)
     };
     for (end, class) in JOINED {
         if let Some(before) = word.strip_suffix(end) {
