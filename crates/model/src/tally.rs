@@ -13,7 +13,17 @@ pub struct Tally {
     index: HashTable<u32>,
     hasher: RandomState,
     last: usize,
+    /// How many bytes all of them have.
+    bytes: usize,
 }
+
+/// What stands for all texts for which there is no room.
+pub const OTHERS: &str = "…";
+
+/// How many distinct texts are kept, and how many bytes of them: whoever writes names writes
+/// some dozens. The rest is counted together, under [`OTHERS`].
+const MOST_TEXTS: usize = 65_000;
+const MOST_BYTES: usize = 8 << 20;
 
 impl Tally {
     /// Counts a text and gives its index.
@@ -25,13 +35,24 @@ impl Tally {
             *count += 1;
             return self.last as u32;
         }
-        let at = self.find(text).unwrap_or_else(|| self.enter(text));
+        let at = self
+            .find(text)
+            .unwrap_or_else(|| self.enter_or_others(text));
         self.items[at as usize].1 += 1;
         self.last = at as usize;
         at
     }
 
+    fn enter_or_others(&mut self, text: &str) -> u32 {
+        let fits = self.items.len() < MOST_TEXTS && self.bytes + text.len() <= MOST_BYTES;
+        if fits {
+            return self.enter(text);
+        }
+        self.find(OTHERS).unwrap_or_else(|| self.enter(OTHERS))
+    }
+
     fn enter(&mut self, text: &str) -> u32 {
+        self.bytes += text.len();
         let at = self.items.len() as u32;
         self.items.push((text.into(), 0));
         let (items, hasher) = (&self.items, &self.hasher);
@@ -69,5 +90,28 @@ impl Tally {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_texts_the_rest_is_counted_together() {
+        let mut tally = Tally::default();
+        for number in 0..MOST_TEXTS + 500 {
+            tally.add(&number.to_string());
+        }
+        assert_eq!(tally.len(), MOST_TEXTS + 1);
+        assert_eq!(tally.iter().last(), Some((OTHERS, 500)));
+        assert_eq!(tally.add("7"), 7);
+        let mut tally = Tally::default();
+        let long = "x".repeat(MOST_BYTES);
+        assert_eq!(
+            (tally.add(&long), tally.add("y"), tally.add("z")),
+            (0, 1, 1)
+        );
+        assert_eq!(tally.get(1), OTHERS);
     }
 }
