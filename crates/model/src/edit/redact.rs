@@ -400,6 +400,9 @@ struct Walk<'a> {
     is_kept: bool,
 }
 
+/// A line with more open brackets than this is looked at as if it were torn.
+const DEEPEST: usize = 10_000;
+
 impl Walk<'_> {
     /// Looks at the value that begins here, and says where it ends; `None` if it is torn.
     fn value(&mut self, start: usize) -> Option<usize> {
@@ -414,6 +417,8 @@ impl Walk<'_> {
                     }
                     continue;
                 }
+                // Nobody nests so deep, and each bracket is remembered while it is open.
+                b'{' | b'[' if self.frames.len() >= DEEPEST => return None,
                 b'{' | b'[' => self.open(byte == b'{', at),
                 b'}' | b']' => {
                     self.frames.pop()?;
