@@ -62,7 +62,19 @@ pub fn map<T: Sync, R: Send>(
 /// fails first ends all.
 pub fn in_order<T: Send, R: Send, E: Send>(
     threads: usize,
+    next: impl FnMut() -> Result<Option<T>, E> + Send,
+    job: impl Fn(T) -> R + Sync,
+    take: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    in_order_by_size(threads, next, |_| false, job, take)
+}
+
+/// The same for things of which some take much memory: behind one that `is_large`, nothing is
+/// begun before it is taken.
+pub fn in_order_by_size<T: Send, R: Send, E: Send>(
+    threads: usize,
     mut next: impl FnMut() -> Result<Option<T>, E> + Send,
+    is_large: impl Fn(&T) -> bool + Send,
     job: impl Fn(T) -> R + Sync,
     mut take: impl FnMut(R) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -73,8 +85,12 @@ pub fn in_order<T: Send, R: Send, E: Send>(
         return Ok(());
     }
     // Most have one piece, and need no other thread.
-    let Some(first) = next()? else {
-        return Ok(());
+    let first = loop {
+        match next()? {
+            None => return Ok(()),
+            Some(thing) if is_large(&thing) => take(job(thing))?,
+            Some(thing) => break thing,
+        }
     };
     let Some(second) = next()? else {
         return take(job(first));
@@ -82,12 +98,16 @@ pub fn in_order<T: Send, R: Send, E: Send>(
     let mut early = vec![second, first];
     let line = Line {
         state: Mutex::new(State {
-            next: move || match early.pop() {
-                Some(thing) => Ok(Some(thing)),
-                None => next(),
+            next: move || {
+                let thing = match early.pop() {
+                    Some(thing) => Some(thing),
+                    None => next()?,
+                };
+                Ok(thing.map(|thing| (is_large(&thing), thing)))
             },
             given: 0,
             taken: 0,
+            large: None,
             done: BTreeMap::new(),
             trouble: None,
             is_over: false,
@@ -120,6 +140,8 @@ struct State<N, R, E> {
     /// How many were given out, and how many were taken in the end.
     given: usize,
     taken: usize,
+    /// The number of the last one that is large.
+    large: Option<usize>,
     /// What became of those in between, by number.
     done: BTreeMap<usize, R>,
     /// Why it cannot go on.
@@ -137,7 +159,7 @@ enum Trouble<E> {
 
 impl<T, R, E, N> Line<N, R, E>
 where
-    N: FnMut() -> Result<Option<T>, E>,
+    N: FnMut() -> Result<Option<(bool, T)>, E>,
 {
     /// Takes what is done, and helps while there is nothing to take.
     fn lead(
@@ -179,7 +201,7 @@ where
     fn help(&self, job: &impl Fn(T) -> R) {
         let mut state = self.state();
         while !state.is_over {
-            if state.given >= state.taken + self.most {
+            if state.is_full(self.most) {
                 state = self.wait(state);
                 continue;
             }
@@ -212,13 +234,16 @@ where
 
     /// The next thing and its number, if there is one and room for it.
     fn give(&self, state: &mut State<N, R, E>) -> Result<Option<(usize, T)>, E> {
-        if state.is_over || state.given >= state.taken + self.most {
+        if state.is_over || state.is_full(self.most) {
             return Ok(None);
         }
-        let Some(thing) = (state.next)()? else {
+        let Some((is_large, thing)) = (state.next)()? else {
             state.is_over = true;
             return Ok(None);
         };
+        if is_large {
+            state.large = Some(state.given);
+        }
         state.given += 1;
         Ok(Some((state.given - 1, thing)))
     }
@@ -242,6 +267,12 @@ impl<N, R, E> Line<N, R, E> {
 }
 
 impl<N, R, E> State<N, R, E> {
+    /// Whether nothing more may be given out before something is taken.
+    fn is_full(&self, most: usize) -> bool {
+        let waits = |large: usize| self.taken <= large;
+        self.given >= self.taken + most || self.large.is_some_and(waits)
+    }
+
     fn fail(&mut self, trouble: Trouble<E>) {
         self.is_over = true;
         self.trouble.get_or_insert(trouble);
@@ -286,6 +317,35 @@ mod tests {
                 .unwrap();
                 assert_eq!(taken, Vec::from_iter(0..many), "{threads}");
             }
+        }
+    }
+
+    #[test]
+    fn while_a_large_thing_is_on_its_way_nothing_else_is_begun() {
+        for threads in [1, 2, 5] {
+            let begun = AtomicUsize::new(0);
+            let next = || {
+                let number = begun.fetch_add(1, Ordering::Relaxed);
+                Ok::<_, ()>((number < 200).then_some(number))
+            };
+            let is_large = |number: &usize| number % 7 == 3 || *number == 0 || *number == 8;
+            let mut taken = 0;
+            in_order_by_size(
+                threads,
+                next,
+                is_large,
+                |number| number,
+                |number| {
+                    assert_eq!(number, taken);
+                    taken += 1;
+                    if is_large(&number) {
+                        assert_eq!(begun.load(Ordering::Relaxed), number + 1);
+                    }
+                    Ok(())
+                },
+            )
+            .unwrap();
+            assert_eq!(taken, 200);
         }
     }
 
