@@ -1,6 +1,9 @@
 //! Pieces of message content: what each one is and where it stands in its line.
 
-use crate::json::{self, Cursor, Span};
+use compact_str::CompactString;
+
+use crate::json::{self, Cursor, ShortSpan, Span};
+use crate::known::UnknownNames;
 use crate::{known, tool};
 
 /// What a block is.
@@ -63,34 +66,62 @@ impl BlockKind {
 }
 
 /// A block: its kind, its ids, and where it stands. The text stays in the file.
+///
+/// Small, because a message may have a million of them: most have no names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// Equal blocks have equal prints.
+    pub print: u64,
+    whole: ShortSpan,
+    inner: ShortSpan,
+    names: Option<Box<BlockNames>>,
     /// What it is.
     pub kind: BlockKind,
-    /// The whole block in its line; for plain string content, the string.
-    pub span: Span,
-    /// The text, the input or the result inside the block.
-    pub body: Span,
-    /// `id` of a call, `tool_use_id` of a result.
-    pub id: Option<Box<str>>,
-    /// The tool of a call; the `type` of a block nobody has described.
-    pub tool: Option<Box<str>>,
-    /// What a call is about, on one line.
-    pub subject: Option<Box<str>>,
     /// A result that reports a failure.
     pub is_error: bool,
     /// Text or thinking without a visible character.
     pub blank: bool,
-    /// Equal blocks have equal prints.
-    pub print: u64,
+}
+
+/// What calls, results and blocks of unknown types are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct BlockNames {
+    id: Option<CompactString>,
+    tool: Option<CompactString>,
+    subject: Option<Box<str>>,
 }
 
 impl Block {
+    /// The whole block in its line; for plain string content, the string.
+    pub fn span(&self) -> Span {
+        self.whole.span()
+    }
+
+    /// The text, the input or the result inside the block.
+    pub fn body(&self) -> Span {
+        self.inner.span()
+    }
+
+    /// `id` of a call, `tool_use_id` of a result.
+    pub fn id(&self) -> Option<&str> {
+        self.names.as_ref()?.id.as_deref()
+    }
+
+    /// The tool of a call; the `type` of a block nobody has described.
+    pub fn tool(&self) -> Option<&str> {
+        self.names.as_ref()?.tool.as_deref()
+    }
+
+    /// What a call is about, on one line.
+    pub fn subject(&self) -> Option<&str> {
+        self.names.as_ref()?.subject.as_deref()
+    }
+
     /// The `type` it was written with.
     pub fn name(&self) -> &str {
         match self.kind.name() {
             Some(name) => name,
-            None => self.tool.as_deref().unwrap_or("?"),
+            None => self.tool().unwrap_or("?"),
         }
     }
 }
@@ -109,7 +140,7 @@ impl Body for Block {
     }
 
     fn body(&self) -> Span {
-        self.body
+        Block::body(self)
     }
 }
 
@@ -134,13 +165,31 @@ fn print(bytes: &[u8]) -> u64 {
 /// Longest subject kept; a command can be a whole script.
 const SUBJECT: usize = 240;
 
+/// Why a line is not read whose blocks take more than [`most_memory`].
+pub(crate) const TOO_MANY: &str = "too many pieces of content";
+
+/// How many bytes the blocks of a line of so many bytes may take: enough for a million and more
+/// that say anything, and not for empty ones that take many times the memory of their line.
+fn most_memory(line: usize) -> usize {
+    2 * line + (16 << 20)
+}
+
+impl Block {
+    /// About how many bytes it takes.
+    fn memory(&self) -> usize {
+        let names = size_of::<BlockNames>() + 16;
+        size_of::<Block>() + if self.names.is_some() { names } else { 0 }
+    }
+}
+
 /// Reads `content`: a string, or an array of blocks.
 pub(crate) fn read(
     cursor: &mut Cursor<'_>,
     line: &[u8],
-    unknown: &mut Vec<String>,
+    unknown: &mut UnknownNames,
 ) -> Result<Vec<Block>, json::Bad> {
     let mut blocks = Vec::new();
+    let mut left = most_memory(line.len());
     match cursor.peek() {
         Some(b'"') => {
             let span = cursor.skip()?;
@@ -151,9 +200,16 @@ pub(crate) fn read(
                 if c.peek() == Some(b'"') {
                     let span = c.skip()?;
                     blocks.push(plain_text(span, line));
+                } else if let Some(block) = one(c, line, unknown)? {
+                    blocks.push(block);
                 } else {
-                    blocks.extend(one(c, line, unknown)?);
+                    return Ok(());
                 }
+                let memory = blocks.last().map_or(0, Block::memory);
+                left = left.checked_sub(memory).ok_or(json::Bad {
+                    at: c.position(),
+                    why: TOO_MANY,
+                })?;
                 Ok(())
             })?;
         }
@@ -162,13 +218,12 @@ pub(crate) fn read(
 }
 
 fn plain_text(span: Span, line: &[u8]) -> Block {
+    let place = ShortSpan::behind(span, 0);
     Block {
         kind: BlockKind::Text,
-        span,
-        body: span,
-        id: None,
-        tool: None,
-        subject: None,
+        whole: place,
+        inner: place,
+        names: None,
         is_error: false,
         blank: is_blank(span.of(line)),
         print: print(span.of(line)),
@@ -178,10 +233,10 @@ fn plain_text(span: Span, line: &[u8]) -> Block {
 /// Fields of one block while it is read; `type` may come last.
 #[derive(Default)]
 struct Parts {
-    name: Option<Box<str>>,
-    id: Option<Box<str>>,
-    result_of: Option<Box<str>>,
-    tool: Option<Box<str>>,
+    name: Option<CompactString>,
+    id: Option<CompactString>,
+    result_of: Option<CompactString>,
+    tool: Option<CompactString>,
     text: Option<Span>,
     thinking: Option<Span>,
     input: Option<Span>,
@@ -193,18 +248,18 @@ struct Parts {
 fn one(
     cursor: &mut Cursor<'_>,
     line: &[u8],
-    unknown: &mut Vec<String>,
+    unknown: &mut UnknownNames,
 ) -> Result<Option<Block>, json::Bad> {
     cursor.peek();
     let start = cursor.position();
     let mut parts = Parts::default();
-    let mut odd = Vec::new();
+    let mut odd = UnknownNames::default();
     let is_object = cursor.object(|c, key| {
         match key {
-            "type" => parts.name = c.text()?.map(|text| text.into()),
-            "id" => parts.id = c.text()?.map(|text| text.into()),
-            "tool_use_id" => parts.result_of = c.text()?.map(|text| text.into()),
-            "name" => parts.tool = c.text()?.map(|text| text.into()),
+            "type" => parts.name = c.name()?,
+            "id" => parts.id = c.name()?,
+            "tool_use_id" => parts.result_of = c.name()?,
+            "name" => parts.tool = c.name()?,
             "is_error" => parts.is_error = c.truth()?,
             "text" => parts.text = Some(c.skip()?),
             "thinking" => parts.thinking = Some(c.skip()?),
@@ -214,7 +269,7 @@ fn one(
             _ => {
                 c.skip()?;
                 if !known::is_block_field(key) {
-                    odd.push(key.to_owned());
+                    odd.add("", key);
                 }
             }
         }
@@ -226,20 +281,16 @@ fn one(
     let span = Span::new(start, cursor.position());
     let block = parts.block(span, line);
     if known::block(block.name()).is_none() {
-        unknown.push(format!("block {}", block.name()));
-    } else {
-        unknown.extend(
-            odd.iter()
-                .map(|field| format!("block {}.{field}", block.name())),
-        );
+        unknown.add("block ", block.name());
+    } else if !odd.is_empty() {
+        unknown.append(&format!("block {}.", block.name()), odd);
     }
     Ok(Some(block))
 }
 
 impl Parts {
     fn block(self, span: Span, line: &[u8]) -> Block {
-        let name = self.name.unwrap_or_else(|| "?".into());
-        let kind = BlockKind::of(&name);
+        let kind = self.name.as_deref().map_or(BlockKind::Other, BlockKind::of);
         let body = match kind {
             BlockKind::Text => self.text,
             BlockKind::Thinking => self.thinking,
@@ -257,7 +308,7 @@ impl Parts {
             .and_then(|tool| subject(tool, body.of(line)));
         let tool = match kind {
             BlockKind::ToolUse | BlockKind::ServerToolUse => self.tool,
-            BlockKind::Other => Some(name),
+            BlockKind::Other => self.name,
             _ => None,
         };
         let blank =
@@ -273,13 +324,13 @@ impl Parts {
             BlockKind::ToolResult | BlockKind::Image | BlockKind::Document
         );
         let print = if says { print(span.of(line)) } else { 0 };
+        let named = id.is_some() || tool.is_some();
+        let names = named.then(|| Box::new(BlockNames { id, tool, subject }));
         Block {
             kind,
-            span,
-            body,
-            id,
-            tool,
-            subject,
+            whole: ShortSpan::behind(span, 0),
+            inner: ShortSpan::behind(body, 0),
+            names,
             is_error: self.is_error,
             blank,
             print,
@@ -363,7 +414,7 @@ mod tests {
     use super::*;
 
     fn blocks(content: &str) -> Vec<Block> {
-        let mut unknown = Vec::new();
+        let mut unknown = UnknownNames::default();
         read(
             &mut Cursor::new(content.as_bytes()),
             content.as_bytes(),
@@ -395,7 +446,7 @@ mod tests {
         let about = |name: &str, input: &str| {
             let content =
                 format!(r#"[{{"type":"tool_use","id":"t","name":"{name}","input":{input}}}]"#);
-            blocks(&content)[0].subject.clone().map(String::from)
+            blocks(&content)[0].subject().map(String::from)
         };
         assert_eq!(
             about("Read", r#"{"limit":5,"file_path":"/a/b.rs"}"#).as_deref(),

@@ -13,12 +13,13 @@ use std::borrow::Cow;
 
 use compact_str::CompactString;
 
-use crate::block::{Block, BlockKind, Body};
+use crate::block::{self, Block, BlockKind, Body};
 use crate::entry::failure::Failure;
 use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
 use crate::input::{Input, InputKinds};
 use crate::json::{self, Span};
+use crate::log::{LONGEST_LINE, Line};
 use crate::secrets::Secrets;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
@@ -330,8 +331,10 @@ pub struct Entry {
     pub notice: Option<Box<Notice>>,
     /// A copy of a sub-agent's message inside a progress line.
     pub copy: Option<MessageHead>,
-    /// Types and fields never seen before.
+    /// Types and fields never seen before, at most [`MOST_UNKNOWN`](crate::known::MOST_UNKNOWN).
     pub unknown: Vec<String>,
+    /// How many more of them there were.
+    pub unknown_others: u32,
 }
 
 /// What the client tells about a task in the background.
@@ -391,8 +394,48 @@ pub struct Decoded {
 /// How much visible text of a reply or prompt is kept.
 pub const HEAD: usize = 500;
 
+impl Decoded {
+    /// A line of which nothing was decoded, because of its size.
+    pub fn too_long(bytes: u64) -> Decoded {
+        Decoded::refused(format!("{} long; not decoded", rounded(bytes)))
+    }
+
+    /// Whether something of this kind is wrong with it.
+    pub fn has(&self, kind: FaultKind) -> bool {
+        self.faults.iter().any(|(known, _)| *known == kind)
+    }
+
+    fn refused(why: String) -> Decoded {
+        Decoded {
+            entries: Vec::new(),
+            faults: vec![(FaultKind::TooLong, why)],
+        }
+    }
+}
+
+/// A number of bytes for a person: `67.1 MB`, `1.1 GB`.
+fn rounded(bytes: u64) -> String {
+    let (unit, size) = match bytes {
+        0..1_000_000 => ("kB", 1_000),
+        1_000_000..1_000_000_000 => ("MB", 1_000_000),
+        _ => ("GB", 1_000_000_000),
+    };
+    format!("{:.1} {unit}", bytes as f64 / f64::from(size))
+}
+
+/// Reads a line whose bytes may have been passed over.
+pub fn decode_line(line: &Line<'_>) -> Decoded {
+    match line.is_omitted() {
+        true => Decoded::too_long(line.length()),
+        false => decode(line.bytes),
+    }
+}
+
 /// Reads a line. Never fails: what cannot be read becomes a fault.
 pub fn decode(line: &[u8]) -> Decoded {
+    if line.len() > LONGEST_LINE {
+        return Decoded::too_long(line.len() as u64);
+    }
     let mut decoded = Decoded::default();
     let mut at = 0;
     if line.starts_with(b"\xef\xbb\xbf") {
@@ -417,16 +460,23 @@ pub fn decode(line: &[u8]) -> Decoded {
     while !blank(&line[at..]) {
         match read::object(line, text, at) {
             Ok((entry, end, control)) => {
+                if decoded.entries.len() >= most_objects(line.len()) {
+                    let why = format!("more than {} objects; not decoded", decoded.entries.len());
+                    return Decoded::refused(why);
+                }
                 // Room for one: growing by itself, a list begins with room for four.
                 decoded.entries.reserve_exact(1);
                 decoded.entries.extend(entry);
                 at = end;
-                if control {
+                if control && !decoded.has(FaultKind::ControlCharacter) {
                     let why = "a raw control character inside a string; clients refuse this line";
                     decoded
                         .faults
                         .push((FaultKind::ControlCharacter, why.into()));
                 }
+            }
+            Err(bad) if bad.why == block::TOO_MANY => {
+                return Decoded::refused(format!("{}; not decoded", bad.why));
             }
             Err(bad) => {
                 decoded.faults.push((
@@ -439,6 +489,14 @@ pub fn decode(line: &[u8]) -> Decoded {
     }
     judge(line, text.is_some(), &mut decoded);
     decoded
+}
+
+/// How many objects a line of so many bytes may have: any number of ordinary ones, and not so
+/// many empty ones that they take many times the memory of their line.
+fn most_objects(bytes: usize) -> usize {
+    /// About what an entry takes.
+    const ENTRY: usize = size_of::<Entry>();
+    10_000.max(bytes / ENTRY)
 }
 
 fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
@@ -473,18 +531,27 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
 }
 
 /// The text blocks, one below the other.
-pub(crate) fn text_of<B: Body>(blocks: &[B], line: &[u8]) -> String {
-    let mut out = String::new();
-    let texts = blocks
+pub(crate) fn text_of<'a, B: Body>(blocks: &[B], line: &'a [u8]) -> Cow<'a, str> {
+    let mut texts = blocks
         .iter()
-        .filter(|block| block.kind() == BlockKind::Text);
-    for block in texts {
+        .filter(|block| block.kind() == BlockKind::Text)
+        .map(|block| json::string(block.body().of(line)));
+    // Nearly always there is one, and it may be long.
+    let Some(first) = texts.next() else {
+        return Cow::Borrowed("");
+    };
+    let Some(second) = texts.next() else {
+        return first;
+    };
+    let mut out = first.into_owned();
+    for text in std::iter::once(second).chain(texts) {
+        // What is empty stands at the start alone.
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&json::string(block.body().of(line)));
+        out.push_str(&text);
     }
-    out
+    Cow::Owned(out)
 }
 
 /// What stands for a prompt without words.
@@ -520,9 +587,15 @@ fn before_secret(text: &str, end: usize) -> usize {
     const AROUND: usize = 2048;
     let bytes = text.as_bytes();
     let before = bytes[..end].iter().rev();
-    let before = before.take_while(|byte| byte.is_ascii_graphic()).count();
+    let before = before
+        .take(AROUND)
+        .take_while(|byte| byte.is_ascii_graphic())
+        .count();
     let behind = bytes[end..].iter();
-    let behind = behind.take_while(|byte| byte.is_ascii_graphic()).count();
+    let behind = behind
+        .take(AROUND)
+        .take_while(|byte| byte.is_ascii_graphic())
+        .count();
     if behind == 0 || before + behind < WORD {
         return end;
     }
@@ -682,6 +755,62 @@ mod tests {
             r#"{"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_1h_input_tokens":5,"ephemeral_5m_input_tokens":2}}"#,
         );
         assert_eq!((split.cache_write_5m, split.cache_write_1h), (2, 5));
+    }
+
+    #[test]
+    fn of_very_many_unknown_names_the_rest_is_counted() {
+        let fields: String = (0..5000).map(|n| format!(r#""k{n}":1,"#)).collect();
+        let long = "l".repeat(10_000);
+        for line in [
+            format!(r#"{{{fields}"type":"user"}}"#),
+            format!(r#"{{"type":"user","message":{{{fields}"role":"user"}}}}"#),
+            format!(r#"{{"type":"user","message":{{"content":[{{{fields}"type":"text"}}]}}}}"#),
+        ] {
+            let entry = only(&line);
+            assert_eq!((entry.unknown.len(), entry.unknown_others), (1000, 4000));
+        }
+        let entry = only(&format!(r#"{{"type":"user","{long}":1}}"#));
+        assert!(entry.unknown[0].len() < 300, "{}", entry.unknown[0].len());
+    }
+
+    #[test]
+    fn a_line_above_the_limit_is_not_decoded_and_says_how_long_it_is() {
+        let mut line = vec![b' '; LONGEST_LINE + 1];
+        line[0] = b'{';
+        let decoded = decode(&line);
+        let why = "68.2 MB long; not decoded".to_owned();
+        assert_eq!(decoded.faults, [(FaultKind::TooLong, why)]);
+        assert_eq!(
+            Decoded::too_long(1 << 30).faults[0].1,
+            "1.1 GB long; not decoded"
+        );
+    }
+
+    #[test]
+    fn a_line_of_very_many_objects_or_blocks_is_not_decoded() {
+        let glued = "{}".repeat(20_000);
+        assert_eq!(faults(glued.as_bytes()), ["too_long"]);
+        assert_eq!(faults("{}".repeat(5_000).as_bytes()), ["glued"]);
+        let said = |blocks: &str| {
+            format!(r#"{{"type":"assistant","message":{{"content":[{blocks}{{}}]}}}}"#)
+        };
+        assert_eq!(
+            faults(said(&"{},".repeat(1_000_000)).as_bytes()),
+            ["too_long"]
+        );
+        let text = r#"{"type":"text","text":"a"},"#;
+        let entry = only(&said(&text.repeat(500_000)));
+        assert_eq!(entry.blocks.len(), 500_001);
+    }
+
+    #[test]
+    fn a_name_of_many_kilobytes_is_none() {
+        let long = "n".repeat(5_000);
+        let entry = only(&format!(
+            r#"{{"type":"user","uuid":"{long}","cwd":"{long}","agentId":"{long}","sessionId":"s"}}"#
+        ));
+        assert_eq!((entry.uuid, entry.cwd, entry.agent), (None, None, None));
+        assert_eq!(entry.session, Some(Id::new("s")));
     }
 
     #[test]

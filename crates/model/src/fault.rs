@@ -23,6 +23,8 @@ pub enum FaultKind {
     TornTail,
     /// The last line is whole but has no newline; some clients would write behind it.
     NoFinalNewline,
+    /// The line is too long, or made of too many pieces, to be decoded; it is kept as it is.
+    TooLong,
     /// JSON, but not an object.
     NotAnObject,
     /// Two or more objects on one line; each is read.
@@ -51,10 +53,11 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind, in the order of this list.
-    pub const ALL: [FaultKind; 15] = [
+    pub const ALL: [FaultKind; 16] = [
         FaultKind::Unreadable,
         FaultKind::TornTail,
         FaultKind::NoFinalNewline,
+        FaultKind::TooLong,
         FaultKind::NotAnObject,
         FaultKind::Glued,
         FaultKind::NotUtf8,
@@ -75,6 +78,7 @@ impl FaultKind {
             FaultKind::Unreadable => "unreadable",
             FaultKind::TornTail => "torn_tail",
             FaultKind::NoFinalNewline => "no_final_newline",
+            FaultKind::TooLong => "too_long",
             FaultKind::NotAnObject => "not_an_object",
             FaultKind::Glued => "glued",
             FaultKind::NotUtf8 => "not_utf8",

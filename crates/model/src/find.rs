@@ -60,6 +60,11 @@ impl Scope {
     pub fn takes_output(&self) -> bool {
         !self.paths && (self.places.is_empty() || self.places.contains(&Where::Result))
     }
+
+    /// Whether what stands in no known place counts.
+    pub fn takes_other(&self) -> bool {
+        !self.paths && (self.places.is_empty() || self.places.contains(&Where::Other))
+    }
 }
 
 /// What was found in one place of one line.

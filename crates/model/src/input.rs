@@ -4,6 +4,8 @@
 //! precise). String content alone says nothing: of the string lines only 58 % are prompts,
 //! and 12 % of the prompts are arrays.
 
+use std::borrow::Cow;
+
 /// What a user line turned out to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Input {
@@ -246,22 +248,21 @@ pub fn kinds(text: &str, facts: Facts<'_>) -> InputKinds {
 }
 
 /// The text as a person would read it: wrappers off, commands as they were typed.
-pub fn readable(text: &str) -> String {
+pub fn readable(text: &str) -> Cow<'_, str> {
     let text = stripped(text);
     if let Some(name) = tagged(text, "command-name").or_else(|| tagged(text, "command-message")) {
         let args = tagged(text, "command-args").unwrap_or_default().trim();
         let slash = if name.starts_with('/') { "" } else { "/" };
-        return format!("{slash}{} {args}", name.trim())
-            .trim_end()
-            .to_owned();
+        let whole = format!("{slash}{} {args}", name.trim());
+        return Cow::Owned(whole.trim_end().to_owned());
     }
     if let Some(command) = tagged(text, "bash-input") {
-        return format!("! {command}");
+        return Cow::Owned(format!("! {command}"));
     }
     if let Some(note) = tagged(text, "user-memory-input") {
-        return format!("# {note}");
+        return Cow::Owned(format!("# {note}"));
     }
-    text.trim_end().to_owned()
+    Cow::Borrowed(text.trim_end())
 }
 
 /// What stands between `<tag>` and `</tag>`.

@@ -9,10 +9,16 @@
 
 use std::borrow::Cow;
 
+use compact_str::CompactString;
+
 mod special;
 
 pub(crate) use special::Marks;
 use special::{Stop, plain};
+
+/// The longest text that is kept as a name, in bytes. No id, version or path is longer, and a
+/// session keeps every one of them.
+pub(crate) const LONGEST_NAME: usize = 4096;
 
 /// A place in a line: from `start`, `len` bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -40,6 +46,30 @@ impl Span {
     /// The bytes it covers; empty where `bytes` is too short.
     pub fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start..self.end()).unwrap_or_default()
+    }
+}
+
+/// A [`Span`] in half the memory: no line that is decoded has four gigabytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShortSpan {
+    start: u32,
+    len: u32,
+}
+
+impl ShortSpan {
+    /// The span, counted from `start` on.
+    pub(crate) fn behind(span: Span, start: usize) -> ShortSpan {
+        let fit = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        ShortSpan {
+            start: fit(span.start - start.min(span.start)),
+            len: fit(span.len),
+        }
+    }
+
+    /// The span.
+    pub(crate) fn span(self) -> Span {
+        let start = self.start as usize;
+        Span::new(start, start + self.len as usize)
     }
 }
 
@@ -206,6 +236,13 @@ impl<'a> Cursor<'a> {
         }
         self.skip()?;
         Ok(None)
+    }
+
+    /// The text of a string that names something: an id, a kind, a folder. What is longer than
+    /// [`LONGEST_NAME`] names nothing.
+    pub(crate) fn name(&mut self) -> Scan<Option<CompactString>> {
+        let text = self.text()?.filter(|text| text.len() <= LONGEST_NAME);
+        Ok(text.map(CompactString::from))
     }
 
     /// Takes the string that begins here. Most are short and need no decoding.

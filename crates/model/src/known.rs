@@ -35,6 +35,52 @@ pub fn block(name: &str) -> Option<&'static str> {
     BLOCKS.find(name)
 }
 
+/// What stands for all names behind the first [`MOST_UNKNOWN`].
+pub const OTHERS: &str = "others";
+
+/// How many distinct unknown names are kept, of a line and of a session. A new release of the
+/// client brings some dozens.
+pub const MOST_UNKNOWN: usize = 1000;
+
+/// The longest unknown name that is kept whole, in characters.
+const LONGEST_UNKNOWN: usize = 200;
+
+/// Unknown names on a line, in the order they appear, one for each time. Of more than
+/// [`MOST_UNKNOWN`], the rest is counted and not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UnknownNames {
+    pub(crate) names: Vec<String>,
+    pub(crate) others: u32,
+}
+
+impl UnknownNames {
+    /// Adds a name; `what` says what it is a name of.
+    pub(crate) fn add(&mut self, what: &str, name: &str) {
+        if self.names.len() >= MOST_UNKNOWN {
+            self.others = self.others.saturating_add(1);
+            return;
+        }
+        let shown = match name.char_indices().nth(LONGEST_UNKNOWN) {
+            Some((end, _)) => format!("{what}{}…", &name[..end]),
+            None => format!("{what}{name}"),
+        };
+        self.names.push(shown);
+    }
+
+    /// Adds the names of others; `what` says what they are names of.
+    pub(crate) fn append(&mut self, what: &str, others: UnknownNames) {
+        for name in &others.names {
+            self.add(what, name);
+        }
+        self.others = self.others.saturating_add(others.others);
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
 /// Names, to be asked for hundreds of times in every line.
 struct Names {
     list: &'static [&'static str],

@@ -14,6 +14,7 @@ mod record;
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet, HashSetExt};
@@ -23,6 +24,8 @@ use crate::entry::failure::Failure;
 use crate::entry::{self, Boundary, Decoded, Detail, Kind};
 use crate::fault::{Fault, FaultKind};
 use crate::id::Id;
+#[cfg(doc)]
+use crate::known;
 use crate::log::{Line, Log, Source};
 use crate::marks::{Marks, Slots};
 use crate::tally::Tally;
@@ -140,9 +143,9 @@ pub struct Call {
 struct Answer {
     record: Index,
     block: Index,
-    agent: Option<Box<str>>,
+    agent: Option<Arc<str>>,
     launched: bool,
-    task: Option<Box<str>>,
+    task: Option<Arc<str>>,
     over: bool,
 }
 
@@ -203,6 +206,17 @@ struct Group {
     link: Option<Index>,
 }
 
+/// A line that was not decoded because of its size, and where its bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongLine {
+    /// Line number, from 1.
+    pub line: u32,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its length in bytes, without its newline.
+    pub len: u64,
+}
+
 /// What a push altered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
@@ -243,7 +257,10 @@ pub struct Session {
     pub blank_lines: u32,
     /// What was wrong with single lines.
     pub faults: Vec<Fault>,
-    /// Types and fields never seen before, with the versions that wrote them.
+    /// Lines that were not decoded because of their size, in file order.
+    pub long_lines: Vec<LongLine>,
+    /// Types and fields never seen before, with the versions that wrote them. Of more than a
+    /// thousand, the rest is counted under [`known::OTHERS`].
     pub unknown: BTreeMap<String, BTreeMap<String, u32>>,
     /// Versions of the client that wrote lines, in the order they appear.
     pub versions: Tally,
@@ -378,8 +395,8 @@ impl Session {
         self.take(
             line.number,
             line.offset,
-            line.bytes.len(),
-            entry::decode(line.bytes),
+            line.length(),
+            entry::decode_line(line),
         )
     }
 
@@ -387,12 +404,8 @@ impl Session {
     ///
     /// A whole object counts as a line; anything else is a torn tail.
     pub fn push_tail(&mut self, line: &Line<'_>) -> Change {
-        let decoded = entry::decode(line.bytes);
-        let torn = decoded
-            .faults
-            .iter()
-            .any(|(kind, _)| *kind == FaultKind::Unreadable);
-        if torn {
+        let decoded = entry::decode_line(line);
+        if decoded.has(FaultKind::Unreadable) {
             let why = "the file ends inside this line; its writer was cut off".to_owned();
             self.faults.push(Fault {
                 line: line.number,
@@ -404,7 +417,7 @@ impl Session {
                 ..Change::default()
             };
         }
-        let mut change = self.take(line.number, line.offset, line.bytes.len(), decoded);
+        let mut change = self.take(line.number, line.offset, line.length(), decoded);
         if change.records.start < change.records.end {
             let why = "the last line does not end with a newline".to_owned();
             self.faults.push(Fault {
@@ -418,7 +431,7 @@ impl Session {
     }
 
     /// Takes in a line that was decoded elsewhere, for instance by another thread.
-    pub fn take(&mut self, line: u32, offset: u64, len: usize, decoded: Decoded) -> Change {
+    pub fn take(&mut self, line: u32, offset: u64, len: u64, decoded: Decoded) -> Change {
         let first = self.records.len() as Index;
         let turns = self.turns.len();
         let mut change = Change {
@@ -428,11 +441,11 @@ impl Session {
         if decoded.entries.is_empty() && decoded.faults.is_empty() && len > 0 || len == 0 {
             self.blank_lines += 1;
         }
-        let refused = decoded
-            .faults
-            .iter()
-            .any(|(kind, _)| *kind == FaultKind::ControlCharacter);
+        let refused = decoded.has(FaultKind::ControlCharacter);
         for (kind, detail) in decoded.faults {
+            if kind == FaultKind::TooLong {
+                self.long_lines.push(LongLine { line, offset, len });
+            }
             self.faults.push(Fault { line, kind, detail });
         }
         let glued = decoded.entries.len() > 1;

@@ -192,10 +192,10 @@ impl<'a> Walk<'_, 'a> {
         let entry = self.entry;
         let mut at = content.start;
         for block in &entry.blocks {
-            if block.span.start >= at && block.span.end() <= content.end() {
-                self.all(Span::new(at, block.span.start), Where::Other, None);
+            if block.span().start >= at && block.span().end() <= content.end() {
+                self.all(Span::new(at, block.span().start), Where::Other, None);
                 self.block(block);
-                at = block.span.end();
+                at = block.span().end();
             }
         }
         self.all(Span::new(at, content.end()), Where::Other, None);
@@ -203,16 +203,16 @@ impl<'a> Walk<'_, 'a> {
 
     fn block(&mut self, block: &Block) {
         match block.kind {
-            BlockKind::Text => self.all(block.span, self.said(block), None),
-            BlockKind::Thinking => self.all(block.span, Where::Thinking, None),
+            BlockKind::Text => self.all(block.span(), self.said(block), None),
+            BlockKind::Thinking => self.all(block.span(), Where::Thinking, None),
             BlockKind::RedactedThinking => {}
             BlockKind::ToolUse | BlockKind::ServerToolUse => self.call(block),
-            BlockKind::ToolResult => self.all(block.span, Where::Result, None),
+            BlockKind::ToolResult => self.all(block.span(), Where::Result, None),
             BlockKind::Other if block.name().ends_with("tool_result") => {
-                self.all(block.span, Where::Result, None);
+                self.all(block.span(), Where::Result, None);
             }
             BlockKind::Image | BlockKind::Document | BlockKind::Other => {
-                self.all(block.span, Where::Other, None);
+                self.all(block.span(), Where::Other, None);
             }
         }
     }
@@ -225,7 +225,7 @@ impl<'a> Walk<'_, 'a> {
                 self.entry.api_error || self.entry.message.model.as_deref() == Some("<synthetic>");
             return if program { Where::Other } else { Where::Reply };
         }
-        let raw = block.body.of(self.line);
+        let raw = block.body().of(self.line);
         let wrapped =
             || raw.get(1) == Some(&b'<') && input::stripped(&json::string(raw)).trim().is_empty();
         if self.entry.input.opens_turn() && !wrapped() {
@@ -236,19 +236,16 @@ impl<'a> Walk<'_, 'a> {
     }
 
     fn call(&mut self, block: &Block) {
-        let within = block.span.of(self.line);
+        let within = block.span().of(self.line);
         let name = json::find(within, &["name"])
             .map(|name| name.of(within))
             .and_then(|raw| raw.strip_prefix(b"\"")?.strip_suffix(b"\""))
             .map(key_text);
         // The names of the client's own tools are on every other line; those of others are
         // worth finding.
-        let odd = block
-            .tool
-            .as_deref()
-            .is_some_and(|name| tool::known(name).is_none());
+        let odd = block.tool().is_some_and(|name| tool::known(name).is_none());
         let line = self.line;
-        let mut cursor = Cursor::from(line, block.span.start);
+        let mut cursor = Cursor::from(line, block.span().start);
         // The block was read from these bytes, so they are JSON.
         let _ = cursor.object(|c, key| {
             let value = c.skip()?;

@@ -15,7 +15,7 @@ use unspool_model::before;
 
 use crate::error::Error;
 use crate::open::{self, Stamp};
-use crate::scan;
+use crate::scan::{self, Stretch};
 use crate::side::is_plain;
 
 /// Not more than so many are looked for; a chain of sessions is shorter.
@@ -133,7 +133,16 @@ impl Seen {
         let names = &mut self.names;
         let mut end = self.end;
         for part in scan::parts([(self.end, metadata.len())]) {
-            part.read(file, |offset, piece| {
+            part.read(file, |stretch| {
+                let (offset, piece) = match stretch {
+                    Stretch::Lines(offset, piece) => (offset, piece),
+                    Stretch::Passed(line) => {
+                        if line.ended {
+                            end = line.end();
+                        }
+                        return;
+                    }
+                };
                 for line in piece.split(|byte| *byte == b'\n') {
                     before::named(line, &own, &mut |name| {
                         if names.len() < MOST && !names.iter().any(|known| known == name) {

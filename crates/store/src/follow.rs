@@ -172,13 +172,24 @@ impl Tail {
                 break;
             }
             let (cursor, prints) = (&mut self.cursor, &mut self.prints);
+            let mut passed = false;
             self.splitter.feed(&self.buffer[..read], |line| {
-                cursor.offset = line.offset + line.bytes.len() as u64 + 1;
+                cursor.offset = line.end();
                 cursor.lines = line.number;
+                passed |= line.is_omitted();
                 prints.add(line.bytes);
                 each(line);
             });
             self.read += read as u64;
+            if passed {
+                // Nobody has its last bytes any more.
+                self.prints = Prints::read(file, self.cursor.offset)?;
+            }
+            if self.splitter.is_omitting() {
+                let data = open::behind_hole(file, self.read).min(size);
+                self.splitter.pass(data.saturating_sub(self.read));
+                self.read = self.read.max(data);
+            }
         }
         Ok(self.cursor.lines - before)
     }

@@ -5,7 +5,7 @@
 //! them, [`search`] finds text in them, [`resolve`] finds the one a
 //! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
 //! [`follow`] reads on while it grows, when [`watch`] says so; [`live`] tells who works on it. [`journal`] changes files
-//! so that it can be undone, by [`write`]; [`archive`] keeps copies of them. [`events`] keeps what
+//! so that it can be undone, by [`write`]; [`long_lines`] looks into lines that are too long to be held; [`archive`] keeps copies of them. [`events`] keeps what
 //! hooks tell, [`settle`] waits for what they announce, [`before`] finds the session before.
 //!
 //! This crate knows folders and file names. It does not know what a line means (see
@@ -30,6 +30,7 @@ pub mod journal;
 pub mod lineage;
 pub mod list;
 pub mod live;
+pub mod long_lines;
 pub mod open;
 pub mod output_file;
 pub mod own_file;

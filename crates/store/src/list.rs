@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use unspool_model::log::LONGEST_LINE;
 
 use crate::error::Error;
 use crate::journal::Work;
@@ -38,6 +39,10 @@ impl List {
                 });
             }
         };
+        // A list of a thousand sessions has less than a megabyte.
+        if metadata.len() > LONGEST_LINE as u64 {
+            return None;
+        }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let value: Value = serde_json::from_slice(&bytes).ok()?;

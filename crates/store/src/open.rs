@@ -11,7 +11,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use unspool_model::edit::redact::Redactor;
 use unspool_model::entry::Decoded;
+use unspool_model::json::Span;
 use unspool_model::log::Source;
 
 use crate::error::Error;
@@ -109,6 +111,49 @@ fn read_once(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
+/// Why a file cannot be read on.
+pub(crate) fn became_shorter() -> io::Error {
+    io::Error::other("the file became shorter while it was read")
+}
+
+/// Copies `len` bytes from `offset` on, through a window. Fails if they are no longer there.
+pub fn copy_range(file: &File, offset: u64, len: u64, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut window = vec![0; 1 << 20];
+    let mut left = len;
+    while left > 0 {
+        let want = usize::try_from(left)
+            .unwrap_or(usize::MAX)
+            .min(window.len());
+        let read = read_at(file, &mut window[..want], offset + (len - left))?;
+        if read == 0 {
+            return Err(became_shorter());
+        }
+        out.write_all(&window[..read])?;
+        left -= read as u64;
+    }
+    Ok(())
+}
+
+/// The first place at `at` or later that is not in a hole of the file, or `at` where the system
+/// does not say. A hole reads as zeros: no line begins or ends in it.
+pub(crate) fn behind_hole(file: &File, at: u64) -> u64 {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::SeekFrom;
+        match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.max(at),
+            // There is nothing but a hole up to the end.
+            Err(rustix::io::Errno::NXIO) => file.metadata().map_or(at, |it| it.len().max(at)),
+            Err(_) => at,
+        }
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = file;
+        at
+    }
+}
+
 /// What the system says about a file without opening it. When it says the same again, the
 /// file is as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -184,15 +229,52 @@ pub struct FileSource {
 #[derive(Debug, Default)]
 pub(crate) struct Masked {
     /// By where the object begins and how long it is.
-    objects: HashMap<(u64, usize), Vec<u8>>,
+    objects: HashMap<(u64, usize), MaskedObject>,
 }
+
+/// An object that is not shown as it stands in the file.
+#[derive(Debug)]
+enum MaskedObject {
+    /// What is shown.
+    Held(Vec<u8>),
+    /// The same, made again from its line when somebody looks.
+    Again {
+        line: u64,
+        length: usize,
+        span: Span,
+        redactor: &'static Redactor,
+    },
+}
+
+/// A line without its secrets.
+#[derive(Debug)]
+pub(crate) struct MaskedLine {
+    /// The line.
+    pub(crate) bytes: Vec<u8>,
+    /// How long it is in the file.
+    pub(crate) length: usize,
+    /// What took the secrets out.
+    pub(crate) redactor: &'static Redactor,
+}
+
+/// The longest object that is held without its secrets.
+const HELD: usize = 256 << 10;
 
 impl Masked {
     /// Keeps the objects of a line that begins at `offset`.
-    pub(crate) fn keep(&mut self, offset: u64, bytes: &[u8], decoded: &Decoded) {
+    pub(crate) fn keep(&mut self, offset: u64, masked: &MaskedLine, decoded: &Decoded) {
         for span in decoded.entries.iter().map(|entry| entry.span) {
             let place = (offset + span.start as u64, span.len);
-            self.objects.insert(place, span.of(bytes).to_vec());
+            let object = match span.len > HELD {
+                true => MaskedObject::Again {
+                    line: offset,
+                    length: masked.length,
+                    span,
+                    redactor: masked.redactor,
+                },
+                false => MaskedObject::Held(span.of(&masked.bytes).to_vec()),
+            };
+            self.objects.insert(place, object);
         }
     }
 }
@@ -213,8 +295,8 @@ impl FileSource {
     }
 
     /// Keeps a further line that is not shown as it stands in the file.
-    pub(crate) fn keep(&mut self, offset: u64, bytes: &[u8], decoded: &Decoded) {
-        self.masked.keep(offset, bytes, decoded);
+    pub(crate) fn keep(&mut self, offset: u64, masked: &MaskedLine, decoded: &Decoded) {
+        self.masked.keep(offset, masked, decoded);
     }
 
     /// Where it is, or was.
@@ -226,6 +308,11 @@ impl FileSource {
     /// those who hold hundreds of sessions: a process may have some thousand files open.
     pub fn release(&mut self) {
         self.file = None;
+    }
+
+    /// Copies `len` bytes from `offset` on; fails if they are no longer there.
+    pub fn copy(&self, offset: u64, len: u64, out: &mut dyn io::Write) -> io::Result<()> {
+        self.with_file(|file| copy_range(file, offset, len, out))
     }
 
     /// How many lines end before `offset`: what to add to the line numbers of a session
@@ -253,9 +340,27 @@ const MUCH: usize = 1 << 20;
 
 impl Source for FileSource {
     fn bytes(&self, offset: u64, len: usize) -> Option<Cow<'_, [u8]>> {
-        if let Some(bytes) = self.masked.objects.get(&(offset, len)) {
-            return Some(Cow::Borrowed(bytes));
+        match self.masked.objects.get(&(offset, len)) {
+            Some(MaskedObject::Held(bytes)) => return Some(Cow::Borrowed(bytes)),
+            Some(MaskedObject::Again {
+                line,
+                length,
+                span,
+                redactor,
+            }) => {
+                let line = self.in_file(*line, *length)?;
+                let masked = redactor.line(&line)?;
+                return Some(Cow::Owned(span.of(&masked.bytes).to_vec()));
+            }
+            None => {}
         }
+        self.in_file(offset, len).map(Cow::Owned)
+    }
+}
+
+impl FileSource {
+    /// Bytes as they stand in the file; `None` if they are no longer there.
+    fn in_file(&self, offset: u64, len: usize) -> Option<Vec<u8>> {
         self.with_file(|file| {
             // Asked before much memory is taken: the file may have shrunk.
             if len > MUCH && offset.saturating_add(len as u64) > file.metadata()?.len() {
@@ -263,7 +368,7 @@ impl Source for FileSource {
             }
             let mut bytes = vec![0; len];
             let read = read_at(file, &mut bytes, offset)?;
-            Ok((read == len).then_some(Cow::Owned(bytes)))
+            Ok((read == len).then_some(bytes))
         })
         .ok()?
     }
@@ -293,8 +398,12 @@ pub(crate) fn count_lines(file: &File, start: u64, end: u64) -> io::Result<u64> 
         if read == 0 {
             break;
         }
-        lines += memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
+        let newlines = memchr::memchr_iter(b'\n', &buffer[..read]).count() as u64;
+        lines += newlines;
         at += read as u64;
+        if newlines == 0 {
+            at = behind_hole(file, at);
+        }
     }
     Ok(lines)
 }

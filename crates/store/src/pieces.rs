@@ -3,11 +3,14 @@
 //! Everything that reads a transcript from front to back takes it from here: the fold
 //! ([`crate::read`]), the scans ([`crate::scan`]) and what writes it anew
 //! ([`crate::rewrite`]).
+//!
+//! A line that is too long to be held is passed over: only its place and its length are told.
 
 use std::fs::File;
 use std::io;
 
 use memchr::{memchr, memrchr};
+use unspool_model::log::{LONGEST_LINE, Line};
 
 use crate::open;
 
@@ -26,9 +29,47 @@ pub(crate) fn line_start(file: &File, from: u64, size: u64) -> io::Result<u64> {
         if read == 0 {
             break;
         }
-        at += read as u64;
+        at = open::behind_hole(file, at + read as u64);
     }
     Ok(size)
+}
+
+/// A line that is too long to be held: where it stands, and nothing of what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PassedLine {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// How many bytes it has, without its newline.
+    pub length: u64,
+    /// Whether a newline followed.
+    pub ended: bool,
+}
+
+impl PassedLine {
+    /// The line without its bytes.
+    pub(crate) fn line(self, number: u32) -> Line<'static> {
+        Line {
+            number,
+            offset: self.offset,
+            bytes: &[],
+            omitted: self.length,
+            ended: self.ended,
+        }
+    }
+
+    /// Where the next line begins, or would begin.
+    pub fn end(&self) -> u64 {
+        self.offset + self.length + u64::from(self.ended)
+    }
+}
+
+/// What comes next in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Whole lines, which are in the piece; the offset of the first.
+    Lines(u64),
+    /// A line that was passed over.
+    Passed(PassedLine),
 }
 
 /// Bytes in a buffer that is used again and again.
@@ -78,9 +119,39 @@ impl Piece {
     fn room(&mut self, want: usize) -> &mut [u8] {
         let end = self.start + self.len;
         if self.buffer.len() < end + want {
+            if self.buffer.capacity() < end + want {
+                // Twice as much, but not far beyond the longest line there is.
+                let much = (2 * self.buffer.len()).min(LONGEST_LINE + LARGE_STEP);
+                let more = much.max(end + want) - self.buffer.len();
+                self.buffer.reserve_exact(more);
+            }
             self.buffer.resize(end + want, 0);
         }
         &mut self.buffer[end..end + want]
+    }
+}
+
+/// How much is read at once of a line that is longer than a piece. What stands behind such a
+/// line is read with it, and held twice.
+const LARGE_STEP: usize = 1 << 20;
+
+/// Where the next newline stands at `from` or later, or where the file ends, but not behind
+/// `until`; and whether there is a newline.
+fn newline(file: &File, from: u64, until: u64) -> io::Result<(u64, bool)> {
+    let mut at = from;
+    let mut buffer = vec![0; LARGE_STEP];
+    loop {
+        at = open::behind_hole(file, at).min(until);
+        let left = usize::try_from(until - at).unwrap_or(usize::MAX);
+        let want = left.min(buffer.len());
+        let read = open::read_at(file, &mut buffer[..want], at)?;
+        if read == 0 {
+            return Ok((at, false));
+        }
+        if let Some(found) = memchr(b'\n', &buffer[..read]) {
+            return Ok((at + found as u64, true));
+        }
+        at += read as u64;
     }
 }
 
@@ -94,6 +165,8 @@ pub(crate) struct Pieces<'a> {
     step: usize,
     /// A line that goes on behind that end is not read on.
     ends_there: bool,
+    /// Longer lines are passed over.
+    longest: usize,
     /// The start of a line whose end was not in the last piece.
     carry: Vec<u8>,
 }
@@ -107,6 +180,7 @@ impl<'a> Pieces<'a> {
             size,
             step: step.max(1),
             ends_there: false,
+            longest: LONGEST_LINE,
             carry: Vec::new(),
         }
     }
@@ -119,9 +193,19 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Fills `piece` with the next whole lines and gives the offset of the first; `None`
+    /// The same, which passes over lines of more than so many bytes.
+    pub(crate) fn holding(self, longest: usize) -> Pieces<'a> {
+        Pieces { longest, ..self }
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &'a File {
+        self.file
+    }
+
+    /// Fills `piece` with the next whole lines, or passes over one line that is too long; `None`
     /// at the end. Only the last piece may end without a newline.
-    pub(crate) fn next(&mut self, piece: &mut Piece) -> io::Result<Option<u64>> {
+    pub(crate) fn next(&mut self, piece: &mut Piece) -> io::Result<Option<Next>> {
         let start = self.at - self.carry.len() as u64;
         piece.clear(self.carry.len(), self.step(self.carry.len()), self.at);
         piece.add(&self.carry);
@@ -129,15 +213,34 @@ impl<'a> Pieces<'a> {
         loop {
             let had = piece.len;
             if self.more(piece)? == 0 {
-                return Ok((had > 0).then_some(start));
+                return Ok((had > 0).then_some(Next::Lines(start)));
             }
             if let Some(last) = memrchr(b'\n', &piece.bytes()[had..]) {
                 let end = had + last + 1;
                 self.carry.extend_from_slice(&piece.bytes()[end..]);
                 piece.len = end;
-                return Ok(Some(start));
+                return Ok(Some(Next::Lines(start)));
+            }
+            if piece.len > self.longest {
+                piece.shrink(self.step);
+                return self.pass(start).map(|line| Some(Next::Passed(line)));
             }
         }
+    }
+
+    /// Passes over the rest of the line that began at `start`.
+    fn pass(&mut self, start: u64) -> io::Result<PassedLine> {
+        let until = match self.ends_there {
+            true => self.size,
+            false => u64::MAX,
+        };
+        let (end, ended) = newline(self.file, self.at, until)?;
+        self.at = end + u64::from(ended);
+        Ok(PassedLine {
+            offset: start,
+            length: end - start,
+            ended,
+        })
     }
 
     /// Adds bytes, up to a step of them.
@@ -151,8 +254,14 @@ impl<'a> Pieces<'a> {
     /// How much to read behind so many bytes that belong to the same line.
     fn step(&self, held: usize) -> usize {
         let left = usize::try_from(self.size.saturating_sub(self.at)).unwrap_or(usize::MAX);
-        // A line longer than a step is read in ever larger ones.
-        self.step.max(held).min(left)
+        // One byte more tells that a line is too long.
+        let room = (self.longest + 1).saturating_sub(held);
+        // A line longer than a step is read in larger ones.
+        let step = match held > self.step {
+            true => self.step.max(LARGE_STEP),
+            false => self.step,
+        };
+        step.min(room).min(left)
     }
 
     /// A line that was cut by the end the file once had, if it has grown since.
@@ -161,7 +270,8 @@ impl<'a> Pieces<'a> {
         if had == 0 || self.ends_there {
             return Ok(0);
         }
-        let read = self.add(piece, self.step)?;
+        let room = (self.longest + 1).saturating_sub(had);
+        let read = self.add(piece, self.step.min(room))?;
         let Some(end) = memchr(b'\n', &piece.bytes()[had..]) else {
             return Ok(read);
         };
@@ -190,7 +300,10 @@ mod tests {
         let mut pieces = Pieces::new(&file, 0, text.len() as u64, step);
         let mut piece = Piece::default();
         let (mut all, mut alike) = (Vec::new(), Vec::new());
-        while let Some(offset) = pieces.next(&mut piece).unwrap() {
+        while let Some(next) = pieces.next(&mut piece).unwrap() {
+            let Next::Lines(offset) = next else {
+                panic!("{next:?}");
+            };
             assert_eq!(offset, all.len() as u64);
             let place = piece.bytes().as_ptr().addr() as u64;
             alike.push(place % STRIDE as u64 == offset % STRIDE as u64);
@@ -225,6 +338,64 @@ mod tests {
         };
         assert_eq!(read(Pieces::new(&file, 0, 6, 4)), b"one\ntwo\n");
         assert_eq!(read(Pieces::within(&file, 0, 6, 4)), b"one\ntw");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_passed_over_and_never_held() {
+        let long = "l".repeat(5_000);
+        let text = format!("one\n{long}\ntwo\n{}\nfour\n{long}", "f".repeat(500));
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        for step in [1, 7, 64, 499, 500, 501, 4096] {
+            let mut pieces = Pieces::new(&file, 0, text.len() as u64, step).holding(500);
+            let (mut piece, mut held, mut passed) = (Piece::default(), Vec::new(), Vec::new());
+            let mut at = 0;
+            while let Some(next) = pieces.next(&mut piece).unwrap() {
+                match next {
+                    Next::Lines(offset) => {
+                        assert_eq!(offset, at);
+                        held.extend_from_slice(piece.bytes());
+                        at += piece.len as u64;
+                    }
+                    Next::Passed(line) => {
+                        assert_eq!(line.offset, at);
+                        passed.push((line.length, line.ended));
+                        at = line.end();
+                    }
+                }
+                assert!(
+                    piece.buffer.len() <= 2 * (STRIDE + 501 + step),
+                    "step {step}"
+                );
+            }
+            assert_eq!(at, text.len() as u64);
+            let rest = format!("one\ntwo\n{}\nfour\n", "f".repeat(500));
+            assert_eq!(held, rest.as_bytes(), "step {step}");
+            assert_eq!(passed, [(5_000, true), (5_000, false)], "step {step}");
+        }
+    }
+
+    #[test]
+    fn a_hole_is_passed_over_to_the_line_behind_it() {
+        let file = tempfile::tempfile().unwrap();
+        let (hole, size) = (3 << 20, (3 << 20) + 8);
+        file.set_len(hole).unwrap();
+        let mut end = &file;
+        std::io::Seek::seek(&mut end, std::io::SeekFrom::End(0)).unwrap();
+        end.write_all(b"x\nafter\n").unwrap();
+        let mut pieces = Pieces::new(&file, 0, size, 4096).holding(1 << 20);
+        let mut piece = Piece::default();
+        let passed = PassedLine {
+            offset: 0,
+            length: hole + 1,
+            ended: true,
+        };
+        assert_eq!(pieces.next(&mut piece).unwrap(), Some(Next::Passed(passed)));
+        let next = pieces.next(&mut piece).unwrap();
+        assert_eq!(next, Some(Next::Lines(hole + 2)));
+        assert_eq!(piece.bytes(), b"after\n");
+        assert_eq!(line_start(&file, 5, size).unwrap(), hole + 2);
+        assert_eq!(line_start(&file, 5, 1 << 20).unwrap(), 1 << 20);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! The file is cut at newlines into pieces of a quarter of a megabyte, which go through reused
 //! buffers. A small file is folded as it is read; of a large one, several threads decode
 //! pieces while this one folds them in order, with few pieces in flight, so a file of any
-//! size takes little memory. A line may be longer than a piece.
+//! size takes little memory. A line may be longer than a piece; while a long one is on its
+//! way, nothing else is read. A line that is too long to be held
+//! ([`unspool_model::log::LONGEST_LINE`]) is passed over and becomes a fault.
 //!
 //! What counts is what the file held when it was opened. If that ended within a line and
 //! the rest has arrived since, the line is read to its end; later lines wait for the next
@@ -18,13 +20,13 @@ use std::sync::{Mutex, PoisonError};
 use memchr::{memchr_iter, memrchr};
 use unspool_model::edit::redact::Redactor;
 use unspool_model::entry::{self, Decoded};
-use unspool_model::log::{Line, Splitter};
+use unspool_model::log::{LONGEST_LINE, Line, Splitter};
 use unspool_model::session::{Keeps, Role, Session};
 
 use crate::each;
 use crate::error::Error;
-use crate::open::{self, FileSource, Masked};
-use crate::pieces::{Piece, Pieces, line_start};
+use crate::open::{self, FileSource, Masked, MaskedLine};
+use crate::pieces::{Next, PassedLine, Piece, Pieces, line_start};
 
 /// A session and where its bytes are.
 #[derive(Debug)]
@@ -60,16 +62,20 @@ impl Loaded {
 
     /// Takes in a line that was added since, as `reader` would have read it.
     pub fn push(&mut self, line: &Line<'_>, reader: &Reader) {
-        let masked = reader.masked(line.bytes);
-        let bytes = masked.as_deref().unwrap_or(line.bytes);
-        let decoded = entry::decode(bytes);
-        if let Some(bytes) = &masked {
-            self.source.keep(line.offset, bytes, &decoded);
-        }
         self.lines = line.number;
-        self.bytes = line.offset + line.bytes.len() as u64 + 1;
+        self.bytes = line.end();
+        if line.is_omitted() {
+            self.session.push(line);
+            return;
+        }
+        let masked = reader.masked(line.bytes);
+        let bytes = masked.as_ref().map_or(line.bytes, |masked| &masked.bytes);
+        let decoded = entry::decode(bytes);
+        if let Some(masked) = &masked {
+            self.source.keep(line.offset, masked, &decoded);
+        }
         self.session
-            .take(line.number, line.offset, bytes.len(), decoded);
+            .take(line.number, line.offset, bytes.len() as u64, decoded);
     }
 }
 
@@ -89,7 +95,7 @@ pub fn read_end(path: &Path, role: Role, turns: usize, at_most: u64) -> Result<L
     Reader::default().read_end(path, role, turns, at_most)
 }
 
-/// How to read. The result is the same for all settings.
+/// How to read. The result is the same for all settings but the last three.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader {
     /// About how many bytes to read at once.
@@ -107,6 +113,9 @@ pub struct Reader {
     pub mask: Option<&'static Redactor>,
     /// What is kept of the lines.
     pub keeps: Keeps,
+    /// Lines of more than so many bytes are passed over. Everything but a test leaves it at
+    /// [`LONGEST_LINE`].
+    pub longest: usize,
 }
 
 /// What bytes behind the last newline are.
@@ -129,6 +138,7 @@ impl Default for Reader {
             ending: Ending::Final,
             mask: None,
             keeps: Keeps::All,
+            longest: LONGEST_LINE,
         }
     }
 }
@@ -204,13 +214,18 @@ impl Reader {
     }
 
     /// A line without its secrets, if it has any and they are to be masked.
-    fn masked(&self, line: &[u8]) -> Option<Vec<u8>> {
-        self.mask?.line(line).map(|redacted| redacted.bytes)
+    fn masked(&self, line: &[u8]) -> Option<MaskedLine> {
+        let redactor = self.mask?;
+        redactor.line(line).map(|redacted| MaskedLine {
+            bytes: redacted.bytes,
+            length: line.len(),
+            redactor,
+        })
     }
 
     /// Folds the lines that begin in `start..size`.
     fn fold(&self, file: &File, start: u64, size: u64, role: Role) -> io::Result<Folded> {
-        let pieces = Pieces::new(file, start, size, self.piece);
+        let pieces = Pieces::new(file, start, size, self.piece).holding(self.longest);
         if size.saturating_sub(start) <= self.alone || self.threads < 2 {
             return fold_alone(pieces, role, self);
         }
@@ -250,22 +265,38 @@ impl Folded {
     }
 
     /// Takes in a line that somebody decoded; what it was without its secrets, if it had any.
-    fn take(&mut self, offset: u64, len: usize, decoded: Decoded, masked: Option<Vec<u8>>) {
-        if let Some(bytes) = masked {
-            self.masked.keep(offset, &bytes, &decoded);
+    fn take(&mut self, offset: u64, len: usize, decoded: Decoded, masked: Option<MaskedLine>) {
+        if let Some(masked) = masked {
+            self.masked.keep(offset, &masked, &decoded);
         }
         self.lines += 1;
-        self.session.take(self.lines, offset, len, decoded);
+        self.session.take(self.lines, offset, len as u64, decoded);
+    }
+
+    /// Takes in a line that was passed over.
+    fn pass(&mut self, passed: PassedLine, reader: &Reader) {
+        self.end = passed.end();
+        let line = passed.line(self.lines + 1);
+        match passed.ended {
+            true => {
+                self.lines += 1;
+                self.session.push(&line);
+            }
+            false => self.finish(Some(&line), reader),
+        }
     }
 
     /// Takes in what stands behind the last newline, or leaves it to a later read.
     fn finish(&mut self, tail: Option<&Line<'_>>, reader: &Reader) {
         match (tail, reader.ending) {
+            (Some(tail), Ending::Final) if tail.is_omitted() => {
+                self.session.push_tail(tail);
+            }
             (Some(tail), Ending::Final) => match reader.masked(tail.bytes) {
-                Some(bytes) => {
-                    self.masked
-                        .keep(tail.offset, &bytes, &entry::decode(&bytes));
-                    let bytes = bytes.as_slice();
+                Some(masked) => {
+                    let decoded = entry::decode(&masked.bytes);
+                    self.masked.keep(tail.offset, &masked, &decoded);
+                    let bytes = masked.bytes.as_slice();
                     self.session.push_tail(&Line { bytes, ..*tail });
                 }
                 None => {
@@ -285,15 +316,25 @@ thread_local! {
 /// A buffer that one very long line has made larger than this is not kept.
 const KEPT: usize = 8 << 20;
 
+/// A piece of more bytes than this goes alone through the threads.
+const LARGE: usize = 4 << 20;
+
 fn fold_alone(mut pieces: Pieces<'_>, role: Role, reader: &Reader) -> io::Result<Folded> {
     let mut piece = PIECE.take();
     let mut folded = Folded::new(role, reader);
-    while let Some(offset) = pieces.next(&mut piece)? {
+    while let Some(next) = pieces.next(&mut piece)? {
+        let offset = match next {
+            Next::Lines(offset) => offset,
+            Next::Passed(line) => {
+                folded.pass(line, reader);
+                continue;
+            }
+        };
         folded.end = offset + piece.len as u64;
         let mut splitter = Splitter::starting_at(folded.lines, offset);
         splitter.feed(piece.bytes(), |line| {
             let masked = reader.masked(line.bytes);
-            let bytes = masked.as_deref().unwrap_or(line.bytes);
+            let bytes = masked.as_ref().map_or(line.bytes, |masked| &masked.bytes);
             folded.take(line.offset, bytes.len(), entry::decode(bytes), masked);
         });
         folded.finish(splitter.tail().as_ref(), reader);
@@ -314,8 +355,10 @@ const ROOM: f64 = 1.25;
 struct Job {
     offset: u64,
     piece: Piece,
+    /// The line that was passed over, in place of a piece.
+    passed: Option<PassedLine>,
     /// Where each line began, how long it was and what it held.
-    lines: Vec<(u64, usize, Decoded, Option<Vec<u8>>)>,
+    lines: Vec<(u64, usize, Decoded, Option<MaskedLine>)>,
 }
 
 /// Reads and decodes on several threads and folds on this one, in order.
@@ -329,13 +372,21 @@ fn fold_together(
     let spares = || spare.lock().unwrap_or_else(PoisonError::into_inner);
     let next = || {
         let mut job = spares().pop().unwrap_or_default();
-        let offset = pieces.next(&mut job.piece)?;
-        Ok(offset.map(|offset| Job { offset, ..job }))
+        let next = pieces.next(&mut job.piece)?;
+        Ok(next.map(|next| match next {
+            Next::Lines(offset) => Job { offset, ..job },
+            Next::Passed(line) => {
+                job.piece.shrink(reader.piece);
+                let passed = Some(line);
+                Job { passed, ..job }
+            }
+        }))
     };
+    let is_large = |job: &Job| job.piece.len > LARGE;
     let mut folded = Folded::new(role, reader);
     let mut roomy = false;
     let decode = |job| decode(job, reader);
-    each::in_order(reader.threads, next, decode, |mut job: Job| {
+    each::in_order_by_size(reader.threads, next, is_large, decode, |mut job: Job| {
         take(&mut folded, &mut job, reader);
         let done = folded.end.saturating_sub(start);
         if !roomy && done >= SAMPLE {
@@ -355,7 +406,7 @@ fn decode(mut job: Job, reader: &Reader) -> Job {
     for end in memchr_iter(b'\n', job.piece.bytes()) {
         let line = &job.piece.bytes()[start..end];
         let masked = reader.masked(line);
-        let line = masked.as_deref().unwrap_or(line);
+        let line = masked.as_ref().map_or(line, |masked| &masked.bytes);
         let (decoded, len) = (entry::decode(line), line.len());
         job.lines
             .push((job.offset + start as u64, len, decoded, masked));
@@ -366,6 +417,9 @@ fn decode(mut job: Job, reader: &Reader) -> Job {
 
 /// Folds a decoded piece.
 fn take(folded: &mut Folded, job: &mut Job, reader: &Reader) {
+    if let Some(line) = job.passed.take() {
+        return folded.pass(line, reader);
+    }
     let bytes = job.piece.bytes();
     folded.end = job.offset + bytes.len() as u64;
     for (offset, len, decoded, masked) in job.lines.drain(..) {
@@ -376,6 +430,7 @@ fn take(folded: &mut Folded, job: &mut Job, reader: &Reader) {
         number: folded.lines + 1,
         offset: job.offset + last as u64,
         bytes: &bytes[last..],
+        omitted: 0,
         ended: false,
     };
     folded.finish((!tail.bytes.is_empty()).then_some(&tail), reader);

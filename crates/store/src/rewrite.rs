@@ -10,11 +10,15 @@ use unspool_model::edit::{Pen, Written};
 use unspool_model::log::{Line, Splitter};
 
 use crate::each;
-use crate::pieces::{Piece, Pieces};
+use crate::pieces::{Next, PassedLine, Piece, Pieces};
 use crate::read::Loaded;
+use crate::{long_lines, open};
 
 /// How many bytes are read at once.
 const STEP: usize = 1 << 18;
+
+/// A chunk of more bytes than this goes alone through the threads.
+const LARGE: usize = 4 << 20;
 
 /// What else is done to a line before it is written: gets it without its newline, and gives
 /// what stands there instead. Lines come in any order.
@@ -54,8 +58,18 @@ fn rewrite_chunks(
     threads: usize,
 ) -> io::Result<Written> {
     let mut sum = Written::default();
+    let file = chunks.pieces.file();
     let mut write = |draft: Draft| {
         sum += draft.written();
+        if let Some(line) = draft.passed {
+            let replaced = long_lines::rewrite(file, &line, polish, out)?;
+            if replaced.windows > 0 {
+                sum.kept -= 1;
+                sum.changed += 1;
+                sum.after = sum.after + replaced.bytes - line.length;
+            }
+            return out.write_all(b"\n");
+        }
         out.write_all(&draft.bytes)
     };
     let spare = chunks.spare;
@@ -64,7 +78,13 @@ fn rewrite_chunks(
         spare.put(chunk.piece);
         draft
     };
-    each::in_order(threads, || chunks.next(), draft, &mut write)?;
+    each::in_order_by_size(
+        threads,
+        || chunks.next(),
+        Chunk::is_large,
+        draft,
+        &mut write,
+    )?;
     let mut last = Draft::default();
     last.written = pen.end(&mut last.bytes);
     last.polish(0, 0, polish);
@@ -72,9 +92,11 @@ fn rewrite_chunks(
     Ok(sum)
 }
 
-/// Whole lines of the file; the last one may lack its newline.
+/// Whole lines of the file, of which the last one may lack its newline; or one line that is too
+/// long to be held.
 struct Chunk {
     piece: Piece,
+    passed: Option<PassedLine>,
     /// Where they begin.
     offset: u64,
     /// How many lines stand before them.
@@ -82,7 +104,15 @@ struct Chunk {
 }
 
 impl Chunk {
+    /// Whether it takes much memory.
+    fn is_large(&self) -> bool {
+        self.piece.len > LARGE
+    }
+
     fn lines(&self, mut each: impl FnMut(&Line<'_>)) {
+        if let Some(passed) = self.passed {
+            return each(&passed.line(self.lines + 1));
+        }
         let mut splitter = Splitter::starting_at(self.lines, self.offset);
         splitter.feed(self.piece.bytes(), |line| each(&line));
         if let Some(tail) = splitter.tail() {
@@ -131,17 +161,32 @@ impl<'a> Chunks<'a> {
 
     fn next(&mut self) -> io::Result<Option<Chunk>> {
         let mut piece = self.spare.pieces().pop().unwrap_or_default();
-        let Some(offset) = self.pieces.next(&mut piece)? else {
-            return match self.at == self.end {
-                true => Ok(None),
-                false => Err(gone()),
-            };
-        };
         let lines = self.lines;
+        let offset = match self.pieces.next(&mut piece)? {
+            Some(Next::Lines(offset)) => offset,
+            Some(Next::Passed(line)) => {
+                piece.shrink(STEP);
+                self.lines += 1;
+                self.at = line.end();
+                return Ok(Some(Chunk {
+                    piece,
+                    passed: Some(line),
+                    offset: line.offset,
+                    lines,
+                }));
+            }
+            None => {
+                return match self.at == self.end {
+                    true => Ok(None),
+                    false => Err(open::became_shorter()),
+                };
+            }
+        };
         self.lines += memchr::memchr_iter(b'\n', piece.bytes()).count() as u32;
         self.at = offset + piece.len as u64;
         Ok(Some(Chunk {
             piece,
+            passed: None,
             offset,
             lines,
         }))
@@ -152,6 +197,8 @@ impl<'a> Chunks<'a> {
 #[derive(Default)]
 struct Draft {
     bytes: Vec<u8>,
+    /// The line that is copied as it is, in place of these bytes.
+    passed: Option<PassedLine>,
     /// What the pen did.
     written: Written,
     /// How many lines that the pen kept were polished.
@@ -166,6 +213,7 @@ impl Draft {
         let mut pen = pen.from_line(chunk.lines + 1);
         let mut draft = Draft {
             bytes: Vec::with_capacity(chunk.piece.len + chunk.piece.len / 16),
+            passed: chunk.passed,
             ..Draft::default()
         };
         chunk.lines(|line| {
@@ -234,12 +282,9 @@ pub fn looked<T: Send>(
     };
     loaded.source.with_file(|file| {
         let mut chunks = Chunks::new(loaded, file, STEP, &spare);
-        each::in_order(each::threads(), || chunks.next(), look, take)
+        let next = || chunks.next();
+        each::in_order_by_size(each::threads(), next, Chunk::is_large, look, take)
     })
-}
-
-fn gone() -> io::Error {
-    io::Error::other("the file became shorter while it was read")
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 
-use crate::pieces::{Piece, Pieces, line_start};
+use crate::pieces::{Next, Piece, Pieces, line_start};
+
+pub use crate::pieces::PassedLine;
 
 /// A stretch of a file: the lines that begin in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,18 +54,34 @@ thread_local! {
     static BUFFER: RefCell<Piece> = RefCell::default();
 }
 
+/// What a part holds, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Stretch<'a> {
+    /// Many lines at once, and the offset of the first.
+    Lines(u64, &'a [u8]),
+    /// A line that is too long to be held.
+    Passed(PassedLine),
+}
+
 impl Part {
-    /// Hands out the lines that begin in this part, many at once, with the offset of the
-    /// first. Only at the end of the file the last one may be without its newline. Gives
-    /// the offset behind the last byte that was handed out.
-    pub fn read(&self, file: &File, mut each: impl FnMut(u64, &[u8])) -> io::Result<u64> {
+    /// Hands out the lines that begin in this part. Only at the end of the file the last one
+    /// may be without its newline. Gives the offset behind the last byte that was handed out.
+    pub fn read(&self, file: &File, mut each: impl FnMut(Stretch<'_>)) -> io::Result<u64> {
         let start = line_start(file, self.start, self.end)?;
         let mut end = start;
         let mut piece = BUFFER.take();
         let mut pieces = Pieces::new(file, start, self.end, PIECE);
-        while let Some(offset) = pieces.next(&mut piece)? {
-            each(offset, piece.bytes());
-            end = offset + piece.bytes().len() as u64;
+        while let Some(next) = pieces.next(&mut piece)? {
+            match next {
+                Next::Lines(offset) => {
+                    each(Stretch::Lines(offset, piece.bytes()));
+                    end = offset + piece.bytes().len() as u64;
+                }
+                Next::Passed(line) => {
+                    each(Stretch::Passed(line));
+                    end = line.end();
+                }
+            }
         }
         piece.shrink(KEPT);
         BUFFER.set(piece);
@@ -92,7 +110,10 @@ mod tests {
                     start,
                     end,
                 };
-                part.read(&file, |offset, bytes| {
+                part.read(&file, |stretch| {
+                    let Stretch::Lines(offset, bytes) = stretch else {
+                        panic!("{stretch:?}");
+                    };
                     assert_eq!(offset, seen.len() as u64);
                     seen.extend_from_slice(bytes);
                 })

@@ -15,16 +15,18 @@ use memchr::memmem;
 use unspool_model::entry::{self, Entry};
 use unspool_model::find::{Finder, Match, Query, Scope};
 use unspool_model::session::Role;
+use unspool_model::text::Where;
 use unspool_model::time::Time;
 
 use crate::each;
 use crate::error::{Error, Warning};
 use crate::family;
 use crate::find::{AgentFile, Found, SessionFile};
+use crate::long_lines;
 use crate::open;
 use crate::project;
 use crate::read::Reader;
-use crate::scan::Part;
+use crate::scan::{Part, PassedLine, Stretch};
 use crate::side;
 
 /// A file to search.
@@ -342,7 +344,20 @@ fn transcript(
     file: &File,
     hits: &mut Vec<(u64, Hit)>,
 ) -> std::io::Result<()> {
-    part.read(file, |offset, piece| {
+    let mut failed = None;
+    part.read(file, |stretch| {
+        let (offset, piece) = match stretch {
+            Stretch::Lines(offset, piece) => (offset, piece),
+            Stretch::Passed(line) => {
+                match long_line(finder, source, what, &line, file) {
+                    Ok(found) => {
+                        hits.extend(found.map(|found| (line.offset, hit(None, agent, found))))
+                    }
+                    Err(why) => failed = Some(why),
+                }
+                return;
+            }
+        };
         finder.candidates(piece, |finder, start, line| {
             finder.matches(line, what.scope, &mut |entry, found| {
                 let at = entry.and_then(|entry| entry.at);
@@ -353,7 +368,31 @@ fn transcript(
             });
         });
     })?;
-    Ok(())
+    failed.map_or(Ok(()), Err)
+}
+
+/// The first match in a line that is too long to be held. Nobody knows what stands where in it,
+/// so it is looked through as it is written.
+fn long_line(
+    finder: &Finder,
+    source: &Source,
+    what: &Search<'_>,
+    line: &PassedLine,
+    file: &File,
+) -> std::io::Result<Option<Match>> {
+    let mut first = None;
+    if !what.scope.takes_other() || !what.span.takes(Time(source.modified)) {
+        return Ok(first);
+    }
+    long_lines::filled_windows(file, line, |_, window| {
+        let text = String::from_utf8_lossy(window);
+        finder.output(&text, 0, what.scope, &mut |_, found| {
+            let place = Where::Other;
+            first.get_or_insert(Match { place, ..found });
+        });
+        Ok(first.is_none())
+    })?;
+    Ok(first)
 }
 
 fn hit(entry: Option<&Entry>, agent: Option<&String>, found: Match) -> Hit {
@@ -389,21 +428,28 @@ fn output(
     }
     let mut tail = String::new();
     let mut line = 1;
-    part.read(file, |_, piece| {
+    let mut failed = None;
+    part.read(file, |stretch| {
+        // Output without a line end for so long is no text; each part of it is looked at alone.
+        let piece = match stretch {
+            Stretch::Lines(_, piece) => piece,
+            Stretch::Passed(passed) => {
+                tail.clear();
+                match long_line(finder, source, what, &passed, file) {
+                    Ok(found) => {
+                        hits.extend(found.map(|found| (0, output_hit(source, line, found))))
+                    }
+                    Err(why) => failed = Some(why),
+                }
+                line += 1;
+                return;
+            }
+        };
         let from = tail.len();
         let mut text = std::mem::take(&mut tail);
         text.push_str(&String::from_utf8_lossy(piece));
         finder.output(&text, from, what.scope, &mut |at, found| {
-            hits.push((
-                0,
-                Hit {
-                    line: line + at as u64,
-                    uuid: None,
-                    at: Some(Time(source.modified)),
-                    agent: None,
-                    found,
-                },
-            ));
+            hits.push((0, output_hit(source, line + at as u64, found)));
         });
         let near = text.floor_char_boundary(text.len().saturating_sub(OVERLAP));
         let start = text[near..]
@@ -412,7 +458,17 @@ fn output(
         line += memchr::memchr_iter(b'\n', &text.as_bytes()[..start]).count() as u64;
         tail = text.split_off(start);
     })?;
-    Ok(())
+    failed.map_or(Ok(()), Err)
+}
+
+fn output_hit(source: &Source, line: u64, found: Match) -> Hit {
+    Hit {
+        line,
+        uuid: None,
+        at: Some(Time(source.modified)),
+        agent: None,
+        found,
+    }
 }
 
 /// Counts lines, only of files that have hits and each byte once.

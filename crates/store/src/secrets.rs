@@ -6,8 +6,8 @@
 //! and in that of the sessions of its project.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,14 +16,17 @@ use memchr::{memchr, memchr_iter, memrchr};
 use unspool_model::edit::redact::{Hit as Found, Redacted, Redactor};
 use unspool_model::id::Id;
 use unspool_model::listed::{self, Listed};
+use unspool_model::log::LONGEST_LINE;
 use unspool_model::{history, json, text};
 
 use crate::each;
 use crate::error::{Error, Warning};
 use crate::find::{self, SessionFile};
 use crate::list;
+use crate::long_lines;
 use crate::open;
-use crate::scan::{self, Part};
+use crate::pieces::{Next, Piece, Pieces};
+use crate::scan::{self, Part, PassedLine, Stretch};
 use crate::search;
 use crate::side;
 
@@ -284,42 +287,104 @@ pub fn rewrite(
     out: &mut dyn Write,
 ) -> io::Result<Rewritten> {
     let mut done = Rewritten::default();
-    let mut reader = BufReader::with_capacity(1 << 20, file);
-    let mut bytes = Vec::new();
-    loop {
-        bytes.clear();
-        let read = match source.holds.is_lines() {
-            true => reader.read_until(b'\n', &mut bytes),
-            false => reader.read_to_end(&mut bytes),
-        };
-        if read? == 0 {
+    if !source.holds.is_lines() {
+        let metadata = file.metadata()?;
+        if metadata.len() > LONGEST_LINE as u64 {
+            done.add_long(source, redactor, file, &whole_file(&metadata), out)?;
             return Ok(done);
         }
+        let mut bytes = Vec::new();
+        let mut file = file;
+        if file.read_to_end(&mut bytes)? > 0 {
+            done.add(source, redactor, &bytes, out)?;
+        }
+        return Ok(done);
+    }
+    let mut pieces = Pieces::new(file, 0, file.metadata()?.len(), 1 << 20);
+    let mut piece = Piece::default();
+    while let Some(next) = pieces.next(&mut piece)? {
+        match next {
+            Next::Lines(_) => {
+                for line in piece.bytes().split_inclusive(|byte| *byte == b'\n') {
+                    done.add(source, redactor, line, out)?;
+                }
+            }
+            Next::Passed(line) => done.add_long(source, redactor, file, &line, out)?,
+        }
+    }
+    Ok(done)
+}
+
+impl Rewritten {
+    /// Writes a line with its newline, or a whole file, without its secrets.
+    fn add(
+        &mut self,
+        source: &Source,
+        redactor: &Redactor,
+        bytes: &[u8],
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let redacted = match &source.holds {
             Holds::Prompts { only: Some(only) }
-                if history::session(&bytes).as_ref() != Some(only) =>
+                if history::session(bytes).as_ref() != Some(only) =>
             {
                 None
             }
-            Holds::Output | Holds::Backup | Holds::Note => redactor.file(&bytes),
-            Holds::List { only } => redact_list(redactor, &bytes, only.as_ref()),
-            _ => redactor.line(&bytes),
+            Holds::Output | Holds::Backup | Holds::Note => redactor.file(bytes),
+            Holds::List { only } => redact_list(redactor, bytes, only.as_ref()),
+            _ => redactor.line(bytes),
         };
-        let new = redacted.as_ref().map_or(&bytes, |redacted| &redacted.bytes);
+        let new = redacted.as_ref().map_or(bytes, |redacted| &redacted.bytes);
         out.write_all(new)?;
-        done.before += bytes.len() as u64;
-        done.after += new.len() as u64;
+        self.before += bytes.len() as u64;
+        self.after += new.len() as u64;
         match redacted {
             Some(redacted) => {
-                done.changed += 1;
-                done.secrets += redacted.found.len() as u64;
-                done.thinking += redacted.thinking as u64;
-                done.left += left(source, redactor, &redacted.bytes);
-                let id = json::find(&bytes, &["uuid"]).map(|span| json::string(span.of(&bytes)));
-                done.lines.push(id.map(|id| Id::new(&id)));
+                self.changed += 1;
+                self.secrets += redacted.found.len() as u64;
+                self.thinking += redacted.thinking as u64;
+                self.left += left(source, redactor, &redacted.bytes);
+                let id = json::find(bytes, &["uuid"]).map(|span| json::string(span.of(bytes)));
+                self.lines.push(id.map(|id| Id::new(&id)));
             }
-            None => done.kept += 1,
+            None => self.kept += 1,
         }
+        Ok(())
+    }
+
+    /// The same for a line that is too long to be held.
+    fn add_long(
+        &mut self,
+        source: &Source,
+        redactor: &Redactor,
+        file: &File,
+        line: &PassedLine,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let foreign = matches!(&source.holds, Holds::Prompts { only: Some(_) });
+        let (mut secrets, mut left) = (0, 0);
+        let replace = |window: &[u8]| {
+            let redacted = redactor.file(window).filter(|_| !foreign)?;
+            secrets += redacted.found.len() as u64;
+            left += redactor.places_of_text(&redacted.bytes).len() as u64;
+            Some(redacted.bytes)
+        };
+        let replaced = long_lines::rewrite(file, line, replace, out)?;
+        if line.ended {
+            out.write_all(b"\n")?;
+        }
+        self.before += line.length + u64::from(line.ended);
+        self.after += replaced.bytes + u64::from(line.ended);
+        self.secrets += secrets;
+        self.left += left;
+        match replaced.windows {
+            0 => self.kept += 1,
+            _ => {
+                self.changed += 1;
+                self.lines.push(None);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -409,6 +474,11 @@ pub fn scan(sources: &[Source], how: &Scan<'_>) -> (Vec<Vec<Hit>>, Vec<Warning>)
 fn look(source: &Source, part: &Part, how: &Scan<'_>) -> Looked {
     let (file, metadata) = open::open(&source.path)?;
     let mut hits = Vec::new();
+    if !source.holds.is_lines() && metadata.len() > LONGEST_LINE as u64 {
+        let read = large_file(source, &whole_file(&metadata), &file, how, &mut hits);
+        read.map_err(|why| Error::io(&source.path, why))?;
+        return Ok((0, hits));
+    }
     if !source.holds.is_lines() {
         let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         let mut bytes = vec![0; size];
@@ -419,7 +489,16 @@ fn look(source: &Source, part: &Part, how: &Scan<'_>) -> Looked {
         return Ok((0, hits));
     }
     let mut lines = 0;
-    let read = part.read(&file, |_, bytes| {
+    let mut failed = None;
+    let read = part.read(&file, |stretch| {
+        let bytes = match stretch {
+            Stretch::Lines(_, bytes) => bytes,
+            Stretch::Passed(passed) => {
+                lines += 1;
+                failed = long_line(source, lines, &passed, &file, how, &mut hits).err();
+                return;
+            }
+        };
         let mut rest = bytes;
         while !rest.is_empty() {
             let end = memchr(b'\n', rest);
@@ -434,8 +513,67 @@ fn look(source: &Source, part: &Part, how: &Scan<'_>) -> Looked {
             rest = end.map_or(&[], |end| &rest[end + 1..]);
         }
     });
+    let read = read.and_then(|_| failed.map_or(Ok(()), Err));
     read.map_err(|why| Error::io(&source.path, why))?;
     Ok((lines, hits))
+}
+
+/// A file that is too large to be held, as one line.
+fn whole_file(metadata: &Metadata) -> PassedLine {
+    PassedLine {
+        offset: 0,
+        length: metadata.len(),
+        ended: false,
+    }
+}
+
+/// Looks through a file beside a transcript that is too large to be held.
+fn large_file(
+    source: &Source,
+    whole: &PassedLine,
+    file: &File,
+    how: &Scan<'_>,
+    hits: &mut Vec<Hit>,
+) -> io::Result<()> {
+    let (mut lines, mut column) = (0, 0);
+    long_lines::filled_windows(file, whole, |_, window| {
+        let mut ruler = Ruler {
+            line: lines,
+            column,
+            at: 0,
+        };
+        for one in how.redactor.hits_of_text(window, how.reveal) {
+            ruler.move_to(window, one.place.span.start);
+            let at = (ruler.line + 1, ruler.column);
+            hits.push(hit(one, window, at, "other", (&source.session, how)));
+        }
+        ruler.move_to(window, window.len());
+        (lines, column) = (ruler.line, ruler.column);
+        Ok(true)
+    })
+}
+
+/// Looks through a line that is too long to be held, as if it were plain text.
+fn long_line(
+    source: &Source,
+    number: u64,
+    passed: &PassedLine,
+    file: &File,
+    how: &Scan<'_>,
+    hits: &mut Vec<Hit>,
+) -> io::Result<()> {
+    // Whose prompt it is cannot be told.
+    if let Holds::Prompts { only: Some(_) } = &source.holds {
+        return Ok(());
+    }
+    // Columns count bytes here: to count characters, all of it would have to be read.
+    long_lines::filled_windows(file, passed, |start, window| {
+        for one in how.redactor.hits_of_text(window, how.reveal) {
+            let at = (number, start + one.place.span.start as u64);
+            hits.push(hit(one, window, at, "other", (&source.session, how)));
+        }
+        Ok(true)
+    })
 }
 
 fn line(source: &Source, number: u64, bytes: &[u8], how: &Scan<'_>, hits: &mut Vec<Hit>) {

@@ -14,7 +14,7 @@ use unspool_model::view::usage::group::{Place, Places};
 use crate::error::Error;
 use crate::find::Found;
 use crate::open::{self, Stamp};
-use crate::scan::{self, Part};
+use crate::scan::{self, Part, Stretch};
 use crate::{each, project};
 
 /// A file that may tell tokens, and what its place says about it.
@@ -162,7 +162,17 @@ fn gather_part(path: &Path, part: &Part) -> Result<Gathered, Error> {
         end: part.start,
         ..Gathered::default()
     };
-    let read = part.read(&file, |offset, bytes| {
+    let read = part.read(&file, |stretch| {
+        let (offset, bytes) = match stretch {
+            Stretch::Lines(offset, bytes) => (offset, bytes),
+            // No reply is as long as that.
+            Stretch::Passed(line) => {
+                if line.ended {
+                    gathered.end = line.end();
+                }
+                return;
+            }
+        };
         let ended = memrchr(b'\n', bytes).map_or(0, |last| last + 1);
         let (lines, tail) = bytes.split_at(ended);
         gathered.spending.feed(offset, lines);

@@ -271,15 +271,18 @@ fn grow(book: &Book, state: &mut State, family: &mut Family) -> bool {
 }
 
 fn follow(tail: &mut Tail, loaded: &mut Loaded, reader: &Reader) -> bool {
-    let mut lines: Vec<(u32, u64, Vec<u8>)> = Vec::new();
-    let polled = tail.poll(|line| lines.push((line.number, line.offset, line.bytes.to_vec())));
+    let mut lines: Vec<(u32, u64, Vec<u8>, u64)> = Vec::new();
+    let polled = tail.poll(|line| {
+        lines.push((line.number, line.offset, line.bytes.to_vec(), line.omitted));
+    });
     match polled {
         Ok(polled) if !polled.restarted => {
-            for (number, offset, bytes) in &lines {
+            for (number, offset, bytes, omitted) in &lines {
                 let line = unspool_model::log::Line {
                     number: *number,
                     offset: *offset,
                     bytes,
+                    omitted: *omitted,
                     ended: true,
                 };
                 loaded.push(&line, reader);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -13,7 +13,7 @@ use unspool_show::amount;
 use unspool_show::document::{self, Detail, Format, Options, Whole};
 use unspool_show::wire::export::ExportRow;
 use unspool_show::wire::session::{Place, SessionRow};
-use unspool_store::open;
+use unspool_store::long_lines;
 use unspool_store::output_file::{self, Existing, OutputFile};
 use unspool_store::project;
 use unspool_store::read::Reader;
@@ -469,15 +469,7 @@ impl<'a> Export<'a> {
             std::io::copy(&mut file, out)?;
             return Ok(());
         }
-        let masker = secrets::masker();
-        let mut lines = BufReader::with_capacity(1 << 20, file);
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-            let masked = masker.line(&line);
-            out.write_all(masked.as_ref().map_or(&line, |masked| &masked.bytes))?;
-            line.clear();
-        }
-        Ok(())
+        Ok(long_lines::mask_lines(&file, secrets::masker(), out)?)
     }
 
     fn messages(&self, out: &mut dyn Write, chosen: &Chosen) -> Result<(), Failure> {

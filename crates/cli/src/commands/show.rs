@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use unspool_model::log::Source;
@@ -13,6 +13,7 @@ use unspool_show::style::{Style, Tools};
 use unspool_show::text::Conversation;
 use unspool_show::wire::block::BlockRow;
 use unspool_store::family::Family;
+use unspool_store::long_lines;
 use unspool_store::resolve::Target;
 
 use crate::failure::Failure;
@@ -360,13 +361,6 @@ fn whole(world: &World, chosen: &Chosen) -> Result<(), Failure> {
         std::io::copy(&mut file, &mut out)?;
         return Ok(out.flush()?);
     }
-    let masker = secrets::masker();
-    let mut lines = BufReader::with_capacity(1 << 20, file);
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line).map_err(failed)? > 0 {
-        let masked = masker.line(&line);
-        out.write_all(masked.as_ref().map_or(&line, |masked| &masked.bytes))?;
-        line.clear();
-    }
+    long_lines::mask_lines(&file, secrets::masker(), &mut out)?;
     Ok(out.flush()?)
 }

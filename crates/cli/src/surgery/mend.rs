@@ -169,6 +169,17 @@ fn write(
     let mut failed = None;
     let mut buffer = Vec::new();
     repair.each(&main.source, |line| {
+        if line.is_omitted() {
+            if let Some(pen) = &mut pen {
+                pen.line(line, &mut buffer);
+            }
+            // Only lines of the old file are so long.
+            if let (None, Some(offset)) = (&failed, repair.kept_at(line)) {
+                let copied = main.source.copy(offset, line.length(), out);
+                failed = copied.and_then(|()| out.write_all(b"\n")).err();
+            }
+            return;
+        }
         match &mut pen {
             Some(pen) => pen.line(line, &mut buffer),
             None => {
@@ -234,12 +245,14 @@ fn prove(repair: &Repair, old: &Old, after: &Made, result: &mut EditResult) -> R
     result.bytes.after = after.bytes;
     result.tokens.after = edit::tokens(&after.session);
     let problems = repair.compare(&old.said, &after.session);
+    let long = !after.session.long_lines.is_empty();
     let clients = edit::check::clients_known();
     let names = [FAULTS, CONVERSATION].into_iter().chain(clients);
     result.checks = names
         .map(|name| {
             let wrong = problems.iter().find(|problem| problem.about == name);
             let fine = match name {
+                FAULTS if long => "none is left but lines that are too long to be decoded",
                 FAULTS => "none is left",
                 CONVERSATION => "every line that was in it still is",
                 _ => "resumes it",

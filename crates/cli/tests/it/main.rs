@@ -19,6 +19,7 @@ mod finding;
 mod headless;
 mod help;
 mod hook;
+mod long_lines;
 mod mistakes;
 mod moving;
 mod no_home;

@@ -14,7 +14,7 @@ use unspool_model::time::Time;
 use unspool_store::find::Found;
 use unspool_store::follow::Prints;
 use unspool_store::project;
-use unspool_store::scan::Part;
+use unspool_store::scan::{Part, Stretch};
 
 use super::line::{self, Line};
 use super::table::{self, File, Names, Place};
@@ -291,7 +291,14 @@ impl Feed<'_> {
                 end: end.min(at + STEP.min(self.batch.most)),
             };
             let mut failed = None;
-            let read = part.read(&news.file, |offset, bytes| {
+            let read = part.read(&news.file, |stretch| {
+                let (offset, bytes) = match stretch {
+                    Stretch::Lines(offset, bytes) => (offset, bytes),
+                    Stretch::Passed(_) => {
+                        lines += 1;
+                        return;
+                    }
+                };
                 let mut from = 0;
                 while let Some(line) = next_line(bytes, from) {
                     if failed.is_some() {

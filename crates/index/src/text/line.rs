@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use unspool_model::block::BlockKind;
+use unspool_model::block::{Block, BlockKind};
 use unspool_model::entry::{Detail, Entry, Kind};
 use unspool_model::secrets::Secrets;
 use unspool_model::text::{self, Where};
@@ -80,7 +80,7 @@ pub fn read(line: &[u8], stage: Stage, calls: &mut Calls) -> Line {
     });
     if !out.rows.iter().any(|row| row.place == Where::Result) {
         let tool = entries.first().and_then(|entry| {
-            let mut ids = entry.blocks.iter().filter_map(|block| block.id.as_deref());
+            let mut ids = entry.blocks.iter().filter_map(|block| block.id());
             ids.find_map(|id| calls.tool(id).map(Box::<str>::from))
         });
         for text in beside {
@@ -161,17 +161,17 @@ impl Calls {
     /// Takes in the calls of an entry, and forgets those whose results it holds.
     fn take(&mut self, entry: &Entry) {
         for block in &entry.blocks {
-            let (Some(id), tool) = (&block.id, &block.tool) else {
+            let (Some(id), tool) = (block.id(), block.tool()) else {
                 continue;
             };
             match (block.kind, tool) {
                 (BlockKind::ToolUse | BlockKind::ServerToolUse, Some(tool)) => {
-                    self.0.push_back((id.clone(), masked(tool).into()));
+                    self.0.push_back((id.into(), masked(tool).into()));
                     if self.0.len() > WAITING {
                         self.0.pop_front();
                     }
                 }
-                (BlockKind::ToolResult, _) => self.0.retain(|(known, _)| known != id),
+                (BlockKind::ToolResult, _) => self.0.retain(|(known, _)| &**known != id),
                 _ => {}
             }
         }
@@ -209,9 +209,12 @@ pub fn warm_up() {
 
 /// The id of the call whose result holds this place of the line.
 fn result_block(entry: &Entry, offset: usize) -> Option<&str> {
-    let mut blocks = entry.blocks.iter();
-    let block = blocks.find(|block| (block.span.start..block.span.end()).contains(&offset))?;
-    Some(block.id.as_deref().unwrap_or_default())
+    // Blocks stand in the order of the line, and there may be a million of them.
+    let behind = |block: &Block| block.span().end() <= offset;
+    let at = entry.blocks.partition_point(behind);
+    let block = entry.blocks.get(at);
+    let block = block.filter(|block| block.span().start <= offset)?;
+    Some(block.id().unwrap_or_default())
 }
 
 /// Whether a parameter says what a call is about; all of a tool that nobody has described.

@@ -219,10 +219,7 @@ mod tests {
             entry.unknown
         );
         let block = &entry.blocks[0];
-        assert_eq!(
-            (block.id.as_deref(), block.is_error),
-            (Some("toolu_1"), true)
-        );
+        assert_eq!((block.id(), block.is_error), (Some("toolu_1"), true));
     }
 
     #[test]

@@ -116,9 +116,17 @@ impl<'a> Pen<'a> {
 
     /// Takes the next line of the old file and adds what becomes of it to `out`, newline
     /// included.
+    ///
+    /// A line that is too long stays as it is, and nothing is added for it: who writes copies
+    /// it, and ends it with a newline.
     pub fn line(&mut self, line: &Line<'_>, out: &mut Vec<u8>) {
         let start = out.len();
-        self.written.before += line.bytes.len() as u64 + u64::from(line.ended);
+        self.written.before += line.length() + u64::from(line.ended);
+        if line.is_omitted() {
+            self.written.kept += 1;
+            self.written.after += line.length() + 1;
+            return;
+        }
         let first = self.next;
         while let Some(at) = self.nth(self.next)
             && self.session.records[at as usize].line == line.number

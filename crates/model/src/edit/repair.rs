@@ -22,7 +22,7 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 use super::check::{CONVERSATION, FAULTS, Problem};
 use super::{Lost, Written};
 use crate::entry::{self, Entry, Kind};
-use crate::fault::FaultKind;
+use crate::fault::{Fault, FaultKind};
 use crate::graph;
 use crate::id::Id;
 use crate::input::Input;
@@ -99,17 +99,12 @@ impl Reading {
     /// that is whole, the bytes are not looked at again.
     pub fn take(&mut self, line: &Line<'_>, looked: Looked) {
         self.lines += 1;
-        self.bytes += line.bytes.len() as u64 + u64::from(line.ended);
+        self.bytes += line.length() + u64::from(line.ended);
         match looked {
+            Looked::TooLong => self.pieces.push(Some(Piece::kept(line))),
             Looked::Blank => self.keep(line, crate::json::Span::new(0, line.bytes.len()), true),
             Looked::Whole(id) => {
-                let (offset, len) = (line.offset, line.bytes.len());
-                let piece = Piece {
-                    line: line.number,
-                    body: Body::Kept { offset, len },
-                    whole: true,
-                };
-                self.place(line, id, piece);
+                self.place(line, id, Piece::kept(line));
             }
             Looked::Shapeless => {
                 let decoded = entry::decode(line.bytes);
@@ -398,13 +393,18 @@ pub enum Looked {
     Whole(Option<Id>),
     /// One object that clients would not read as it is.
     Shapeless,
+    /// Nobody looks into a line of this size; it is kept as it is.
+    TooLong,
     /// Anything else.
     Damaged,
 }
 
 /// Looks at a line by itself.
 pub fn look(line: &Line<'_>) -> Looked {
-    let mut decoded = entry::decode(line.bytes);
+    let mut decoded = entry::decode_line(line);
+    if decoded.has(FaultKind::TooLong) {
+        return Looked::TooLong;
+    }
     let mut faults = decoded.faults.iter();
     let sound = faults.all(|(kind, _)| *kind == FaultKind::BadTime);
     match decoded.entries.as_mut_slice() {
@@ -426,7 +426,7 @@ const ROUNDS: usize = 8;
 
 /// Whether clients would not read an object as it is.
 fn is_shapeless(entry: &Entry) -> bool {
-    let bare = |block: &crate::block::Block| block.span == block.body && block.span.len > 0;
+    let bare = |block: &crate::block::Block| block.span() == block.body() && block.span().len > 0;
     matches!(entry.kind, Kind::User | Kind::Assistant)
         && (entry.untyped
             || entry.uuid.is_none()
@@ -475,9 +475,19 @@ impl Repair {
     }
 
     /// Hands out the lines of the repaired file, each without its newline. `source` is the
-    /// old file.
+    /// old file. Of a line that is too long no bytes are handed out: it is copied from where
+    /// [`Repair::kept_at`] says.
     pub fn each(&self, source: &dyn Source, each: impl FnMut(&Line<'_>)) {
         self.sheet.each(source, each);
+    }
+
+    /// Where a line of the repaired file stands in the old one, if it is the same there.
+    pub fn kept_at(&self, line: &Line<'_>) -> Option<u64> {
+        let at = (line.number as usize).checked_sub(1)?;
+        match self.sheet.pieces.get(at)?.body {
+            Body::Kept { offset, .. } => Some(offset),
+            Body::Spliced(_) | Body::New(_) => None,
+        }
     }
 
     /// Where the bytes of [`Repair::session`] can be read. `source` is the old file.
@@ -497,7 +507,9 @@ impl Repair {
     /// without them is in the file.
     pub fn compare(&self, before: &Said, after: &Session) -> Vec<Problem> {
         let mut problems: Vec<Problem> = Vec::new();
-        for fault in faults(after) {
+        // Nobody mends what nobody looks into.
+        let mendable = |fault: &Fault| fault.kind != FaultKind::TooLong;
+        for fault in faults(after).into_iter().filter(mendable) {
             let (line, kind, detail) = (fault.line, fault.kind.name(), fault.detail);
             problems.push(Problem {
                 about: FAULTS,

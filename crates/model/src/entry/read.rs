@@ -12,8 +12,8 @@ use super::{
 use crate::block::{self, Block, BlockKind};
 use crate::id::Id;
 use crate::input::{self, Facts, Input, InputKinds};
-use crate::json::{self, Bad, Cursor, Span};
-use crate::known;
+use crate::json::{self, Bad, Cursor, LONGEST_NAME, Span};
+use crate::known::{self, UnknownNames};
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
@@ -60,8 +60,8 @@ struct Parts<'a> {
     result_agent: Option<Box<str>>,
     result_status: Option<Box<str>>,
     result_task: Option<Box<str>>,
-    unknown: Vec<String>,
-    unknown_inside: Vec<String>,
+    unknown: UnknownNames,
+    unknown_inside: UnknownNames,
 }
 
 /// What `attachment` and `data` (of progress lines) say.
@@ -93,27 +93,37 @@ pub(super) fn object(
     Ok((entry, cursor.position(), cursor.control))
 }
 
-fn boxed(cursor: &mut Cursor<'_>) -> Read<Option<Box<str>>> {
-    Ok(cursor.text()?.map(Box::from))
+/// A text that names something: not if it is too long to be a name.
+fn name<'a>(cursor: &mut Cursor<'a>) -> Read<Option<Cow<'a, str>>> {
+    Ok(cursor.text()?.filter(|text| text.len() <= LONGEST_NAME))
 }
 
-/// Texts that are nearly always short enough to need no memory of their own.
+fn boxed(cursor: &mut Cursor<'_>) -> Read<Option<Box<str>>> {
+    Ok(name(cursor)?.map(Box::from))
+}
+
+/// Names that are nearly always short enough to need no memory of their own.
 fn short(cursor: &mut Cursor<'_>) -> Read<Option<CompactString>> {
-    Ok(cursor.text()?.map(CompactString::from))
+    cursor.name()
 }
 
 fn id(cursor: &mut Cursor<'_>) -> Read<Option<Id>> {
-    Ok(cursor.text()?.map(|text| Id::new(&text)))
+    Ok(name(cursor)?.map(|text| Id::new(&text)))
 }
 
 fn owned(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
-    Ok(cursor.text()?.map(Cow::into_owned))
+    Ok(name(cursor)?.map(Cow::into_owned))
+}
+
+/// A title, as much of it as anybody shows.
+fn title(cursor: &mut Cursor<'_>) -> Read<Option<String>> {
+    Ok(cursor.text()?.map(|text| clip(&text, LONGEST_NAME)))
 }
 
 impl<'a> Parts<'a> {
     fn field(&mut self, c: &mut Cursor<'a>, line: &[u8], key: &str) -> Read<()> {
         match key {
-            "type" => self.kind = c.text()?,
+            "type" => self.kind = name(c)?,
             // On nearly every line, and nothing to learn from.
             "userType"
             | "requestId"
@@ -125,7 +135,7 @@ impl<'a> Parts<'a> {
             | "effort"
             | "perTurnEffort"
             | "madeBy" => drop(c.skip()?),
-            "subtype" => self.subtype = c.text()?,
+            "subtype" => self.subtype = name(c)?,
             "uuid" => self.uuid = id(c)?,
             "parentUuid" => self.parent = parent(c)?,
             "logicalParentUuid" => self.logical_parent = id(c)?,
@@ -141,7 +151,7 @@ impl<'a> Parts<'a> {
             "sourceToolUseID" | "parentToolUseID" => self.source_call = boxed(c)?,
             "operation" => self.operation = boxed(c)?,
             "leafUuid" => self.leaf = id(c)?,
-            "summary" | "customTitle" | "aiTitle" | "agentName" => self.title = owned(c)?,
+            "summary" | "customTitle" | "aiTitle" | "agentName" => self.title = title(c)?,
             "prUrl" => self.url = owned(c)?,
             "durationMs" => self.duration = c.count()?,
             "isSidechain" => self.sidechain = c.truth()?,
@@ -175,7 +185,7 @@ impl<'a> Parts<'a> {
             _ => {
                 c.skip()?;
                 if !known::is_field(key) {
-                    self.unknown.push(format!("field {key}"));
+                    self.unknown.add("field ", key);
                 }
             }
         }
@@ -213,12 +223,13 @@ impl<'a> Parts<'a> {
             // 2.1.325 repeats messages inside its bookkeeping; they are not said again.
             self.message = MessageHead::default();
             self.blocks.clear();
-            self.unknown_inside.clear();
+            self.unknown_inside = UnknownNames::default();
         }
-        self.unknown.append(&mut self.unknown_inside);
+        let inside = std::mem::take(&mut self.unknown_inside);
+        self.unknown.append("", inside);
         let label = self.label(&kind_name);
         if matches!(label, Cow::Owned(_)) {
-            self.unknown.push(format!("type {label}"));
+            self.unknown.add("type ", &label);
         }
         let (at, bad_time) = self.times();
         let (input, input_kinds, head) = self.reading(&kind_name, line);
@@ -275,7 +286,8 @@ impl<'a> Parts<'a> {
             failure,
             notice: notice.map(Box::new),
             copy: self.nested.copy,
-            unknown: self.unknown,
+            unknown: self.unknown.names,
+            unknown_others: self.unknown.others,
         }
     }
 
@@ -324,8 +336,8 @@ impl<'a> Parts<'a> {
                     .iter()
                     .rev()
                     .find(|block| block.kind == BlockKind::Text && !block.blank);
-                let head =
-                    last.map(|block| clip(&json::string_head(block.body.of(line), HEAD * 4), HEAD));
+                let head = last
+                    .map(|block| clip(&json::string_head(block.body().of(line), HEAD * 4), HEAD));
                 (Input::Machine, InputKinds::default(), head)
             }
             _ => (Input::Machine, InputKinds::default(), None),
@@ -471,7 +483,7 @@ pub(super) fn message<'a>(
     c: &mut Cursor<'a>,
     line: &[u8],
     blocks: Option<&mut Vec<Block>>,
-    unknown: &mut Vec<String>,
+    unknown: &mut UnknownNames,
 ) -> Read<(Head<'a>, Option<Cow<'a, str>>)> {
     let mut head = Head::default();
     let mut role = None;
@@ -480,17 +492,17 @@ pub(super) fn message<'a>(
     c.object(|c, key| {
         match key {
             // An empty one names nothing.
-            "id" => head.id = c.text()?.filter(|id| !id.is_empty()),
-            "model" => head.model = c.text()?,
-            "role" => role = c.text()?,
-            "stop_reason" => head.stop = c.text()?,
+            "id" => head.id = name(c)?.filter(|id| !id.is_empty()),
+            "model" => head.model = name(c)?,
+            "role" => role = name(c)?,
+            "stop_reason" => head.stop = name(c)?,
             "usage" => (head.usage, head.terms) = usage(c)?,
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
             "content" if wants_content => content = block::read(c, line, unknown)?,
             _ => {
                 c.skip()?;
                 if wants_content && !known::is_message_field(key) {
-                    unknown.push(format!("field message.{key}"));
+                    unknown.add("field message.", key);
                 }
             }
         }
@@ -553,6 +565,10 @@ fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
     Ok((is_object.then_some(usage), terms))
 }
 
+/// How many lines a compaction may name that are still sent. It sends a few, so that little is
+/// left to send.
+const MOST_PRESERVED: usize = 100_000;
+
 fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
     c.object(|c, key| {
         match key {
@@ -577,7 +593,10 @@ fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
                     match key {
                         "anchorUuid" => boundary.anchor = id(c)?,
                         "uuids" => drop(c.array(|c| {
-                            boundary.preserved.extend(id(c)?);
+                            let line = id(c)?;
+                            if boundary.preserved.len() < MOST_PRESERVED {
+                                boundary.preserved.extend(line);
+                            }
                             Ok(())
                         })?),
                         _ => drop(c.skip()?),
@@ -599,13 +618,13 @@ fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
     };
     c.object(|c, key| {
         match key {
-            "type" => nested.kind = c.text()?,
+            "type" => nested.kind = name(c)?,
             "humanTurn" => nested.human &= c.truth()?,
             "origin" => nested.human &= nested_text(c, "kind")?.is_none_or(|kind| kind == "human"),
             "commandMode" => nested.human &= c.text()?.is_none_or(|mode| mode == "prompt"),
             "prompt" => {
-                let blocks = block::read(c, line, &mut Vec::new())?;
-                nested.text = Some(text_of(&blocks, line));
+                let blocks = block::read(c, line, &mut UnknownNames::default())?;
+                nested.text = Some(text_of(&blocks, line).into_owned());
             }
             "message" => nested.copy = copied(c, line)?.map(Head::keep),
             "blockingError" => {
@@ -628,7 +647,7 @@ pub(super) fn copied<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Option<Head<'a
     let mut copy = None;
     c.object(|c, key| {
         match key {
-            "message" => copy = Some(message(c, line, None, &mut Vec::new())?),
+            "message" => copy = Some(message(c, line, None, &mut UnknownNames::default())?),
             _ => drop(c.skip()?),
         }
         Ok(())

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use super::read::{Head, copied, message};
 use crate::id::Id;
 use crate::json::{Bad, Cursor};
+use crate::known::UnknownNames;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
@@ -122,7 +123,7 @@ fn object<'a>(
         match key {
             "type" => kind = c.text()?,
             "message" => {
-                (reply.head, role) = message(c, line, None, &mut Vec::new())?;
+                (reply.head, role) = message(c, line, None, &mut UnknownNames::default())?;
             }
             "attachment" | "data" | "progressData" => {
                 inner = None;

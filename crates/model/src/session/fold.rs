@@ -1,6 +1,7 @@
 //! The fold itself: what one entry does to a session.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use super::pool::Slot;
 use super::record::{NAMES, NEVER, Place};
@@ -12,6 +13,7 @@ use crate::block::BlockKind;
 use crate::entry::{self, Detail, Entry, Kind, MessageHead, Parent};
 use crate::fault::{Fault, FaultKind};
 use crate::input::Input;
+use crate::known::{MOST_UNKNOWN, OTHERS};
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
 
@@ -38,6 +40,8 @@ impl Session {
         for block in &entry.blocks {
             self.keep_block(block, entry.span.start);
         }
+        // There may be a million of them, and calls and results come next.
+        entry.blocks = Vec::new();
         let label = self.label(&entry.label);
         let mode = entry.permission_mode.as_deref();
         let mode = mode.map(|mode| self.names.add(mode));
@@ -207,17 +211,10 @@ impl Session {
             self.version = Some(self.versions.add(&version));
         }
         for what in std::mem::take(&mut entry.unknown) {
-            // Lines without a version were written by the one before.
-            let version = self
-                .version
-                .map_or("?", |at| self.versions.get(at))
-                .to_owned();
-            *self
-                .unknown
-                .entry(what)
-                .or_default()
-                .entry(version)
-                .or_default() += 1;
+            self.note_unknown(what, 1);
+        }
+        if entry.unknown_others > 0 {
+            self.note_unknown(OTHERS.to_owned(), entry.unknown_others);
         }
         if let Some(cwd) = entry.cwd.take() {
             self.cwds.add(&cwd);
@@ -237,6 +234,24 @@ impl Session {
                 Some(at).into()
             }
         }
+    }
+
+    /// Counts a type or field never seen before.
+    fn note_unknown(&mut self, mut what: String, times: u32) {
+        if self.unknown.len() >= MOST_UNKNOWN && !self.unknown.contains_key(&what) {
+            what = OTHERS.to_owned();
+        }
+        // Lines without a version were written by the one before.
+        let version = self.version.map_or("?", |at| self.versions.get(at));
+        let versions = self.unknown.entry(what).or_default();
+        if let Some(count) = versions.get_mut(version) {
+            *count = count.saturating_add(times);
+            return;
+        }
+        let full = versions.len() >= MOST_UNKNOWN;
+        let version = if full { OTHERS } else { version };
+        let count = versions.entry(version.to_owned()).or_default();
+        *count = count.saturating_add(times);
     }
 
     /// The number of a label.
@@ -476,19 +491,20 @@ impl Session {
 
     /// Pairs calls with results, whichever comes first.
     fn pair(&mut self, index: Index, entry: &Entry) {
+        let agent = entry.result_agent.as_deref().map(Arc::<str>::from);
+        let task = entry.result_task.as_deref().map(Arc::<str>::from);
         for at in self.records[index as usize].blocks.clone() {
             match self.blocks[at as usize].kind {
                 BlockKind::ToolUse | BlockKind::ServerToolUse => self.call(index, at),
                 BlockKind::ToolResult => {
                     let launched = entry.result_status.as_deref() == Some("async_launched");
-                    let agent = entry.result_agent.clone();
                     let status = entry.result_status.as_deref();
                     self.result(Answer {
                         record: index,
                         block: at,
-                        agent,
+                        agent: agent.clone(),
                         launched,
-                        task: entry.result_task.clone(),
+                        task: task.clone(),
                         over: status.is_some_and(entry::is_over),
                     });
                 }
@@ -574,7 +590,10 @@ impl Session {
         let is_error = block.is_error;
         let id = block.key();
         let Some(at) = id.and_then(|id| self.call_ids.get(id)) else {
-            self.early_results.entry(id).or_default().push(answer);
+            // Room for one: growing by itself, a list begins with room for four.
+            let early = self.early_results.entry(id).or_default();
+            early.reserve_exact(usize::from(early.is_empty()));
+            early.push(answer);
             return;
         };
         let record = &self.records[answer.record as usize];
@@ -607,16 +626,17 @@ impl Session {
     }
 
     /// What the result of a call means for tasks in the background.
-    fn result_of_task(&mut self, at: Index, record: Index, task: Option<Box<str>>, over: bool) {
+    fn result_of_task(&mut self, at: Index, record: Index, task: Option<Arc<str>>, over: bool) {
         let (record, call) = (&self.records[record as usize], &self.calls[at as usize]);
         if record.thread != 0 {
             return;
         }
         let agent = self.agent_of(call).filter(|_| call.launched);
-        let agent = agent.map(Box::<str>::from);
+        let agent = agent.map(Arc::<str>::from);
         let is_agent = agent.is_some();
         if let Some(id) = agent.or(task) {
             let since = record.at();
+            let id = Box::<str>::from(&*id);
             self.task_ids.insert(id.clone(), self.tasks.len() as Index);
             self.tasks.push(Task {
                 id,

@@ -3,7 +3,7 @@
 use super::pool::Slot;
 use super::{Index, Keeps, Session};
 use crate::block::{Block, BlockKind, Body};
-use crate::json::Span;
+use crate::json::{ShortSpan, Span};
 
 /// A piece of content; its text stays in the file, its names with the session:
 /// [`Session::id_of`], [`Session::tool_of`], [`Session::subject_of`].
@@ -11,8 +11,8 @@ use crate::json::Span;
 pub struct Part {
     /// Equal blocks have equal prints.
     pub print: u64,
-    whole: Short,
-    inner: Short,
+    whole: ShortSpan,
+    inner: ShortSpan,
     name: Slot,
     tool: Slot,
     about: Slot,
@@ -22,28 +22,6 @@ pub struct Part {
     pub is_error: bool,
     /// Text or thinking without a visible character.
     pub blank: bool,
-}
-
-/// A span of a line of less than four gigabytes; no client reads a longer one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Short {
-    start: u32,
-    len: u32,
-}
-
-impl Short {
-    fn new(span: Span, moved: usize) -> Short {
-        let fit = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        Short {
-            start: fit(span.start - moved.min(span.start)),
-            len: fit(span.len),
-        }
-    }
-
-    fn span(self) -> Span {
-        let start = self.start as usize;
-        Span::new(start, start + self.len as usize)
-    }
 }
 
 impl Part {
@@ -86,15 +64,15 @@ impl Session {
     /// Keeps a block. `start` is where its record begins in its line: spans of blocks count
     /// from the start of the line, those of parts from the record's.
     pub(super) fn keep_block(&mut self, block: &Block, start: usize) {
-        let name = block.id.as_deref().map(|id| self.pool.add(id));
-        let tool = block.tool.as_deref().map(|tool| self.names.add(tool));
-        let subject = block.subject.as_deref();
+        let name = block.id().map(|id| self.pool.add(id));
+        let tool = block.tool().map(|tool| self.names.add(tool));
+        let subject = block.subject();
         let subject = subject.filter(|_| self.keeps == Keeps::All);
         let about = subject.map(|subject| self.subjects.push(subject));
         self.blocks.push(Part {
             print: block.print,
-            whole: Short::new(block.span, start),
-            inner: Short::new(block.body, start),
+            whole: ShortSpan::behind(block.span(), start),
+            inner: ShortSpan::behind(block.body(), start),
             name: name.into(),
             tool: tool.into(),
             about: about.into(),
@@ -114,6 +92,7 @@ mod tests {
         use crate::entry::Kind;
         use crate::session::{Call, Message, Record};
         assert!(size_of::<Part>() <= 40, "{}", size_of::<Part>());
+        assert!(size_of::<Block>() <= 40, "{}", size_of::<Block>());
         assert!(size_of::<Kind>() <= 1, "{}", size_of::<Kind>());
         assert!(size_of::<Record>() <= 72, "{}", size_of::<Record>());
         assert!(size_of::<Call>() <= 32, "{}", size_of::<Call>());

@@ -217,7 +217,7 @@ fn item_row(session: &Session, source: &dyn Source, item: &Item, share: f64) -> 
         if text.is_empty() {
             session.label_of(record).to_owned()
         } else {
-            text
+            text.into_owned()
         }
     });
     ItemRow {

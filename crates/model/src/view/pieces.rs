@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use crate::block::{self, BlockKind};
 use crate::json::{self, Cursor, Span};
+use crate::known::UnknownNames;
 use crate::log::Source;
 use crate::session::{Call, Message, Part, Record, Session};
 
@@ -92,11 +93,11 @@ fn content(raw: &[u8]) -> Content {
         None => Content::Empty,
         Some(b'n') if raw == b"null" => Content::Empty,
         Some(b'"') => Content::Text(json::string(raw).into_owned()),
-        Some(b'[') => match block::read(&mut Cursor::new(raw), raw, &mut Vec::new()) {
+        Some(b'[') => match block::read(&mut Cursor::new(raw), raw, &mut UnknownNames::default()) {
             Ok(blocks) => {
                 let pieces = blocks
                     .iter()
-                    .filter_map(|block| piece(block.kind, block.span, block.body, raw));
+                    .filter_map(|block| piece(block.kind, block.span(), block.body(), raw));
                 Content::Pieces(pieces.collect())
             }
             Err(_) => Content::Other(json::mended(raw)),

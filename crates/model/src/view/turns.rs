@@ -457,11 +457,12 @@ pub fn call_duration(session: &Session, call: &Call) -> Option<u64> {
 pub fn prompt(session: &Session, source: &dyn Source, record: &Record) -> String {
     let bytes = session.bytes_of(source, record);
     let blocks = session.blocks_of(record);
-    let text = input::readable(&entry::text_of(blocks, &bytes));
+    let text = entry::text_of(blocks, &bytes);
+    let text = input::readable(&text);
     if text.is_empty() {
         entry::media_note(blocks)
     } else {
-        text
+        text.into_owned()
     }
 }
 

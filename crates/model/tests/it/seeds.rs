@@ -302,10 +302,7 @@ fn seed_000_3_2_a_prompt_has_its_envelope() {
 #[test]
 fn seed_000_3_2_a_result_names_its_call_and_opens_nothing() {
     let entry = entry("000-3.2-tool-result");
-    assert_eq!(
-        entry.blocks[0].id.as_deref(),
-        Some("toolu_01WezRSpdwzjzGUPH6KRAQEL")
-    );
+    assert_eq!(entry.blocks[0].id(), Some("toolu_01WezRSpdwzjzGUPH6KRAQEL"));
     assert!(!entry.input.opens_turn() && !entry.blocks[0].is_error);
 }
 
@@ -524,15 +521,9 @@ fn seed_002_4_2_tokens_of_a_block_line_are_read() {
 fn seed_002_4_2_2_a_call_has_its_tool_and_its_subject() {
     let entry = entry("002-4.2.2-tool-use");
     let block = &entry.blocks[0];
-    assert_eq!(block.id.as_deref(), Some("toolu_01DjYdxoudKLXxDoF7GwQWwB"));
-    assert_eq!(block.tool.as_deref(), Some("Read"));
-    assert!(
-        block
-            .subject
-            .as_deref()
-            .unwrap()
-            .ends_with("implement_spec.md")
-    );
+    assert_eq!(block.id(), Some("toolu_01DjYdxoudKLXxDoF7GwQWwB"));
+    assert_eq!(block.tool(), Some("Read"));
+    assert!(block.subject().unwrap().ends_with("implement_spec.md"));
 }
 
 #[test]
@@ -865,7 +856,7 @@ fn texts_of_the_examples_come_back_character_by_character() {
     let entry = only(line);
     let texts: Vec<_> = entry.blocks[..2]
         .iter()
-        .map(|block| json::string(block.body.of(line.as_bytes())).into_owned())
+        .map(|block| json::string(block.body().of(line.as_bytes())).into_owned())
         .collect();
     assert_eq!(texts, ["让我分析一下这个问题", "我来帮你分析这个项目"]);
 }

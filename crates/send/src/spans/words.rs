@@ -225,7 +225,7 @@ fn prompt(file: &File<'_>, record: Index, shape: &Shape<'_>) -> Words {
             other => rest.extend(part(other, shape)),
         }
     }
-    let text = shape.text(input::readable(&texts));
+    let text = shape.text(input::readable(&texts).into_owned());
     let content = if rest.is_empty() {
         Content::Text(text)
     } else {

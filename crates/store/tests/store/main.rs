@@ -6,6 +6,7 @@
 mod cutting;
 mod follower;
 mod kit;
+mod long_lines;
 mod meaning;
 mod tail;
 mod walk;

@@ -189,6 +189,7 @@ fn lines_that_are_added_are_masked_like_those_that_were_read() {
             number: *number,
             offset: *offset,
             bytes,
+            omitted: 0,
             ended: true,
         };
         loaded.push(&line, &reader);

@@ -1,7 +1,7 @@
 //! Sessions that are gone, as far as the client's history of prompts remembers them.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 
 use unspool_model::history::{self, Prompt};
@@ -9,7 +9,7 @@ use unspool_model::secrets::Secrets;
 use unspool_model::time::Time;
 use unspool_show::wire::log::{PurgedPrompt, PurgedRow};
 use unspool_show::{amount, clean};
-use unspool_store::{archive, open};
+use unspool_store::{archive, long_lines, open};
 
 use crate::failure::Failure;
 use crate::world::World;
@@ -53,24 +53,16 @@ fn read(world: &World, path: &Path, sessions: &mut BTreeMap<String, Vec<Prompt>>
     let Ok((file, _)) = open::open(path) else {
         return;
     };
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match reader.read_until(b'\n', &mut line) {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) => {
-                world.ui.warn(&format!("{}: {error}", path.display()));
-                break;
-            }
-        }
+    let read = long_lines::each_line(&file, |line| {
         // Older clients did not say which session it was.
-        if let Some(prompt) = history::prompt(&line)
+        if let Some(prompt) = history::prompt(line)
             && let Some(session) = prompt.session.clone()
         {
             sessions.entry(session).or_default().push(prompt);
         }
+    });
+    if let Err(error) = read {
+        world.ui.warn(&format!("{}: {error}", path.display()));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::edit::Plan;
 use crate::entry::{self, Kind};
 use crate::input::{self, Input};
 use crate::json::{self, Cursor};
+use crate::known::UnknownNames;
 use crate::log::Source;
 use crate::session::{Index, Record, Session};
 use crate::view::messages;
@@ -125,8 +126,9 @@ fn tell(session: &Session, source: &dyn Source, plan: &Plan, at: Index) -> Optio
                 format!("[{tool}] {about}")
             }
             BlockKind::ToolResult => {
-                let parts = block::read(&mut Cursor::new(raw), raw, &mut Vec::new());
-                let said = entry::text_of(&parts.unwrap_or_default(), raw);
+                let parts = block::read(&mut Cursor::new(raw), raw, &mut UnknownNames::default());
+                let parts = parts.unwrap_or_default();
+                let said = entry::text_of(&parts, raw);
                 let kind = if block.is_error { "failed" } else { "result" };
                 format!("[{kind}] {}", clip(said.trim(), RESULT))
             }
@@ -146,7 +148,7 @@ fn spoken(record: &Record, text: &str) -> String {
         // All that is known of what was before.
         (_, Input::Summary) => return format!("Earlier: {text}"),
         (_, Input::Meta | Input::Machine | Input::Interrupt) => ("Note", text.to_owned()),
-        _ => ("Person", input::readable(text)),
+        _ => ("Person", input::readable(text).into_owned()),
     };
     match text.trim() {
         "" => String::new(),

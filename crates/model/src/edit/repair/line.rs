@@ -233,18 +233,18 @@ fn has_message(object: &[u8]) -> bool {
 /// string; a reply may not.
 fn listed(object: &[u8], entry: &Entry) -> Option<Vec<u8>> {
     let plain = |block: &&crate::block::Block| {
-        block.kind == BlockKind::Text && block.span == block.body && block.span.len > 0
+        block.kind == BlockKind::Text && block.span() == block.body() && block.span().len > 0
     };
     let content = [&["message", "content"][..], &["content"]];
     let whole = content.iter().find_map(|path| json::find(object, path))?;
     let mut edits = Vec::new();
     for block in entry.blocks.iter().filter(plain) {
-        let raw = String::from_utf8_lossy(block.span.of(object));
+        let raw = String::from_utf8_lossy(block.span().of(object));
         let text = format!("{{\"type\":\"text\",\"text\":{raw}}}");
-        if block.span != whole {
-            edits.push((block.span, text.into_bytes()));
+        if block.span() != whole {
+            edits.push((block.span(), text.into_bytes()));
         } else if entry.kind == Kind::Assistant {
-            edits.push((block.span, format!("[{text}]").into_bytes()));
+            edits.push((block.span(), format!("[{text}]").into_bytes()));
         }
     }
     (!edits.is_empty()).then(|| json::splice(object, &edits))

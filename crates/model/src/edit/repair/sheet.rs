@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Written;
 use crate::edit::{Pen, Plan};
 use crate::json::{self, Span};
-use crate::log::{Line, Source};
+use crate::log::{LONGEST_LINE, Line, Source};
 use crate::session::{Keeps, Role, Session};
 
 /// Lines in order. Those that did not change stay in the old file and are read there.
@@ -64,11 +64,15 @@ impl Sheet {
     pub(super) fn each(&self, source: &dyn Source, mut each: impl FnMut(&Line<'_>)) {
         let mut window = Window::new(source);
         for (at, piece) in self.pieces.iter().enumerate() {
-            let bytes = piece.bytes(&mut window);
+            let (bytes, omitted) = match piece.len() > LONGEST_LINE {
+                true => (Cow::Borrowed(&[][..]), piece.len() as u64),
+                false => (piece.bytes(&mut window), 0),
+            };
             each(&Line {
                 number: at as u32 + 1,
                 offset: self.starts[at],
                 bytes: &bytes,
+                omitted,
                 ended: true,
             });
         }
@@ -104,6 +108,9 @@ impl Sheet {
             changed |= new > 0;
             let old = &self.pieces[at];
             at += 1;
+            if line.is_omitted() {
+                return pieces.push(old.clone());
+            }
             let mut lines = out.split_inclusive(|&byte| byte == b'\n');
             pieces.extend(lines.by_ref().take(new as usize).map(Piece::new));
             match lines.next() {
@@ -154,6 +161,18 @@ impl Sheet {
 }
 
 impl Piece {
+    /// A line of the old file, as it is there; it gets a newline if it had none.
+    pub(super) fn kept(line: &Line<'_>) -> Piece {
+        Piece {
+            line: line.number,
+            body: Body::Kept {
+                offset: line.offset,
+                len: usize::try_from(line.length()).unwrap_or(usize::MAX),
+            },
+            whole: line.ended,
+        }
+    }
+
     fn new(line: &[u8]) -> Piece {
         let bytes = line.strip_suffix(b"\n").unwrap_or(line);
         Piece {

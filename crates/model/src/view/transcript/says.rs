@@ -13,7 +13,7 @@ use crate::tool;
 pub(crate) fn text_of(session: &Session, source: &dyn Source, at: Index) -> String {
     let record = &session.records[at as usize];
     let bytes = session.bytes_of(source, record);
-    crate::entry::text_of(session.blocks_of(record), &bytes)
+    crate::entry::text_of(session.blocks_of(record), &bytes).into_owned()
 }
 
 /// The text of a result and the number of its images: a string, or a list of blocks.

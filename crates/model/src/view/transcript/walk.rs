@@ -333,6 +333,7 @@ impl<'a> Walk<'a> {
             let kinds = [
                 FaultKind::Unreadable,
                 FaultKind::TornTail,
+                FaultKind::TooLong,
                 FaultKind::NotAnObject,
             ];
             kinds.contains(&kind) && self.thread == 0
@@ -462,7 +463,7 @@ impl<'a> Walk<'a> {
 
     fn text(&self, record: &Record, blocks: &[session::Part]) -> (Cow<'a, [u8]>, String) {
         let bytes = self.bytes(record);
-        let text = crate::entry::text_of(blocks, &bytes);
+        let text = crate::entry::text_of(blocks, &bytes).into_owned();
         (bytes, text)
     }
 
@@ -472,7 +473,7 @@ impl<'a> Walk<'a> {
         let shown = blocks.iter().filter(is_media);
         let whole = shown.clone().filter(|_| self.whole);
         Body::Prompt(Prompt {
-            text: input::readable(text),
+            text: input::readable(text).into_owned(),
             kind: record.input,
             kinds: record.input_kinds(),
             images: shown.count(),
@@ -535,7 +536,10 @@ impl<'a> Walk<'a> {
         if record.is_api_error() || message.synthetic {
             let text = match self.lean {
                 true => String::new(),
-                false => crate::entry::text_of(self.session.blocks_of(record), &bytes),
+                false => {
+                    let blocks = self.session.blocks_of(record);
+                    crate::entry::text_of(blocks, &bytes).into_owned()
+                }
             };
             if record.is_api_error() {
                 items.push(
@@ -743,7 +747,7 @@ impl<'a> Walk<'a> {
             items.push(
                 record,
                 Body::Command {
-                    command: Some(input::readable(&text)),
+                    command: Some(input::readable(&text).into_owned()),
                     output: String::new(),
                     is_error: false,
                 },
