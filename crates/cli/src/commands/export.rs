@@ -14,6 +14,7 @@ use unspool_show::document::{self, Detail, Format, Options, Whole};
 use unspool_show::wire::export::ExportRow;
 use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::long_lines;
+use unspool_store::open;
 use unspool_store::output_file::{self, Existing, OutputFile};
 use unspool_store::project;
 use unspool_store::read::Reader;
@@ -463,7 +464,6 @@ impl<'a> Export<'a> {
     /// The file, byte for byte but for its secrets.
     fn lines(&self, out: &mut dyn Write, chosen: &Chosen) -> Result<(), Failure> {
         let path = chosen.target.path();
-        let failed = |error| Failure::failed(format!("{}: {error}", path.display()));
         let (mut file, _) = open::open(path)?;
         if self.world.reveal {
             std::io::copy(&mut file, out)?;
