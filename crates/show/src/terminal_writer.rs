@@ -64,7 +64,7 @@ impl<W: Write> TerminalWriter<W> {
         };
         escaping.run();
         self.before = escaping.before;
-        self.held.extend_from_slice(text[escaping.at..].as_bytes());
+        self.held.extend_from_slice(&text.as_bytes()[escaping.at..]);
         self.held.extend_from_slice(unfinished);
         self.inner.write_all(escaping.out.as_bytes())
     }

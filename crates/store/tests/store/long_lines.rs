@@ -13,7 +13,10 @@ fn prompt(text: &str) -> String {
     format!(r#"{{"type":"user","message":{{"role":"user","content":"{text}"}}}}"#) + "\n"
 }
 
-fn read(path: &Path, reader: Reader) -> (Vec<(u32, &'static str, String)>, Vec<LongLine>, usize) {
+/// The line, the kind and the words of a fault.
+type ToldFault = (u32, &'static str, String);
+
+fn read(path: &Path, reader: Reader) -> (Vec<ToldFault>, Vec<LongLine>, usize) {
     let session = reader.read(path, Role::Main).unwrap().session;
     let faults = session.faults.into_iter();
     let faults = faults.map(|fault| (fault.line, fault.kind.name(), fault.detail));
@@ -68,7 +71,10 @@ fn a_file_that_is_followed_goes_on_behind_a_line_that_is_too_long() {
     let mut tail = Tail::new(&path);
     let mut session = Session::new(Role::Main);
     let poll = |tail: &mut Tail, session: &mut Session| {
-        let polled = tail.poll(|line| drop(session.push(&line))).unwrap();
+        let polled = tail.poll(|line| {
+            session.push(&line);
+        });
+        let polled = polled.unwrap();
         assert!(!polled.restarted);
         polled.lines
     };
