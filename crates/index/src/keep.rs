@@ -148,6 +148,17 @@ fn last_line_end(file: &File, start: u64, end: u64) -> io::Result<u64> {
     let mut end = end;
     while end > start {
         let from = end.saturating_sub(step).max(start);
+        // Holes are passed in ever larger steps, and what stands before them is come up to in
+        // ever smaller ones.
+        if step > 1 && open::is_hole(file, from, end) {
+            end = from;
+            step = step.saturating_mul(2);
+            continue;
+        }
+        if step > STEP {
+            step /= 2;
+            continue;
+        }
         buffer.resize((end - from) as usize, 0);
         let read = open::read_at(file, &mut buffer, from)?;
         if let Some(at) = memchr::memrchr(b'\n', &buffer[..read]) {
@@ -157,4 +168,45 @@ fn last_line_end(file: &File, start: u64, end: u64) -> io::Result<u64> {
         step = STEP;
     }
     Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, SeekFrom, Write};
+
+    use super::*;
+
+    /// A file with words at these places, and holes between them.
+    fn sparse(words: &[(u64, &[u8])], size: u64) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        for (at, word) in words {
+            file.seek(SeekFrom::Start(*at)).unwrap();
+            file.write_all(word).unwrap();
+        }
+        file.set_len(size).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_last_newline_is_found_between_holes() {
+        for at in [0, 1, 16_383, 16_384, 100_000, 1 << 20, (3 << 20) + 17] {
+            let file = sparse(&[(0, b"x"), (at, b"\nbehind"), (5 << 20, b"more")], 9 << 20);
+            assert_eq!(last_line_end(&file, 0, 9 << 20).unwrap(), at + 1);
+            assert_eq!(last_line_end(&file, at + 1, 9 << 20).unwrap(), at + 1);
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_hole_of_gigabytes_is_not_read() {
+        let reads = || {
+            let told = std::fs::read_to_string("/proc/thread-self/io").unwrap_or_default();
+            let reads = told.lines().find_map(|line| line.strip_prefix("syscr: "));
+            reads.map_or(0, |count| count.parse::<u64>().unwrap())
+        };
+        let file = sparse(&[(5, b"\n")], 4 << 30);
+        let before = reads();
+        assert_eq!(last_line_end(&file, 0, 4 << 30).unwrap(), 6);
+        assert!(reads() - before < 100, "{} reads", reads() - before);
+    }
 }

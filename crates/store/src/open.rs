@@ -154,6 +154,11 @@ pub(crate) fn behind_hole(file: &File, at: u64) -> u64 {
     }
 }
 
+/// Whether nothing but a hole is known to stand in `start..end` of a file.
+pub fn is_hole(file: &File, start: u64, end: u64) -> bool {
+    start < end && behind_hole(file, start) >= end
+}
+
 /// What the system says about a file without opening it. When it says the same again, the
 /// file is as it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
