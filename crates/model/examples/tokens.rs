@@ -14,7 +14,7 @@ fn main() -> std::io::Result<()> {
             session.messages.len(),
             usage.context(),
             usage.output,
-            session.faults.len()
+            session.faults.found()
         );
     }
     Ok(())

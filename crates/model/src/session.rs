@@ -22,7 +22,7 @@ use hashbrown::HashTable;
 
 use crate::entry::failure::Failure;
 use crate::entry::{self, Boundary, Decoded, Detail, Kind};
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, FaultList};
 use crate::id::Id;
 #[cfg(doc)]
 use crate::known;
@@ -256,7 +256,9 @@ pub struct Session {
     /// Lines that were blank.
     pub blank_lines: u32,
     /// What was wrong with single lines.
-    pub faults: Vec<Fault>,
+    pub faults: FaultList,
+    /// Lines with a time that is none.
+    pub(crate) bad_times: Marks,
     /// Lines that were not decoded because of their size, in file order.
     pub long_lines: Vec<LongLine>,
     /// Types and fields never seen before, with the versions that wrote them. Of more than a
@@ -445,6 +447,9 @@ impl Session {
         for (kind, detail) in decoded.faults {
             if kind == FaultKind::TooLong {
                 self.long_lines.push(LongLine { line, offset, len });
+            }
+            if kind == FaultKind::BadTime {
+                self.bad_times.insert(line);
             }
             self.faults.push(Fault { line, kind, detail });
         }

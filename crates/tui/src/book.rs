@@ -491,7 +491,7 @@ impl<'a> Shown<'a> {
             branch: session.branch.clone(),
             context,
             model,
-            faults: session.faults.len(),
+            faults: session.faults.found(),
         }
     }
 

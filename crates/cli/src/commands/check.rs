@@ -6,12 +6,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use unspool_model::fault::Fault;
+use unspool_model::fault::FaultList;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::check::{self, Resumable};
 use unspool_model::view::profile::Profile;
 use unspool_show::clean;
-use unspool_show::wire::check::{FaultRow, VerdictRow};
+use unspool_show::wire::check::{FaultRow, VerdictRow, left_out};
 use unspool_store::each;
 use unspool_store::read::Reader;
 
@@ -40,7 +40,7 @@ pub struct CheckArgs {
 struct Checked {
     id: String,
     path: String,
-    faults: Vec<Fault>,
+    faults: FaultList,
     clients: Vec<Resumable>,
     unknown: BTreeMap<String, BTreeMap<String, u32>>,
     agent: bool,
@@ -163,7 +163,8 @@ fn rows(world: &World, out: &mut dyn Write, one: &Checked) -> Result<(), Failure
     let verdict = VerdictRow {
         session: one.id.clone(),
         path: one.path.clone(),
-        faults: one.faults.len(),
+        faults: one.faults.found(),
+        faults_left_out: left_out(&one.faults),
         resumable: one.resumes(world.profile),
         clients: one
             .clients
@@ -190,8 +191,11 @@ fn print(world: &World, out: &mut dyn Write, one: &Checked, alone: bool) -> Resu
             fault.kind.name()
         )?;
     }
-    if one.faults.len() > most {
-        writeln!(out, "  … and {} more faults", one.faults.len() - most)?;
+    let more = one.faults.found() - one.faults.len().min(most);
+    if more > 0 && !alone {
+        writeln!(out, "  … and {more} more faults")?;
+    } else {
+        info::more_faults(out, "  … and", &left_out(&one.faults))?;
     }
     for client in one.clients.iter().filter(|_| !one.agent) {
         let asked = client.profile == world.profile;

@@ -116,7 +116,20 @@ fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
             fault.kind
         )?;
     }
+    more_faults(out, "fault     and", &row.faults_left_out)?;
     drift(out, &row.unknown)
+}
+
+/// Says how many faults were not told, by kind.
+pub(super) fn more_faults(
+    out: &mut dyn Write,
+    start: &str,
+    left_out: &BTreeMap<String, usize>,
+) -> Result<(), Failure> {
+    for (kind, more) in left_out {
+        writeln!(out, "{start} {more} more ({kind})")?;
+    }
+    Ok(())
 }
 
 fn counts(out: &mut dyn Write, title: &str, counts: &BTreeMap<String, u32>) -> Result<(), Failure> {

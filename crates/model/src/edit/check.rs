@@ -30,6 +30,8 @@ pub struct Wanted {
     /// Faults of lines that have an id, and of those that have none.
     named: HashSet<(FaultKind, Id)>,
     nameless: BTreeMap<FaultKind, usize>,
+    /// Kinds with so many faults that they are only counted.
+    counted: BTreeMap<FaultKind, usize>,
     clients: Vec<Client>,
 }
 
@@ -80,12 +82,13 @@ impl Wanted {
                 blocks: add_prints(session, plan, at, &mut prints),
             })
             .collect();
-        let (named, nameless) = faults_of(session, &name);
+        let (named, nameless, counted) = faults_of(session, &name);
         Wanted {
             lines,
             prints,
             named,
             nameless,
+            counted,
             clients: clients(session, plan.end, &name),
         }
     }
@@ -134,11 +137,7 @@ impl Wanted {
 
     /// Faults that the source had and that may stay: how many of each kind, for a person.
     pub fn known_faults(&self) -> BTreeMap<FaultKind, usize> {
-        let mut all = self.nameless.clone();
-        for (kind, _) in &self.named {
-            *all.entry(*kind).or_default() += 1;
-        }
-        all
+        sums(&self.named, &self.nameless, &self.counted)
     }
 
     /// Whether nothing would be left of a conversation that was there.
@@ -160,16 +159,30 @@ impl Wanted {
     }
 
     fn compare_faults(&self, after: &Session, problems: &mut Vec<Problem>) {
-        let (named, nameless) = faults_of(after, &Id::clone);
+        let (named, nameless, counted) = faults_of(after, &Id::clone);
+        let is_counted =
+            |kind: &FaultKind| self.counted.contains_key(kind) || counted.contains_key(kind);
         for (kind, id) in named.difference(&self.named) {
+            if is_counted(kind) {
+                continue;
+            }
             let fault = kind.name();
             problems.push(Problem::new(
                 FAULTS,
                 format!("the line {id} would have a new fault: {fault}"),
             ));
         }
-        for (kind, count) in nameless {
+        let (all_before, all) = (self.known_faults(), sums(&named, &nameless, &counted));
+        let (many, few): (Vec<_>, Vec<_>) = all.into_iter().partition(|(kind, _)| is_counted(kind));
+        let few = few.into_iter().filter_map(|(kind, _)| {
             let before = self.nameless.get(&kind).copied().unwrap_or(0);
+            Some((kind, *nameless.get(&kind)?, before))
+        });
+        let many = many.into_iter().map(|(kind, count)| {
+            let before = all_before.get(&kind).copied().unwrap_or(0);
+            (kind, count, before)
+        });
+        for (kind, count, before) in few.chain(many) {
             if count > before {
                 let more = count - before;
                 let fault = kind.name();
@@ -302,11 +315,32 @@ fn places(blocks: &Range<Index>) -> Range<usize> {
     blocks.start as usize..blocks.end as usize
 }
 
-type Faults = (HashSet<(FaultKind, Id)>, BTreeMap<FaultKind, usize>);
+/// Faults of lines with an id, numbers of those without, and of those that are only counted.
+type Faults = (
+    HashSet<(FaultKind, Id)>,
+    BTreeMap<FaultKind, usize>,
+    BTreeMap<FaultKind, usize>,
+);
+
+/// How many faults there are of each kind.
+fn sums(
+    named: &HashSet<(FaultKind, Id)>,
+    nameless: &BTreeMap<FaultKind, usize>,
+    counted: &BTreeMap<FaultKind, usize>,
+) -> BTreeMap<FaultKind, usize> {
+    let mut all = nameless.clone();
+    for (kind, _) in named {
+        *all.entry(*kind).or_default() += 1;
+    }
+    all.extend(counted);
+    all
+}
 
 fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
-    let (mut named, mut nameless) = Faults::default();
+    let (mut named, mut nameless, mut counted) = Faults::default();
     let all = faults(session);
+    let more = all.all_left_out();
+    counted.extend(more.map(|(kind, _)| (kind, all.counts()[&kind])));
     // Records do not stand in the order of their lines: one that is written again takes the
     // place of the first.
     let mut ids: HashMap<u32, Option<&Id>> = HashMap::new();
@@ -317,12 +351,15 @@ fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
         }
     }
     for fault in all {
+        if counted.contains_key(&fault.kind) {
+            continue;
+        }
         match ids.get(&fault.line).copied().flatten() {
             Some(id) => drop(named.insert((fault.kind, name(id)))),
             None => *nameless.entry(fault.kind).or_default() += 1,
         }
     }
-    (named, nameless)
+    (named, nameless, counted)
 }
 
 /// What each client loses of the conversation, as it goes on from `end`.
@@ -352,5 +389,42 @@ fn live_lines(session: &Session, profile: Profile, end: Option<Index>) -> Vec<In
     match end {
         Some(end) => messages::lines_from(session, profile, end),
         None => messages::live_lines(session, profile),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+    use crate::session::Role;
+
+    /// Lines whose parents stand nowhere.
+    fn orphans(numbers: Range<u32>) -> Session {
+        let lines = numbers.map(|n| {
+            format!(
+                r#"{{"type":"user","uuid":"u{n}","parentUuid":"p{n}","message":{{"role":"user","content":"x"}}}}"#
+            ) + "\n"
+        });
+        Session::from_log(&Log::new(lines.collect::<String>()), Role::Main)
+    }
+
+    #[test]
+    fn of_very_many_faults_none_is_new_if_there_are_no_more_than_before() {
+        let new = |before: Range<u32>, after: Range<u32>| {
+            let before = orphans(before);
+            let wanted = Wanted::of(&before, &Plan::new(&before), None);
+            let problems = wanted.compare(&orphans(after)).into_iter();
+            let about_faults = problems.filter(|problem| problem.about == FAULTS);
+            about_faults.map(|problem| problem.what).collect::<Vec<_>>()
+        };
+        assert_eq!(new(0..1_500, 0..1_500), [""; 0]);
+        // Those that were beyond the first thousand are now among them.
+        assert_eq!(new(0..1_500, 600..1_500), [""; 0]);
+        assert_eq!(new(0..1_500, 200..1_500), [""; 0]);
+        let more = "10 new faults of the kind missing_parent";
+        assert_eq!(new(0..1_500, 0..1_510), [more]);
+        let more = "1100 new faults of the kind missing_parent";
+        assert_eq!(new(0..400, 0..1_500), [more]);
+        assert_eq!(new(0..4, 1..5).len(), 1);
     }
 }

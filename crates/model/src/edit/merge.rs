@@ -17,7 +17,7 @@
 //! - A call that still ran at the end of any but the last session gets a result that says
 //!   that it was lost.
 
-use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
+use foldhash::{HashMap, HashSet, HashSetExt};
 
 use super::check::{CONVERSATION, FAULTS, Problem};
 use super::identity::{Identity, made};
@@ -127,14 +127,11 @@ fn check(part: &Part<'_>) -> Result<(), Refused> {
         return Err(Refused::new(format!("{id} is not a conversation")));
     }
     let all = faults(part.session);
-    let null = |kind: FaultKind, detail: &str| {
-        kind == FaultKind::NotAnObject && detail == crate::fault::NULL_LINE
-    };
-    let bad = |fault: &&crate::fault::Fault| {
-        REPAIR_FIRST.contains(&fault.kind) || null(fault.kind, &fault.detail)
-    };
-    if let Some(fault) = all.iter().find(bad) {
-        let (line, kind) = (fault.line, fault.kind.name());
+    let bad = all.iter().find(|fault| REPAIR_FIRST.contains(&fault.kind));
+    let bad = bad.map(|fault| (fault.line, fault.kind));
+    let null = all.null_line().map(|line| (line, FaultKind::NotAnObject));
+    if let Some((line, kind)) = bad.into_iter().chain(null).min() {
+        let kind = kind.name();
         let why = format!("{id} is damaged on line {line} ({kind}); repair it first");
         return Err(Refused::new(why));
     }
@@ -172,8 +169,8 @@ impl Join {
     fn part(&mut self, part: &Part<'_>, first: bool, last: bool, session: &str) -> Merged {
         let mut plan = Plan::new(part.session);
         let mut identity = Identity::new(session, [part.id.to_owned()]);
-        for fault in faults(part.session) {
-            *self.faults.entry(fault.kind).or_default() += 1;
+        for (kind, count) in faults(part.session).counts() {
+            *self.faults.entry(*kind).or_default() += count;
         }
         let live = messages::live_lines(part.session, Profile::Strict);
         let shared = self.shared(part.session, &live);
@@ -551,12 +548,8 @@ impl Merge {
     /// other, no fault is new, and every client resumes it whole.
     pub fn compare(&self, after: &Session) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let mut counts: HashMap<FaultKind, usize> = HashMap::new();
-        for fault in faults(after) {
-            *counts.entry(fault.kind).or_default() += 1;
-        }
-        for (kind, count) in counts {
-            if count > self.faults.get(&kind).copied().unwrap_or(0) {
+        for (kind, count) in faults(after).counts() {
+            if *count > self.faults.get(kind).copied().unwrap_or(0) {
                 let what = format!("new faults of the kind {}", kind.name());
                 problems.push(Problem {
                     about: FAULTS,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::block::BlockKind;
 use crate::entry::Kind;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, FaultList};
 use crate::graph::{self, Links};
 use crate::input::Input;
 use crate::marks::Marks;
@@ -28,13 +28,14 @@ pub struct Resumable {
     pub why: Option<String>,
 }
 
-/// Every fault: of single lines, of links and of calls, by line.
-pub fn faults(session: &Session) -> Vec<Fault> {
+/// Every fault: of single lines, of links and of calls, by line. All are counted, and of each kind
+/// the first are told.
+pub fn faults(session: &Session) -> FaultList {
     let links = graph::links(session);
     let mut faults = session.faults.clone();
-    faults.extend(broken_links(session, &links));
-    faults.extend(broken_calls(session));
-    faults.sort_by_key(|fault| (fault.line, fault.kind));
+    broken_links(session, &links).for_each(|fault| faults.push(fault));
+    broken_calls(session, &mut faults);
+    faults.sort();
     faults
 }
 
@@ -66,9 +67,8 @@ fn broken_links<'a>(session: &'a Session, links: &'a Links) -> impl Iterator<Ite
     missing.chain(cycles)
 }
 
-fn broken_calls(session: &Session) -> Vec<Fault> {
+fn broken_calls(session: &Session, faults: &mut FaultList) {
     let course = Course::of(session);
-    let mut faults = Vec::new();
     for call in &session.calls {
         // What runs at the API is answered by another kind of block, in the same message.
         let local = session.blocks[call.block as usize].kind != BlockKind::ServerToolUse;
@@ -97,7 +97,6 @@ fn broken_calls(session: &Session) -> Vec<Fault> {
             detail,
         });
     }
-    faults
 }
 
 /// For every known client: whether it resumes the session, and what it would lose.

@@ -31,14 +31,7 @@ pub struct Info {
 /// Takes the inventory.
 pub fn info(session: &Session) -> Info {
     let mut info = Info {
-        lines: session.lines().max(
-            session
-                .faults
-                .iter()
-                .map(|fault| fault.line)
-                .max()
-                .unwrap_or(0),
-        ),
+        lines: session.lines().max(session.faults.last_line()),
         blank_lines: session.blank_lines,
         types: session
             .labels

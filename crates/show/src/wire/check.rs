@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unspool_model::fault::Fault;
+use unspool_model::fault::{Fault, FaultList};
 use unspool_model::view::check::Resumable as Answer;
 use unspool_model::view::info::Info;
 
@@ -36,6 +36,14 @@ impl FaultRow {
     }
 }
 
+/// How many faults are counted and not told, by the names of their kinds.
+pub fn left_out(faults: &FaultList) -> BTreeMap<String, usize> {
+    let kinds = faults.all_left_out();
+    kinds
+        .map(|(kind, more)| (kind.name().to_owned(), more))
+        .collect()
+}
+
 /// Whether a client could resume a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ResumableRow {
@@ -58,6 +66,9 @@ pub struct VerdictRow {
     pub path: String,
     /// How many faults were found.
     pub faults: usize,
+    /// How many of them have no row, by kind: the first thousand of each kind have one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults_left_out: BTreeMap<String, usize>,
     /// For the client asked for: whether it resumes without loss.
     pub resumable: bool,
     /// For every known client version.
@@ -115,13 +126,16 @@ pub struct InfoRow {
     pub models: Vec<String>,
     /// What is wrong with it.
     pub faults: Vec<FaultRow>,
+    /// How many more faults there are, by kind: the first thousand of each kind are told.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults_left_out: BTreeMap<String, usize>,
     /// Files that belong to it, by kind.
     pub side_files: BTreeMap<String, Vec<String>>,
 }
 
 impl InfoRow {
     /// The row of an inventory, without side files.
-    pub fn new(session: &str, path: &str, bytes: u64, info: Info, faults: &[Fault]) -> InfoRow {
+    pub fn new(session: &str, path: &str, bytes: u64, info: Info, faults: &FaultList) -> InfoRow {
         InfoRow {
             session: session.to_owned(),
             path: path.to_owned(),
@@ -143,6 +157,7 @@ impl InfoRow {
                 .iter()
                 .map(|fault| FaultRow::new(session, path, fault))
                 .collect(),
+            faults_left_out: left_out(faults),
             side_files: BTreeMap::new(),
         }
     }

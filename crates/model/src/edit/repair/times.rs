@@ -1,9 +1,6 @@
 //! Times: every line of the chain has one, between those of its neighbours.
 
-use foldhash::HashSet;
-
 use super::mend::Mender;
-use crate::fault::FaultKind;
 use crate::session::Index;
 use crate::time::Time;
 
@@ -15,17 +12,13 @@ const SANE: std::ops::Range<i64> = 0..32_503_680_000_000;
 
 impl Mender<'_> {
     pub(super) fn times(&mut self) {
-        let lines: HashSet<u32> = {
-            let faults = self.session.faults.iter();
-            let bad = faults.filter(|fault| fault.kind == FaultKind::BadTime);
-            bad.map(|fault| fault.line).collect()
-        };
         let mut before: Option<Time> = None;
         let mut waiting: Vec<Index> = Vec::new();
         for (at, record) in self.session.records.iter().enumerate() {
             let at = at as Index;
             let sane = record.at().filter(|time| SANE.contains(&time.0));
-            let wants = record.in_chain() && sane.is_none() || lines.contains(&record.line);
+            let wants =
+                record.in_chain() && sane.is_none() || self.session.bad_times.contains(record.line);
             if wants && !self.plan.is_dropped(at) {
                 waiting.push(at);
             } else if let Some(time) = sane.filter(|_| record.in_chain()) {

@@ -9,7 +9,6 @@ use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 use crate::block::BlockKind;
 use crate::entry::Kind;
-use crate::fault::NULL_LINE;
 use crate::id::Id;
 use crate::marks::{Lists, Marks};
 use crate::session::{Index, Record, Role, Session};
@@ -19,7 +18,7 @@ use crate::view::messages::walk::Walk;
 use crate::view::profile::{Circle, Leaf, NullLine, Preserved, Rules, Siblings};
 
 pub(super) fn chain(session: &Session, rules: &Rules, leaf: Option<Index>) -> Outcome {
-    let null = null_line(session);
+    let null = session.faults.null_line();
     if null.is_some() && rules.null_line == NullLine::Fails {
         return Outcome::None;
     }
@@ -33,14 +32,6 @@ pub(super) fn chain(session: &Session, rules: &Rules, leaf: Option<Index>) -> Ou
         None if rules.starts_empty => Outcome::Lines(Vec::new()),
         None => Outcome::None,
     }
-}
-
-/// The first line that is `null`.
-fn null_line(session: &Session) -> Option<u32> {
-    let mut faults = session.faults.iter();
-    faults
-        .find(|fault| fault.detail == NULL_LINE)
-        .map(|fault| fault.line)
 }
 
 /// The lines as a client holds them: by uuid, the last one with a uuid in the first's place.

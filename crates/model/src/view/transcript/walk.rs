@@ -340,12 +340,25 @@ impl<'a> Walk<'a> {
         };
         let faults = self.session.faults.iter();
         let shown = faults.filter(|fault| range.contains(&fault.line) && lost(fault.kind));
-        let item = |fault: &Fault| Item {
-            line: fault.line,
-            at: None,
-            body: Body::Fault {
-                detail: format!("line {}: {}", fault.line, fault.detail),
-            },
+        let all = &self.session.faults;
+        let mut more: Vec<(u32, FaultKind, usize)> = Vec::new();
+        for (kind, count) in all.all_left_out() {
+            let last = all.iter().rfind(|fault| fault.kind == kind);
+            more.extend(last.map(|last| (last.line, kind, count)));
+        }
+        let item = |fault: &Fault| {
+            let mut detail = format!("line {}: {}", fault.line, fault.detail);
+            let last = more
+                .iter()
+                .find(|more| (more.0, more.1) == (fault.line, fault.kind));
+            if let Some((_, kind, count)) = last {
+                detail += &format!("; and {count} more such lines behind it ({})", kind.name());
+            }
+            Item {
+                line: fault.line,
+                at: None,
+                body: Body::Fault { detail },
+            }
         };
         shown.map(item).collect()
     }
