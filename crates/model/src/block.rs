@@ -168,17 +168,22 @@ const SUBJECT: usize = 240;
 /// Why a line is not read whose blocks take more than [`most_memory`].
 pub(crate) const TOO_MANY: &str = "too many pieces of content";
 
-/// How many bytes the blocks of a line of so many bytes may take: enough for a million and more
-/// that say anything, and not for empty ones that take many times the memory of their line.
+/// How many bytes the blocks of a line of so many bytes may take, decoded and kept: far more than
+/// any client writes, and together with the line itself less than twice its length and 64 MB.
 fn most_memory(line: usize) -> usize {
-    2 * line + (16 << 20)
+    line + (24 << 20)
 }
 
 impl Block {
-    /// About how many bytes it takes.
+    /// About how many bytes it takes: it is held twice while a session takes it in. Calls and
+    /// results also stand in the tables that pair them.
     fn memory(&self) -> usize {
-        let names = size_of::<BlockNames>() + 16;
-        size_of::<Block>() + if self.names.is_some() { names } else { 0 }
+        let names = match self.kind {
+            _ if self.names.is_none() => 0,
+            BlockKind::ToolUse | BlockKind::ServerToolUse => 512,
+            _ => 240,
+        };
+        2 * size_of::<Block>() + names
     }
 }
 

@@ -553,7 +553,7 @@ impl Session {
 
     /// Whether a message has a call with this print in front of a block.
     fn was_called(&mut self, message: Index, block: Index, print: u64) -> bool {
-        if self.messages[message as usize].records.len() > LOOKED_THROUGH {
+        if !self.crowded.contains(message) && self.has_much(message) {
             self.crowd(message, block);
         }
         if self.crowded.contains(message) {
@@ -561,6 +561,15 @@ impl Session {
         }
         let mut calls = self.calls_before(message, block);
         calls.any(|at| self.blocks[at as usize].print == print)
+    }
+
+    /// Whether a message has many lines or blocks.
+    fn has_much(&self, message: Index) -> bool {
+        let lines = &self.messages[message as usize].records;
+        let blocks = lines
+            .iter()
+            .map(|&line| self.records[line as usize].blocks.len());
+        lines.len() > LOOKED_THROUGH || blocks.sum::<usize>() > BLOCKS_LOOKED_THROUGH
     }
 
     /// From here on a set knows what a message called: looking through all its lines for each
@@ -706,6 +715,9 @@ impl TurnFinder {
 /// Up to so many lines of a message are looked through for each of its calls.
 const LOOKED_THROUGH: usize = 8;
 
+/// Up to so many blocks of a message, likewise.
+const BLOCKS_LOOKED_THROUGH: usize = 64;
+
 impl Message {
     fn new(name: Slot, thread: Index) -> Message {
         Message {
@@ -752,5 +764,48 @@ fn keep(slot: &mut Option<String>, value: Option<&str>) {
         && slot.as_deref() != Some(value)
     {
         *slot = Some(value.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+
+    fn reply(uuid: &str, calls: std::ops::Range<u32>) -> String {
+        let calls = calls.map(|n| {
+            format!(
+                r#"{{"type":"tool_use","id":"t{n}","name":"Bash","input":{{"command":"{n}"}}}}"#
+            )
+        });
+        let calls: Vec<String> = calls.collect();
+        let calls = calls.join(",");
+        format!(
+            r#"{{"type":"assistant","uuid":"{uuid}","message":{{"id":"m","role":"assistant","content":[{calls}]}}}}"#
+        ) + "\n"
+    }
+
+    #[test]
+    fn a_message_of_many_calls_keeps_them_in_a_set_and_each_counts_once() {
+        let many = 3 * BLOCKS_LOOKED_THROUGH as u32;
+        let text = reply("a", 0..many) + &reply("b", many - 5..many + 5);
+        let session = Session::from_log(&Log::new(text), Role::Main);
+        assert_eq!(session.calls.len() as u32, many + 5);
+        assert!(session.crowded.contains(0));
+        let text = reply("a", 0..9) + &reply("b", 5..12);
+        let session = Session::from_log(&Log::new(text), Role::Main);
+        assert_eq!(session.calls.len(), 12);
+        assert!(!session.crowded.contains(0));
+    }
+
+    #[test]
+    fn of_many_lines_with_a_bad_time_each_is_known() {
+        let text = "{\"type\":\"mode\",\"timestamp\":\"soon\"}\n".repeat(1_500);
+        let session = Session::from_log(&Log::new(text), Role::Main);
+        assert_eq!(
+            (session.faults.len(), session.faults.found()),
+            (1_000, 1_500)
+        );
+        assert_eq!(session.bad_times.iter().count(), 1_500);
     }
 }
