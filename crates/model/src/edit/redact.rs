@@ -5,7 +5,8 @@
 //! escapes, order, spaces and numbers of the rest stay as they were written.
 //!
 //! A placeholder `[REDACTED:rule:hash]` says which secrets were the same: the hash depends on
-//! the secret and on a random key, without which nobody can try secrets against it.
+//! the secret and on a random key, without which nobody can try secrets against it. In the name
+//! of a tool it is `REDACTED_rule_hash`, because the API refuses names with other characters.
 //!
 //! What a client needs to find its way (ids of lines, messages and calls, signatures, sealed
 //! thinking) is never touched. That goes by the field it stands in, not by its looks: the same
@@ -56,6 +57,8 @@ pub struct Place {
     pub thinking: bool,
     /// The text it stands in.
     pub within: Span,
+    /// Whether that text is the name of a tool.
+    pub is_tool_name: bool,
 }
 
 /// A secret, and how to tell people of it.
@@ -69,6 +72,9 @@ pub struct Hit {
 
 /// Masking may show another secret that was hidden behind the first; this often at most.
 const ROUNDS: usize = 16;
+
+/// The API takes no longer name of a tool.
+const LONGEST_TOOL_NAME: usize = 128;
 
 /// The rule that finds private keys.
 const PRIVATE_KEY: &str = "private-key";
@@ -165,6 +171,33 @@ impl Redactor {
         }
     }
 
+    /// What stands in place of a secret that was found here.
+    fn placeholder_at(&self, place: &Place) -> String {
+        match place.is_tool_name {
+            true => self.tool_name_placeholder(place),
+            false => self.placeholder(&place.rule, &place.secret),
+        }
+    }
+
+    /// What stands in place of a secret in the name of a tool: letters, digits, `_` and `-`, and
+    /// no longer than such a name may be.
+    fn tool_name_placeholder(&self, place: &Place) -> String {
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let rule = place.rule.chars();
+        let rule: String = rule.map(|c| if is_allowed(c) { c } else { '_' }).collect();
+        let hash = self.hash(&place.secret);
+        let rest = place.within.len.saturating_sub(place.span.len);
+        let parts = |parts: &[&str]| {
+            let parts = parts.iter().filter(|part| !part.is_empty());
+            parts.copied().collect::<Vec<_>>().join("_")
+        };
+        let whole = parts(&["REDACTED", &rule, &hash]);
+        match rest + whole.len() <= LONGEST_TOOL_NAME {
+            true => whole,
+            false => parts(&["REDACTED", &hash]),
+        }
+    }
+
     /// Six letters that are the same for the same secret; none without a key.
     pub fn hash(&self, secret: &str) -> String {
         let Some(key) = self.key else {
@@ -208,7 +241,7 @@ impl Redactor {
         let shown = masked.as_ref().map_or(bytes, |masked| &masked.bytes);
         let grown = |place: &Place| match reveal {
             true => place.span.len,
-            false => self.placeholder(&place.rule, &place.secret).len(),
+            false => self.placeholder_at(place).len(),
         };
         let mut grown_by = 0_isize;
         let mut hits = Vec::with_capacity(places.len());
@@ -241,7 +274,7 @@ impl Redactor {
             let mut hashes = Vec::with_capacity(found.len());
             let thinking = found.iter().filter(|place| place.thinking).count();
             for place in found {
-                let new = self.placeholder(&place.rule, &place.secret);
+                let new = self.placeholder_at(&place);
                 edits.push((place.span, new.into_bytes()));
                 hashes.push((place.rule, self.hash(&place.secret)));
             }
@@ -309,6 +342,7 @@ impl Redactor {
                     rule: secret.rule.to_owned(),
                     thinking: false,
                     within: Span::new(at, at + text.len()),
+                    is_tool_name: false,
                 });
             }
             at += text.len() + chunk.invalid().len();
@@ -378,6 +412,8 @@ struct Frame {
     label: Option<Span>,
     /// A private key has begun in this list, and has not ended.
     is_key: bool,
+    /// Whether its field `name` is that of a tool, once somebody asked.
+    names_tool: Option<bool>,
 }
 
 /// The walk over the strings of one line.
@@ -460,6 +496,7 @@ impl Walk<'_> {
             key: Span::default(),
             label: None,
             is_key: false,
+            names_tool: None,
         });
     }
 
@@ -624,6 +661,7 @@ impl Walk<'_> {
             rule: PRIVATE_KEY.to_owned(),
             thinking: false,
             within: inner,
+            is_tool_name: false,
         });
         true
     }
@@ -656,6 +694,25 @@ impl Walk<'_> {
                 _ => false,
             },
             Level::Content | Level::Kept | Level::File | Level::Free => false,
+        }
+    }
+
+    /// Whether the value that comes next is the name of a tool: of one that is called, at any
+    /// depth, or of one that another block refers to.
+    fn is_tool_name(&mut self) -> bool {
+        let Some(frame) = self.frames.last_mut().filter(|frame| frame.is_object) else {
+            return false;
+        };
+        match frame.key.of(self.line) {
+            b"tool_name" | b"toolName" => true,
+            b"name" => *frame.names_tool.get_or_insert_with(|| {
+                let object = &self.line[frame.start..];
+                let kind = json::find(object, &["type"]).map(|kind| kind.of(object));
+                kind.is_some_and(|kind| {
+                    kind.ends_with(b"tool_use\"") || kind == b"\"tool_reference\""
+                })
+            }),
+            _ => false,
         }
     }
 
@@ -729,6 +786,7 @@ impl Walk<'_> {
         let thinking = self.frames.last().is_some_and(|frame| {
             frame.level == Level::Block && frame.key.of(self.line) == b"thinking"
         });
+        let is_tool_name = self.is_tool_name();
         for secret in found {
             let raw = source(secret.range.clone());
             let within = Span::new(start, start + source(0..text.len()).end);
@@ -741,6 +799,7 @@ impl Walk<'_> {
                 rule: secret.rule.to_owned(),
                 thinking,
                 within,
+                is_tool_name,
             });
         }
     }

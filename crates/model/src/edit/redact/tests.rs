@@ -54,6 +54,79 @@ fn keeps(line: &str) {
     assert_eq!(redactor().line(line.as_bytes()), None, "{line}");
 }
 
+/// The names of the calls in a line.
+fn tool_names(line: &[u8]) -> Vec<String> {
+    let value: serde_json::Value = serde_json::from_slice(line).unwrap();
+    let blocks = value["message"]["content"].as_array().unwrap().iter();
+    let names = blocks.map(|block| block["name"].as_str().unwrap().to_owned());
+    names.collect()
+}
+
+#[test]
+fn a_tool_name_without_its_token_is_still_one_that_the_api_takes() {
+    let is_taken = |name: &str| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        (1..=128).contains(&name.len()) && name.bytes().all(is_part)
+    };
+    let (one, two) = (token(1), key(2));
+    let named = Secrets::standard().with_values([("my key.€".repeat(30), "walrus-otter-77")]);
+    for redactor in [
+        Redactor::new(named.clone(), [7; 32]),
+        Redactor::masking(named),
+    ] {
+        let names = [
+            format!("mcp__{one}__look"),
+            format!("mcp__{one}__push"),
+            two.clone(),
+            format!("mcp__{two}"),
+            format!("mcp__walrus-otter-77__{}", "x".repeat(105)),
+        ];
+        let calls = names.each_ref().map(|name| {
+            format!(r#"{{"id":"t","name":"{name}","input":{{"a":"{one}"}},"type":"tool_use"}}"#)
+        });
+        let calls = calls.join(",");
+        let line = format!(r#"{{"type":"assistant","message":{{"content":[{calls}]}}}}"#);
+        let done = redactor.line(line.as_bytes()).unwrap();
+        let text = String::from_utf8(done.bytes.clone()).unwrap();
+        assert!(!text.contains(&one) && !text.contains(&two), "{text}");
+        assert!(text.contains(r#"{"a":"[REDACTED:github-pat"#), "{text}");
+        let new = tool_names(&done.bytes);
+        for name in &new {
+            assert!(is_taken(name) && name.contains("REDACTED"), "{name}");
+        }
+        assert!(new[0].starts_with("mcp__REDACTED_github-pat"), "{}", new[0]);
+        assert_eq!(new[0].replace("__look", "__push"), new[1]);
+        assert_eq!(format!("mcp__{}", new[2]), new[3]);
+        assert_eq!(redactor.line(&done.bytes), None, "{text}");
+        let snippets: Vec<_> = redactor.hits(line.as_bytes(), false);
+        assert!(
+            snippets[0].snippet.starts_with("mcp__REDACTED_"),
+            "{snippets:?}"
+        );
+    }
+}
+
+#[test]
+fn a_reference_to_a_tool_is_redacted_as_its_name_is() {
+    let token = token(1);
+    let name = |line: &str, field: &str| {
+        let done = redactor().line(line.as_bytes()).unwrap();
+        let text = String::from_utf8(done.bytes).unwrap();
+        let (_, rest) = text.rsplit_once(&format!("\"{field}\":\"")).unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let call = format!(
+        r#"{{"message":{{"content":[{{"type":"tool_use","id":"t","input":{{}},"name":"mcp__{token}__x"}}]}}}}"#
+    );
+    let reference = format!(
+        r#"{{"message":{{"content":[{{"type":"tool_result","content":[{{"type":"tool_reference","tool_name":"mcp__{token}__x"}}]}}]}}}}"#
+    );
+    assert_eq!(name(&call, "name"), name(&reference, "tool_name"));
+    // The name of anything else is text.
+    let other = format!(r#"{{"message":{{"content":[{{"type":"x","name":"{token}"}}]}}}}"#);
+    assert!(name(&other, "name").starts_with("[REDACTED:"));
+}
+
 #[test]
 fn names_lose_tokens_on_screens_and_in_files() {
     let secret = token(1);
