@@ -1,9 +1,10 @@
 //! Opens a database of ours, and sees to it that a bad one is never in the way.
 //!
 //! A database is a cache: one file per concern, so that each can be deleted and none blocks
-//! another. A file that is damaged, of another version or not ours is set aside as
-//! `NAME.aside` and made anew. Files are for their owner alone. Several processes may use one
-//! file; who makes or replaces it holds `NAME.lock`.
+//! another. A file that is damaged or not ours is set aside as `NAME.aside` and made anew. One
+//! of another version is deleted with what was set aside before: it may hold what this version
+//! no longer keeps, such as tokens in names. Files are for their owner alone. Several processes
+//! may use one file; who makes or replaces it holds `NAME.lock`.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -74,7 +75,7 @@ pub fn open(folder: &Path, schema: &Schema) -> Result<Opened, Error> {
     loop {
         let look = place.look().and_then(|look| match look {
             Look::Ready(connection) => place.opened(connection, None),
-            Look::Missing | Look::Fresh(_) | Look::Bad(_) => place.make(),
+            Look::Missing | Look::Fresh(_) | Look::Other | Look::Bad(_) => place.make(),
         });
         match look {
             // Another process set a bad file aside while we were about to open it.
@@ -92,7 +93,7 @@ pub fn open_read(folder: &Path, schema: &Schema) -> Result<Option<Connection>, E
     let place = Place::new(folder, schema);
     match place.look_as(OpenFlags::SQLITE_OPEN_READ_ONLY)? {
         Look::Ready(connection) => Ok(Some(connection)),
-        Look::Missing | Look::Fresh(_) | Look::Bad(_) => Ok(None),
+        Look::Missing | Look::Fresh(_) | Look::Other | Look::Bad(_) => Ok(None),
     }
 }
 
@@ -177,13 +178,14 @@ enum Look {
     /// One without tables: it was begun and never finished.
     Fresh(Connection),
     Ready(Connection),
+    /// One of ours of another version.
+    Other,
     /// Something else, and why it cannot be used.
     Bad(&'static str),
 }
 
 const DAMAGED: &str = "is damaged";
 const FOREIGN: &str = "is not ours";
-const OTHER: &str = "is of another version";
 
 impl<'a> Place<'a> {
     fn new(folder: &'a Path, schema: &'a Schema) -> Place<'a> {
@@ -237,7 +239,7 @@ impl<'a> Place<'a> {
             return Ok(Look::Ready(connection));
         }
         if application == APPLICATION {
-            return Ok(Look::Bad(OTHER));
+            return Ok(Look::Other);
         }
         let tables = "SELECT count(*) FROM sqlite_schema";
         let tables: i64 = connection.query_row(tables, [], |row| row.get(0))?;
@@ -281,6 +283,10 @@ impl<'a> Place<'a> {
             Look::Ready(connection) => (connection, None),
             Look::Fresh(connection) => (self.fill(connection)?, None),
             Look::Missing => (self.create()?, None),
+            Look::Other => {
+                let notice = self.delete_other_version()?;
+                (self.create()?, Some(notice))
+            }
             Look::Bad(why) => {
                 let notice = self.set_aside(why)?;
                 (self.create()?, Some(notice))
@@ -298,7 +304,7 @@ impl<'a> Place<'a> {
         match self.look()? {
             Look::Fresh(connection) => self.fill(connection),
             Look::Ready(connection) => Ok(connection),
-            Look::Missing | Look::Bad(_) => Err(Error::Busy {
+            Look::Missing | Look::Other | Look::Bad(_) => Err(Error::Busy {
                 path: self.path.clone(),
             }),
         }
@@ -339,6 +345,21 @@ impl<'a> Place<'a> {
             "the cache `{}` {why}: set aside as `{}` and made anew",
             self.path.display(),
             aside.file_name().unwrap_or_default().display()
+        )))
+    }
+
+    /// Deletes a cache of another version, and what was set aside before it: all of it can be
+    /// made again.
+    fn delete_other_version(&self) -> Result<Notice, Error> {
+        for path in [beside(&self.path, ".aside"), self.path.clone()] {
+            for end in COMPANIONS {
+                remove(&beside(&path, end)).map_err(|why| self.error(why))?;
+            }
+            remove(&path).map_err(|why| self.error(why))?;
+        }
+        Ok(Notice(format!(
+            "the cache `{}` is of another version: deleted and made anew",
+            self.path.display()
         )))
     }
 

@@ -15,7 +15,7 @@ use crate::path;
 
 const SCHEMA: Schema = Schema {
     name: "usage.db",
-    version: 1,
+    version: 2,
     sql: "CREATE TABLE files (
             path BLOB PRIMARY KEY,
             identity INTEGER NOT NULL,

@@ -60,7 +60,7 @@ macro_rules! words_of {
 
 const SCHEMA: Schema = Schema {
     name: NAME,
-    version: 1,
+    version: 2,
     sql: concat!(
         words_of!("said"),
         words_of!("done"),

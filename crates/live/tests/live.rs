@@ -277,6 +277,36 @@ fn what_is_known_survives_a_restart_and_is_not_read_again() {
     }
 }
 
+/// Rows of before had names as they were, tokens and all.
+#[test]
+fn rows_from_before_names_were_masked_are_not_used_and_not_left() {
+    let place = Place::new();
+    let path = place.path("a");
+    fs::write(&path, jsonl("a", "you: one\nclaude: first")).unwrap();
+    let live = place.start();
+    settled(&live);
+    live.stop();
+    live.join();
+    let state = place.0.path().join("own/live/rows.jsonl");
+    let text = fs::read_to_string(&state).unwrap();
+    let old = text.replace("first", "walrus");
+    let kept = |text: &str| {
+        fs::write(&state, text).unwrap();
+        let live = place.start();
+        let shown = settled(&live).rows[0].recent_output.clone();
+        live.stop();
+        live.join();
+        (shown.unwrap(), fs::read_to_string(&state).unwrap())
+    };
+    assert_eq!(kept(&old).0, "walrus", "what is kept is used");
+    let head = format!("\"unspool\":\"{}/", env!("CARGO_PKG_VERSION"));
+    let (before, after) = old.split_once(&head).unwrap();
+    let (_, after) = after.split_once('"').unwrap();
+    let (shown, text) = kept(&format!("{before}{head}3\"{after}"));
+    assert_eq!(shown, "first");
+    assert!(!text.contains("walrus"), "{text}");
+}
+
 static LATER: AtomicI64 = AtomicI64::new(0);
 
 fn later() -> Time {

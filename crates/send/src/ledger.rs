@@ -151,6 +151,9 @@ pub struct Ledger {
     things: HashSet<u64>,
     /// Lines that could not be read.
     damaged: usize,
+    /// Whether the file has lines that would not be written now: those of an older program,
+    /// about a path that holds a token.
+    has_tokens: bool,
 }
 
 /// The first line, up to the generation.
@@ -178,13 +181,15 @@ impl Ledger {
             lines: 0,
             things: HashSet::default(),
             damaged: 0,
+            has_tokens: false,
         };
         if !folder.exists() {
             return Ok(ledger);
         }
         let _lock = ledger.lock()?;
         ledger.read()?;
-        if ledger.lines > FEW && ledger.lines > ledger.things.len() * 2 {
+        let is_old = ledger.lines > FEW && ledger.lines > ledger.things.len() * 2;
+        if is_old || ledger.has_tokens {
             ledger.rewrite()?;
         }
         Ok(ledger)
@@ -325,7 +330,10 @@ impl Ledger {
         let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
         for line in bytes[..whole].split_inclusive(|byte| *byte == b'\n') {
             match line::read(&line[..line.len() - 1]) {
-                Some((key, note)) => self.take(key, note),
+                Some((key, note)) => {
+                    self.has_tokens |= has_token(&note);
+                    self.take(key, note);
+                }
                 None => self.damaged += 1,
             }
         }
@@ -374,6 +382,7 @@ impl Ledger {
         self.lines = 0;
         self.things.clear();
         self.damaged = 0;
+        self.has_tokens = false;
     }
 
     fn take(&mut self, key: Key, note: Note) {
@@ -416,7 +425,13 @@ impl Ledger {
             path,
             why,
         })?;
-        self.read()
+        // Debts that are no longer written are still known to this process.
+        let unwritten = |path: &&PathBuf| Secrets::forms().has(&path.to_string_lossy());
+        let due = self.due.iter().filter(|(path, _)| unwritten(path));
+        let due: Vec<_> = due.map(|(path, open)| (path.clone(), *open)).collect();
+        self.read()?;
+        self.due.extend(due);
+        Ok(())
     }
 
     fn try_rewrite(&self) -> io::Result<()> {
@@ -439,7 +454,7 @@ impl Ledger {
                 _ => 1,
             };
             // A debt that was paid later is none.
-            if *times <= most {
+            if *times <= most && !has_token(&note) {
                 kept.push(line);
             }
         }

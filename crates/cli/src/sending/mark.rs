@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use unspool_model::id::Id;
+use unspool_model::secrets::Secrets;
 use unspool_model::view::seam::{self, Seam};
 use unspool_send::id::TraceId;
 use unspool_send::ledger::{Key, Ledger};
@@ -32,7 +33,7 @@ pub const LARGE: u64 = 256 << 10;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 86_400);
 
 /// Raise this when marks of before mean something else.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A place in a transcript before which everything was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,8 +217,12 @@ impl Marks {
         if file.bytes < self.from || ledger.damaged() > 0 || ledger.before(&file.id) > 0 {
             return None;
         }
-        let bytes = own_file::read(&self.path(file)).ok()?;
-        let mark: Mark = serde_json::from_slice(&bytes).ok()?;
+        let path = self.path(file);
+        let mark: Mark = serde_json::from_slice(&own_file::read(&path).ok()?).ok()?;
+        if mark.version < VERSION {
+            // It may hold a token.
+            let _ = fs::remove_file(path);
+        }
         let last: TraceId = mark.last.parse().ok()?;
         let holds = mark.version == VERSION
             && ledger.sent(last).is_some()
@@ -226,9 +231,17 @@ impl Marks {
         holds.then_some(mark)
     }
 
-    /// Keeps it for the next event. If that fails, the next one is only slower.
+    /// Keeps it for the next event. If that fails, the next one is only slower. One that holds
+    /// a token, in a path or in the title, is not kept.
     pub fn keep(&self, file: &SessionFile, mark: &Mark) {
-        let _ = serde_json::to_vec(mark).map(|bytes| own_file::replace(&self.path(file), &bytes));
+        let Ok(text) = serde_json::to_string(mark) else {
+            return;
+        };
+        let path = self.path(file);
+        let _ = match Secrets::standard().has(&text) {
+            true => fs::remove_file(path),
+            false => own_file::replace(&path, text.as_bytes()),
+        };
     }
 
     /// Forgets those that nobody needed for long.

@@ -139,7 +139,7 @@ fn a_damaged_index_is_made_anew_with_one_remark() {
 fn settle(path: &Path) {
     let schema = Schema {
         name: unspool_index::text::NAME,
-        version: 1,
+        version: 2,
         sql: "",
     };
     let opened = db::open(path.parent().unwrap(), &schema).unwrap();

@@ -156,3 +156,43 @@ fn damage_that_shows_while_saving_is_told_once() {
     assert!(facts.save(&rows, &[]).unwrap());
     assert!(facts.notice().is_none());
 }
+
+/// Versions of before kept names as they were, tokens and all.
+#[test]
+fn caches_from_before_names_were_masked_are_made_anew() {
+    type Open = fn(&Path) -> Option<String>;
+    let caches: [(&str, u32, u32, Open); 3] = [
+        (
+            "usage.db",
+            0,
+            1 << 20 | unspool_model::spent::FORMAT,
+            |dir| {
+                let format = unspool_model::spent::FORMAT;
+                let (_, notice) = Facts::open(dir, format).unwrap();
+                notice.map(|told| told.to_string())
+            },
+        ),
+        ("text.db", 0, 1, |dir| {
+            let (_, notice) = unspool_index::text::Text::open(dir).unwrap();
+            notice.map(|told| told.to_string())
+        }),
+        // The rest of its number stands for the columns.
+        ("tables.db", 0xFF_FFFF, 1 << 24, |dir| {
+            let (_, notice) = unspool_index::tables::Tables::open(dir).unwrap();
+            notice.map(|told| told.to_string())
+        }),
+    ];
+    for (name, same, old, open) in caches {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(open(dir.path()), None, "{name}");
+        let db = rusqlite::Connection::open(dir.path().join(name)).unwrap();
+        let sql = "PRAGMA user_version";
+        let now: u32 = db.query_row(sql, [], |row| row.get(0)).unwrap();
+        let old = now & same | old;
+        db.pragma_update(None, "user_version", old).unwrap();
+        drop(db);
+        let told = open(dir.path()).unwrap_or_default();
+        assert!(told.contains("is of another version"), "{name}: {told:?}");
+        assert_eq!(open(dir.path()), None, "{name}");
+    }
+}

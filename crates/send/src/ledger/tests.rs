@@ -194,6 +194,35 @@ fn a_file_that_is_mostly_old_is_written_anew_and_says_the_same() {
 }
 
 #[test]
+fn lines_of_an_older_program_about_a_path_with_a_token_go_and_nothing_that_was_sent() {
+    let dir = folder();
+    let token = format!("ghp{}{}", "_0aZ9bY8cX7dW6eV5", "fU4gT3hS2iR1jQ0kP9lO8");
+    let path = PathBuf::from(format!("/p/{token}/s.jsonl"));
+    let other = PathBuf::from("/p/t.jsonl");
+    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+    ledger.note(&[sent(1, 1), sent(1, 2), sent(2, 1)]).unwrap();
+    let mut bytes = fs::read(dir.path().join("ledger")).unwrap();
+    for path in [path.clone(), other.clone()] {
+        line::write(&mut bytes, KEY, &Note::Due { path, open: true });
+    }
+    line::write(&mut bytes, OTHER, &sent(3, 1));
+    fs::write(dir.path().join("ledger"), bytes).unwrap();
+    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    let due: BTreeSet<_> = ledger.due().map(|(path, _)| path.to_owned()).collect();
+    assert_eq!(
+        due,
+        BTreeSet::from([path, other.clone()]),
+        "this process sends it"
+    );
+    let text = fs::read_to_string(dir.path().join("ledger")).unwrap();
+    assert!(!text.contains(&token), "{text}");
+    let ledger = Ledger::open(dir.path(), KEY).unwrap();
+    assert!(has(&ledger, 1, 1) && has(&ledger, 1, 2) && has(&ledger, 2, 1));
+    assert_eq!(ledger.due().collect::<Vec<_>>(), [(&*other, true)]);
+    assert!(has(&Ledger::open(dir.path(), OTHER).unwrap(), 3, 1));
+}
+
+#[test]
 fn a_claim_is_held_by_one() {
     let dir = folder();
     let first = Claim::attempt(dir.path(), 7).unwrap();
