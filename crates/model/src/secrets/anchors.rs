@@ -85,28 +85,32 @@ impl Anchors {
             let word = u64::from_le_bytes(*word) | BOTH_CASES;
             let look = |step: u32| self.table[number((word >> (8 * step)) as u32)];
             if look(0) | look(1) | look(2) | look(3) | look(4) | look(5) != 0 {
-                let hit = |step: u32| u32::from(look(step) != 0) << step;
-                let mut hits = (0..6).map(hit).sum::<u32>();
-                while hits != 0 {
-                    self.compare(bytes, at + hits.trailing_zeros() as usize, &mut call);
-                    hits &= hits - 1;
+                for step in 0..6 {
+                    let group = look(step);
+                    if group != 0 {
+                        self.compare(group, bytes, at + step as usize, &mut call);
+                    }
                 }
             }
             at += 6;
         }
         for (step, three) in bytes[at..].array_windows().enumerate() {
-            if self.table[number_of(three)] != 0 {
-                self.compare(bytes, at + step, &mut call);
+            let group = self.table[number_of(three)];
+            if group != 0 {
+                self.compare(group, bytes, at + step, &mut call);
             }
         }
     }
 
-    /// Compares the anchors whose three bytes may be here.
-    fn compare(&self, bytes: &[u8], at: usize, call: &mut impl FnMut(usize, usize, usize)) {
-        let Some(three) = bytes[at..].first_chunk::<3>() else {
-            return;
-        };
-        let group = usize::from(self.table[number_of(three)]);
+    /// Compares the anchors of a group, whose three bytes may be here.
+    fn compare(
+        &self,
+        group: u8,
+        bytes: &[u8],
+        at: usize,
+        call: &mut impl FnMut(usize, usize, usize),
+    ) {
+        let group = usize::from(group);
         let here = usize::from(self.groups[group])..usize::from(self.groups[group + 1]);
         for place in &self.places[here] {
             let Some(start) = at.checked_sub(usize::from(place.offset)) else {

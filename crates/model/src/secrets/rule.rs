@@ -50,6 +50,10 @@ pub(super) struct Rule {
     /// The bytes that may follow the anchor; empty for any. Saves trying the expression.
     #[serde(default)]
     then: String,
+    /// A byte that every match has behind the anchor, and within how many bytes. Saves trying
+    /// the expression behind anchors that ordinary text is full of.
+    #[serde(default)]
+    near: Option<(char, usize)>,
     #[serde(default)]
     reach: Option<usize>,
     /// Only what is less regular than this is a secret (Shannon, bits per byte).
@@ -103,6 +107,8 @@ struct Trial {
     is_word_start: bool,
     /// Which bytes may follow it.
     then: Option<Box<[bool; 256]>>,
+    /// Which byte must stand behind it, and within how many.
+    near: Option<(u8, usize)>,
 }
 
 impl Rules {
@@ -190,13 +196,22 @@ impl Trial {
             rule: order,
             is_word_start: rule.back == 0 && regex.starts_with(r"\b"),
             then,
+            near: rule
+                .near
+                .and_then(|(byte, within)| Some((u8::try_from(byte).ok()?, within))),
         }
     }
 
-    /// A look at the two neighbours of the anchor, much cheaper than the expression.
+    /// A look at the neighbours of the anchor, much cheaper than the expression.
     fn is_worth_it(&self, bytes: &[u8], start: usize, end: usize) -> bool {
         if self.is_word_start && start > 0 && is_word(bytes[start - 1]) {
             return false;
+        }
+        if let Some((byte, within)) = self.near {
+            let rest = &bytes[end..bytes.len().min(end + within)];
+            if memchr::memchr(byte, rest).is_none() {
+                return false;
+            }
         }
         let Some(then) = &self.then else {
             return true;
