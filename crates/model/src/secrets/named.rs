@@ -290,7 +290,10 @@ fn join(bytes: &[u8], end: usize) -> Option<(Join, usize)> {
                 .iter()
                 .take(80)
                 .position(|byte| matches!(byte, b':' | b'\n'))?;
-            (rest[colon] == b':').then(|| (Join::Dialog, blanks(bytes, sign + colon + 1)))
+            // The colon of an address joins nothing.
+            let is_address = rest[colon + 1..].starts_with(b"//");
+            (rest[colon] == b':' && !is_address)
+                .then(|| (Join::Dialog, blanks(bytes, sign + colon + 1)))
         }
         [b'\n' | b'\r', ..] => Some((Join::Pair, sign)),
         _ if sign > at => Some((Join::Flag, sign)),

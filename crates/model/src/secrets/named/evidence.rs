@@ -436,7 +436,16 @@ impl Evidence<'_> {
 
     fn is_secret_itself(&self) -> bool {
         let value = self.value;
-        if value.len() < 3 || self.is_reference() || is_placeholder(value) {
+        // `(FW=2, PW=2).`: what ends a sentence does not make a value longer.
+        let core = match self.is_quoted {
+            true => value,
+            false => value.trim_end_matches([',', ';', ')', '.']),
+        };
+        if value.len() < 3
+            || core.chars().nth(1).is_none()
+            || self.is_reference()
+            || is_placeholder(value)
+        {
             return false;
         }
         if !self.is_quoted {
