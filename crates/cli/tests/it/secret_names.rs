@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
+use serde_json::Value;
 use unspool_testkit::home::Home;
+use unspool_testkit::validator;
 
 use crate::{ID, home};
 
@@ -96,10 +98,10 @@ const COMMANDS: &[&[&str]] = &[
     &["sql", "select * from turns"],
     &["sql", "select * from usage"],
     &["status"],
-    &["status", ID],
     &["scan", ID],
     &["scan", "--all"],
     &["redact", ID, "--dry-run"],
+    &["send", ID, "--to", "otlp", "--dry-run"],
 ];
 
 #[test]
@@ -112,6 +114,9 @@ fn no_command_prints_a_token_of_a_name_and_nothing_we_keep_holds_one() {
             let mut args = args.to_vec();
             args.extend(json.then_some("--json"));
             let output = home.output(&args);
+            // 1 says that something was found; all above is a mistake of this list.
+            let code = output.status.code();
+            assert!(matches!(code, Some(0 | 1)), "{args:?}: {output:?}");
             let text = [output.stdout, output.stderr].concat();
             let text = String::from_utf8_lossy(&text).into_owned();
             assert!(!text.contains(&token[..30]), "{args:?}: {text}");
@@ -153,6 +158,21 @@ fn redacting_takes_tokens_out_of_names_in_the_file() {
     assert!(!text.contains(&token), "{told}\n{text}");
     assert!(text.contains("\"cwd\":\"/home/dev/[REDACTED:"), "{text}");
     assert!(text.contains("\"gitBranch\":\"fix/[REDACTED:"), "{text}");
+    // The API would take it again, with all calls.
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let messages: Vec<Value> = lines.map(|line| line["message"].clone()).collect();
+    let messages: Vec<&Value> = messages.iter().filter(|one| one.is_object()).collect();
+    let history = serde_json::to_string(&messages).unwrap();
+    assert!(history.contains("\"name\":\"mcp__REDACTED_"), "{history}");
+    let refusals = validator::refusals_with_prompt(&history, "go on");
+    assert_eq!(refusals, Vec::<String>::new(), "{history}");
+    let checked = home.output(&["check", ID]);
+    assert!(checked.status.success(), "{checked:?}");
+    let exported = home.output(&["export", ID, "--to", "messages"]);
+    let exported = String::from_utf8_lossy(&exported.stdout).into_owned();
+    assert!(exported.contains("mcp__REDACTED_"), "{exported}");
 }
 
 fn everything(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
