@@ -11,6 +11,7 @@ mod git;
 mod guard;
 mod hidden;
 mod options;
+mod stdin_code;
 mod variables;
 
 use std::fs;
@@ -71,6 +72,7 @@ pub fn cases() -> Vec<PermissionCase> {
     all.extend(variables::cases());
     all.extend(files::cases());
     all.extend(guard::cases());
+    all.extend(stdin_code::cases());
     let mut seen = std::collections::HashSet::new();
     all.retain(|case| seen.insert((case.family, case.cwd, case.command.clone())));
     all

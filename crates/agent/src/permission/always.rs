@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::bash::{is_never, stripped};
+use super::bash::{is_never, only_takes_data, stripped};
 use super::path::Place;
 use super::shell::{Part, Word};
 use super::written::{self, Failed};
@@ -212,21 +212,51 @@ const WITH_CODE: &[&str] = &[
     "--execute",
 ];
 
-/// Options of interpreters that say what is run, so that nothing that comes in is.
-const SAYS_WHAT: &[&str] = &[
+/// Options of interpreters that say what is run, so that nothing that comes in is: letters, which
+/// may stand behind others (`-lc`), and long ones. The same letter means else for another.
+const SAYS_WHAT: &[(&[&str], &str, &[&str])] = &[
+    (SHELLS, "c", &["--command", "--commands"]),
+    (&["python", "pypy"], "cm", &[]),
+    (&["perl"], "eE", &[]),
+    (&["ruby"], "e", &[]),
+    (
+        &["node", "nodejs", "tsx", "ts-node"],
+        "ep",
+        &["--eval", "--print"],
+    ),
+    (&["php"], "r", &["--run"]),
+];
+
+/// The same for all others.
+const SAYS_WHAT_ELSE: &[&str] = &[
     "-c",
     "-e",
     "-E",
     "-m",
-    "-p",
     "-r",
     "--command",
     "--eval",
     "--print",
 ];
 
-/// Names of what comes in.
-const STDIN: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "@-"];
+/// Interpreters with the options of a shell.
+const SHELLS: &[&str] = &[
+    "ash", "bash", "csh", "dash", "elvish", "fish", "ksh", "mksh", "nu", "sh", "tcsh", "xonsh",
+    "zsh",
+];
+
+/// Options of shells behind which a value stands.
+const SHELL_VALUES: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
+
+/// Programs that take their orders from a file, which may be what comes in.
+const FILES_OF_ORDERS: &[&str] = &["gmake", "just", "make", "ninja"];
+
+/// Whether a word names what comes in.
+fn is_stdin(text: &str) -> bool {
+    ["-", "/dev/stdin", "@-"].contains(&text)
+        || text.starts_with("/dev/fd/")
+        || text.starts_with("/proc/self/fd/")
+}
 
 /// Second words behind which a program or code stands.
 const RUNS: &[&str] = &[
@@ -247,12 +277,13 @@ pub(super) fn for_part(part: &Part) -> Option<String> {
     let texts: Vec<Option<String>> = words.iter().map(Word::text).collect();
     let text = |at: usize| texts.get(at).and_then(Option::as_deref);
     let known = |at: usize| text(at).filter(|text| is_plain(text));
-    let is_open = is_one_of(OPEN, base) || is_interpreter(base) || name.contains('/');
+    let is_open = is_open(&name);
+    // A rule shows nothing of what comes in, and a program that nobody knows may obey it.
+    if part.fed && !only_takes_data(base) {
+        return None;
+    }
     let fed = part.words[..start].iter().any(|word| word.raw == "xargs");
-    let runs_another = match WITH_COMMANDS.contains(&base) {
-        true => known(1).is_some_and(|second| second == "run" || RUNS.contains(&second)),
-        false => is_open || is_never(words),
-    };
+    let runs_another = runs_another(words, &texts);
     if takes_code_from_elsewhere(&texts, runs_another) || (fed && is_open) {
         return None;
     }
@@ -290,23 +321,100 @@ fn exact(part: &Part, words: &[Word]) -> Option<String> {
     (can_be && known).then(|| format!("Bash({exact})"))
 }
 
-/// Whether a program runs what comes in: from a pipe, a file or a here-document, none of which a
-/// rule tells apart. `runs_another`: any of the words may be a program (`sudo bash`).
-fn takes_code_from_elsewhere(texts: &[Option<String>], runs_another: bool) -> bool {
-    let text = |at: usize| texts.get(at).and_then(Option::as_deref);
-    if texts
-        .iter()
-        .skip(1)
-        .flatten()
-        .any(|text| STDIN.contains(&text.as_str()))
-    {
+/// Whether the command behind wrappers runs what comes in.
+pub(super) fn runs_its_input(words: &[Word]) -> bool {
+    let texts: Vec<Option<String>> = words.iter().map(Word::text).collect();
+    let Some(name) = texts.first().and_then(Option::as_deref) else {
         return true;
+    };
+    let base = name.rsplit('/').next().unwrap_or_default();
+    if only_takes_data(base) {
+        return false;
     }
+    let runs_another = runs_another(words, &texts);
+    let takes_orders = runs_another || is_one_of(FILES_OF_ORDERS, base);
+    (takes_orders && names_stdin(&texts)) || runs_stdin(&texts, runs_another)
+}
+
+/// Whether any of the words may be a program (`sudo bash`).
+fn runs_another(words: &[Word], texts: &[Option<String>]) -> bool {
+    let text = |at: usize| texts.get(at).and_then(Option::as_deref).unwrap_or_default();
+    let base = text(0).rsplit('/').next().unwrap_or_default();
+    match WITH_COMMANDS.contains(&base) {
+        true => text(1) == "run" || RUNS.contains(&text(1)),
+        false => is_open(text(0)) || is_never(words),
+    }
+}
+
+fn is_open(name: &str) -> bool {
+    let base = name.rsplit('/').next().unwrap_or_default();
+    is_one_of(OPEN, base) || is_interpreter(base) || name.contains('/')
+}
+
+fn names_stdin(texts: &[Option<String>]) -> bool {
+    let mut texts = texts.iter().skip(1).flatten();
+    texts.any(|text| is_stdin(text))
+}
+
+/// Whether a program takes what comes in: from a pipe, a file or a here-document, none of which a
+/// rule tells apart.
+fn takes_code_from_elsewhere(texts: &[Option<String>], runs_another: bool) -> bool {
+    names_stdin(texts) || runs_stdin(texts, runs_another)
+}
+
+/// Whether an interpreter with these words behind it is told what to run; else it runs what
+/// comes in.
+fn is_told_what(base: &str, words: &[Option<String>]) -> bool {
+    let family = SAYS_WHAT.iter().find(|(names, ..)| is_one_of(names, base));
+    let says = |text: &str| match family {
+        None => SAYS_WHAT_ELSE.contains(&text),
+        Some((_, letters, long)) => {
+            let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+            let last = short.and_then(|rest| rest.chars().next_back());
+            last.is_some_and(|last| letters.contains(last)) || long.contains(&text)
+        }
+    };
+    let is_shell = is_one_of(SHELLS, base);
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let Some(text) = word.as_deref() else {
+            return at == 0;
+        };
+        if is_stdin(text) {
+            return false;
+        }
+        if says(text) {
+            return words.len() > at + 1;
+        }
+        let is_option = text.starts_with('-') || (is_shell && text.starts_with('+'));
+        if !is_option {
+            // Only of shells it is known which options have no value, so that this is a file.
+            return is_shell || at == 0;
+        }
+        if is_shell && !text.starts_with("--") && text.contains('s') {
+            return false;
+        }
+        at += 1 + usize::from(is_shell && SHELL_VALUES.contains(&text));
+        // Others have options with values, among which a later one may still say it.
+        if !is_shell {
+            at = (at..words.len())
+                .find(|at| {
+                    let text = words[*at].as_deref();
+                    text.is_some_and(|text| text.starts_with('-'))
+                })
+                .unwrap_or(words.len());
+        }
+    }
+    false
+}
+
+/// Whether a program runs what comes in. `runs_another`: any of the words may be a program.
+fn runs_stdin(texts: &[Option<String>], runs_another: bool) -> bool {
+    let text = |at: usize| texts.get(at).and_then(Option::as_deref);
     let programs = if runs_another { texts.len() } else { 1 };
     (0..programs).any(|at| {
         let Some(name) = text(at) else { return false };
         let base = name.rsplit('/').next().unwrap_or_default();
-        let first = text(at + 1);
         let given = |wanted: &[&str]| {
             let mut rest = texts[at + 1..].iter();
             let place =
@@ -314,9 +422,7 @@ fn takes_code_from_elsewhere(texts: &[Option<String>], runs_another: bool) -> bo
             place.is_some_and(|place| texts.len() > at + place + 2)
         };
         if is_one_of(INTERPRETERS, base) {
-            let file = first.is_some_and(|first| !first.starts_with('-'))
-                || texts.get(at + 1).is_some_and(Option::is_none);
-            return !file && !given(SAYS_WHAT);
+            return !is_told_what(base, &texts[at + 1..]);
         }
         match base {
             // Among the words of another program these are more often names than programs.

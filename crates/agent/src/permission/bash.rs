@@ -15,6 +15,7 @@ mod working_folder;
 
 use std::path::{Path, PathBuf};
 
+use super::always::runs_its_input;
 use super::explain::Step;
 use super::glob::Pattern;
 use super::path::Place;
@@ -27,7 +28,7 @@ use programs::{RUNNERS, called, is_harmless, is_safe, only_reads};
 use texts::{joined, program, raw, shown};
 use working_folder::follow;
 
-pub(super) use programs::{is_never, stripped};
+pub(super) use programs::{is_never, only_takes_data, stripped};
 pub(super) use texts::{known_text, raw_path, shown_part};
 
 /// Longer commands are not looked into.
@@ -311,8 +312,13 @@ impl Policy {
                 return Ok(None);
             }
         }
-        if let Some(rule) = self.allowing(part, start, never) {
+        let runs_input = part.fed && runs_its_input(words);
+        if let Some(rule) = self.allowing(part, start, never, runs_input) {
             return Ok(Some(Reason::of("a rule allows it", rule)));
+        }
+        if runs_input {
+            let why = format!("`{name}` runs what it reads, and its own words do not show that");
+            return Err(no_rule_helps(why));
         }
         if !is_own && self.mode == Mode::AcceptEdits && self.is_small_edit(&name, words, cwds) {
             return Ok(Some(Reason::new(
@@ -348,13 +354,18 @@ impl Policy {
         }
     }
 
-    fn allowing(&self, part: &Part, start: usize, never: bool) -> Option<&Rule> {
+    /// The rule that allows a part. Where code comes in, one with its exact words does not: who
+    /// wrote it down saw none of that code. One with a star is meant to allow any.
+    fn allowing(&self, part: &Part, start: usize, never: bool, runs_input: bool) -> Option<&Rule> {
         let words = &part.words[start..];
         let texts = [joined(words), raw(words)];
         let whole = [joined(&part.words), raw(&part.words)];
         self.commands(Kind::Allow)
             .find(|(_, pattern)| match pattern.is_exact() {
-                true => texts.iter().chain(&whole).any(|text| pattern.fits(text)),
+                true => {
+                    let mut texts = texts.iter().chain(&whole);
+                    !runs_input && texts.any(|text| pattern.fits(text))
+                }
                 false => !never && texts.iter().any(|text| pattern.fits(text)),
             })
             .map(|(rule, _)| rule)

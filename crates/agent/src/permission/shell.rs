@@ -24,6 +24,9 @@ pub struct Part {
     pub redirects: Vec<Redirect>,
     /// Words that are no arguments: values of variables, what a loop goes through, here-strings.
     pub values: Vec<Word>,
+    /// Whether something may come in: from a pipe, a file, a here-document or a here-string, its
+    /// own or that of a group around it.
+    pub fed: bool,
 }
 
 /// `NAME=value`.
@@ -125,6 +128,7 @@ fn inner(text: &str, depth: usize) -> Result<Script, String> {
         return Err(parser.unexpected());
     }
     parser.no_documents()?;
+    parser.feed_what_inherits();
     Ok(parser.script)
 }
 
@@ -189,6 +193,30 @@ impl<'a> Parser<'a> {
             Some(c) => format!("`{c}` stands where nothing like it should"),
             None => "it ends too early".to_owned(),
         }
+    }
+
+    /// A function gets what is given to its call, and after `exec` everything gets what it was
+    /// given; which part that is, is not followed.
+    fn feed_what_inherits(&mut self) {
+        let is_exec = |part: &Part| {
+            let mut words = part.words.iter();
+            words.any(|word| word.text().as_deref() == Some("exec"))
+        };
+        let script = &mut self.script;
+        let mut fed = script.parts.iter().filter(|part| part.fed);
+        let inherits = match script.functions.is_empty() {
+            true => fed.any(is_exec),
+            false => fed.next().is_some(),
+        };
+        if inherits {
+            self.feed(0);
+        }
+    }
+
+    /// Says that all parts from one on may be fed.
+    fn feed(&mut self, from: usize) {
+        let parts = self.script.parts.iter_mut();
+        parts.skip(from).for_each(|part| part.fed = true);
     }
 
     fn no_documents(&self) -> Read<()> {

@@ -174,6 +174,36 @@ fn a_program_that_takes_its_code_from_outside_the_command_offers_no_rule() {
 }
 
 #[test]
+fn a_program_that_is_fed_offers_no_rule_unless_it_only_reads_data() {
+    let world = World::new();
+    for command in [
+        "foo <<EOF\nx\nEOF",
+        "foo - <<'EOF'\nx\nEOF",
+        "foo --flag <<< x",
+        "foo < src/a",
+        "echo x | foo",
+        "{ foo; } <<EOF\nx\nEOF",
+        "f() { foo; }; f <<< x",
+        "timeout 5 foo <<< x",
+        "./foo <<< x",
+        "npm run load <<EOF\nx\nEOF",
+        "docker load <<< x",
+    ] {
+        let rules = for_command(&world, command);
+        assert!(rules.is_empty(), "{command:?} offers {rules:?}");
+    }
+    for (command, rule) in [
+        ("sort <<EOF\nb\na\nEOF", "Bash(sort:*)"),
+        ("grep x <<< x", "Bash(grep:*)"),
+        ("foo < /dev/null", "Bash(foo:*)"),
+        ("foo | sort", "Bash(foo:*)"),
+    ] {
+        let rules = for_command(&world, command);
+        assert_eq!(rules.first().map(String::as_str), Some(rule), "{command}");
+    }
+}
+
+#[test]
 fn a_program_that_is_given_code_offers_the_exact_command_at_most() {
     let world = World::new();
     let cwd = world.path("repo");

@@ -392,6 +392,29 @@ pub(super) const LOOKS: &[(&str, &[&str])] = &[
     ("which", &[]),
 ];
 
+/// More programs that take what comes in as data, whatever stands in it.
+const TAKES_DATA: &[&str] = &[
+    "base32",
+    "base64",
+    "fold",
+    "join",
+    "md5sum",
+    "od",
+    "paste",
+    "sha1sum",
+    "sha256sum",
+    "shuf",
+    "sort",
+    "uniq",
+    "xxd",
+    "yq",
+];
+
+/// Whether a program takes what comes in as data, so that nothing of it can be an order.
+pub(in crate::permission) fn only_takes_data(name: &str) -> bool {
+    TAKES_DATA.contains(&name) || LOOKS.iter().any(|(look, _)| *look == name)
+}
+
 /// Commands of git that only look.
 pub(super) const GIT: &[&str] = &[
     "status",

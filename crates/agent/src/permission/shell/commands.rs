@@ -68,8 +68,14 @@ impl Parser<'_> {
             while is_first && self.keyword("!") {
                 self.blanks();
             }
-            is_first = false;
+            let start = self.script.parts.len();
             self.deeper(Self::command)?;
+            // What a group is given, each command in it may read.
+            let is_group = |part: &Part| part.words.is_empty() && part.fed;
+            if !is_first || self.script.parts[start..].iter().any(is_group) {
+                self.feed(start);
+            }
+            is_first = false;
             self.blanks();
             if self.looks_at("||") || !(self.take("|&") || self.take("|")) {
                 return Ok(());
@@ -402,11 +408,13 @@ impl Parser<'_> {
         self.at += digits + sign.len();
         self.blanks();
         if sign.starts_with("<<") && *sign != "<<<" {
+            part.fed = true;
             return self.here(*sign == "<<-").map(|()| true);
         }
         let Some(target) = self.word()? else {
             return Err("a redirection has no target".to_owned());
         };
+        part.fed |= sign.starts_with('<') && target.raw != "/dev/null";
         match *sign {
             "<<<" => {
                 part.values.push(target);
