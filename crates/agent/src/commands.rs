@@ -2,6 +2,9 @@
 //!
 //! A template is read once, from left to right: what arguments, commands and files bring in is
 //! never looked into again, so none of it can be an order.
+//!
+//! Those of a folder grant nothing, trusted or not: somebody trusts what settings say, and a text
+//! that is pulled later asks for no new yes. What one runs is judged by the rules alone.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +33,7 @@ pub struct Template {
     pub hint: Option<String>,
     /// Names of its arguments.
     pub arguments: Vec<String>,
-    /// Rules that allow more while it runs.
+    /// Rules that allow more while it runs. They count if the template is the user's own.
     pub allowed_tools: Vec<String>,
     /// The model it wants.
     pub model: Option<String>,
@@ -54,7 +57,7 @@ pub struct Expanded {
     pub text: String,
     /// Files the template names with `@`.
     pub files: Vec<PathBuf>,
-    /// Rules that allow more while it runs; none from a folder that is not trusted.
+    /// Rules that allow more while it runs; none from a folder.
     pub allowed_tools: Vec<String>,
     /// The model it wants; none from a folder that is not trusted.
     pub model: Option<String>,
@@ -188,6 +191,8 @@ impl Template {
         let mut done = Expanded::default();
         if may_run {
             done.model.clone_from(&self.model);
+        }
+        if self.origin == Origin::User {
             done.allowed_tools.clone_from(&self.allowed_tools);
         }
         if self.is_skill {
@@ -211,9 +216,8 @@ impl Template {
                         ));
                     }
                     let command = self.filled(command, arguments, &words, &mut used);
-                    let output = runner.run(&command, &self.allowed_tools).map_err(|why| {
-                        format!("/{} could not run `{command}`: {why}", self.name)
-                    })?;
+                    let ran = runner.run(&command, &done.allowed_tools);
+                    let output = ran.map_err(|why| self.not_run(&command, &why))?;
                     done.text.push_str(output.trim_end());
                 }
             }
@@ -232,6 +236,17 @@ impl Template {
             done.files.push(project.join(name));
         }
         Ok(done)
+    }
+
+    /// Why a command in it did not run.
+    fn not_run(&self, command: &str, why: &str) -> String {
+        let text = format!("/{} could not run `{command}`: {why}", self.name);
+        match self.origin == Origin::Folder && !self.allowed_tools.is_empty() {
+            true => format!(
+                "{text} (the `allowed-tools` of a project's command allow nothing; a rule of yours does, see /permissions)"
+            ),
+            false => text,
+        }
     }
 
     /// Puts arguments in the places made for them.
@@ -360,11 +375,13 @@ mod tests {
     #[derive(Default)]
     struct Echo {
         asked: Vec<String>,
+        rules: Vec<String>,
     }
 
     impl Runner for Echo {
-        fn run(&mut self, command: &str, _: &[String]) -> Result<String, String> {
+        fn run(&mut self, command: &str, rules: &[String]) -> Result<String, String> {
             self.asked.push(command.to_owned());
+            self.rules.extend_from_slice(rules);
             match command {
                 "no" => Err("denied".to_owned()),
                 _ => Ok(format!("<{command}> $0 !`evil`\n")),
@@ -472,7 +489,7 @@ mod tests {
         };
         let opus = || Some("opus".to_owned());
         assert_eq!(wanted("theirs", false), (None, 0));
-        assert_eq!(wanted("theirs", true), (opus(), 1));
+        assert_eq!(wanted("theirs", true), (opus(), 0));
         assert_eq!(wanted("mine", false), (opus(), 1));
     }
 
@@ -540,23 +557,26 @@ mod tests {
         assert_eq!(runner.asked, Vec::<String>::new());
         let done = template.expand("", &project, true, &mut runner).unwrap();
         assert_eq!(runner.asked, ["evil"]);
-        assert_eq!(done.allowed_tools, ["Bash(rm:*)"]);
+        assert_eq!(runner.rules, Vec::<String>::new());
+        assert_eq!(done.allowed_tools, Vec::<String>::new());
     }
 
     #[test]
-    fn rules_of_a_command_do_not_count_before_its_folder_is_trusted() {
+    fn rules_of_a_command_of_a_folder_never_count_and_those_of_the_user_do() {
         let world = World::new();
-        world.write(
-            "p/.claude/commands/x.md",
-            "---\nallowed-tools: Bash(rm:*)\n---\ntext",
-        );
+        let text = "---\nallowed-tools: Bash(rm:*)\n---\n!`x`";
+        world.write("p/.claude/commands/theirs.md", text);
+        world.write("p/.claude/skills/skill/SKILL.md", text);
+        world.write("c/commands/mine.md", text);
         let commands = world.find();
-        let template = commands.named("x").unwrap();
         let project = world.temp.path().join("p");
-        let done = template
-            .expand("", &project, false, &mut Echo::default())
-            .unwrap();
-        assert_eq!(done.allowed_tools, Vec::<String>::new());
+        for (name, count) in [("theirs", 0), ("skill", 0), ("mine", 1)] {
+            let mut runner = Echo::default();
+            let template = commands.named(name).unwrap();
+            let done = template.expand("", &project, true, &mut runner).unwrap();
+            assert_eq!(done.allowed_tools.len(), count, "{name}");
+            assert_eq!(runner.rules.len(), count, "{name}");
+        }
     }
 
     #[test]

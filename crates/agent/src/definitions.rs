@@ -21,7 +21,8 @@ pub struct Definition {
     pub disallowed: Vec<String>,
     /// Its model; `inherit` and none mean that of whoever starts it.
     pub model: Option<String>,
-    /// The mode it runs in. A folder that is not trusted sets none, and none bypasses questions.
+    /// The mode it wants to run in. That of a folder counts where it allows no more than the mode
+    /// of whoever starts it; one that is not trusted sets none, and none bypasses questions.
     pub mode: Option<Mode>,
     /// How many turns it may take.
     pub max_turns: Option<u32>,

@@ -72,6 +72,18 @@ impl Mode {
         }
     }
 
+    /// Whether it lets nothing run that another would not.
+    pub fn allows_no_more_than(self, other: Mode) -> bool {
+        let width = |mode: Mode| match mode {
+            Mode::Plan => 0,
+            Mode::DontAsk => 1,
+            Mode::Default => 2,
+            Mode::AcceptEdits => 3,
+            Mode::Bypass => 4,
+        };
+        width(self) <= width(other)
+    }
+
     /// Whether a session that is resumed may begin in it.
     pub fn is_restored(self) -> bool {
         !matches!(self, Mode::Plan | Mode::Bypass)

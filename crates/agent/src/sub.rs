@@ -15,6 +15,7 @@ use crate::call::blocks;
 use crate::definitions::Definition;
 use crate::driver::{Above, AskingAgent, Command, Driver, Message, Notice, Setup, Shared, lock};
 use crate::machine::Why;
+use crate::permission::Mode;
 use crate::record::{Face, Record};
 use crate::stop::Stop;
 use crate::tool::{Call, Outcome};
@@ -183,7 +184,13 @@ fn setup(
         if let Some(name) = definition.model.filter(|name| name != "inherit") {
             frame.model = model::named(&name);
         }
-        if let Some(mode) = definition.mode {
+        // An agent of the folder may be pulled after somebody trusted it: it gets no more than
+        // whoever starts it.
+        let narrows = |mode: &Mode| mode.allows_no_more_than(policy.mode());
+        let mode = definition
+            .mode
+            .filter(|mode| !definition.of_folder || narrows(mode));
+        if let Some(mode) = mode {
             policy.set_mode(mode)?;
         }
         turns = definition.max_turns.unwrap_or(TURNS).min(TURNS);
