@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use twox_hash::XxHash3_128;
@@ -67,15 +68,25 @@ pub fn hash(bytes: &[u8]) -> u128 {
     XxHash3_128::oneshot(bytes)
 }
 
+/// Opens a regular file without waiting for whoever would write to a pipe in its place.
+pub fn open(path: &Path) -> Result<(File, Metadata), Unread> {
+    // Opening a device can already do something.
+    regular(&fs::metadata(path).map_err(Unread::Io)?)?;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(Unread::Io)?;
+    let metadata = file.metadata().map_err(Unread::Io)?;
+    regular(&metadata)?;
+    Ok((file, metadata))
+}
+
 /// Reads all of a regular file that is no larger than `most`.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
-    let metadata = fs::metadata(path).map_err(Unread::Io)?;
-    regular(&metadata)?;
+    let (file, metadata) = open(path)?;
     if metadata.len() > most {
         return Err(Unread::Large(metadata.len()));
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    let file = File::open(path).map_err(Unread::Io)?;
     // It may grow while we read.
     let read = file.take(most + 1).read_to_end(&mut bytes);
     read.map_err(Unread::Io)?;

@@ -12,7 +12,7 @@ use twox_hash::XxHash3_128;
 use unspool_model::rewind::Before;
 use unspool_model::time::Time;
 use unspool_model::write::{Backup, Entry};
-use unspool_store::append;
+use unspool_store::{append, own_file};
 
 /// So many bytes of a file are copied at most.
 const LARGEST: u64 = 64 << 20;
@@ -111,7 +111,7 @@ impl History {
             return Err(format!("`{copy}` is no copy of ours"));
         }
         let bytes =
-            std::fs::read(self.folder.join(copy)).map_err(|_| "its copy is gone".to_owned())?;
+            own_file::read(&self.folder.join(copy)).map_err(|_| "its copy is gone".to_owned())?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(told)?;
         }
@@ -125,7 +125,7 @@ impl History {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
             Ok(metadata) if !metadata.is_file() || metadata.len() > LARGEST => return Ok(false),
-            Ok(_) => Some(std::fs::read(path)?),
+            Ok(_) => Some(own_file::read(path)?),
         };
         let hash = print(path.as_os_str().as_encoded_bytes());
         let mut kept = Kept {
@@ -198,7 +198,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !metadata.is_file() || metadata.len() > LARGEST {
         return Ok(None);
     }
-    std::fs::read(path).map(Some)
+    own_file::read(path).map(Some)
 }
 
 #[cfg(test)]

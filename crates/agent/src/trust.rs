@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use unspool_store::own_file;
+
 use crate::settings::{Acting, Settings};
 
 /// How a folder stands.
@@ -101,7 +103,7 @@ impl Trust {
         if about.mode() & 0o022 != 0 {
             return Err(wrong("others may write to it, so it says nothing"));
         }
-        let text = fs::read_to_string(&self.file)?;
+        let text = own_file::read_to_string(&self.file)?;
         let value: Value = serde_json::from_str(&text).map_err(|_| wrong("this is not JSON"))?;
         let folders = value.get("folders").and_then(Value::as_object);
         let folders = folders.ok_or_else(|| wrong("it names no folders"))?;

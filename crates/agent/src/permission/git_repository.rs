@@ -8,6 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::path::{cleaned, real};
+use crate::folder_files;
+
+/// A file named `.git` holds one path.
+const LONGEST: u64 = 64 << 10;
 
 /// What git finds when it looks upwards from a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +80,7 @@ fn git_dir(entry: &Path) -> Option<PathBuf> {
         return is_git_dir(&folder).then_some(folder);
     }
     // `gitdir: PATH`. Whatever else stands there, git does not look further up.
-    let text = fs::read_to_string(entry).unwrap_or_default();
+    let text = folder_files::read_text(entry, None, LONGEST).unwrap_or_default();
     let path = text.strip_prefix("gitdir:").unwrap_or_default().trim();
     let base = entry.parent().unwrap_or(entry);
     Some(real(&base.join(path)).unwrap_or_else(|| entry.to_path_buf()))

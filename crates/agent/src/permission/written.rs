@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use unspool_model::jsonc::{self, Layout};
+use unspool_store::own_file;
 
 use crate::settings::{self, Kind, Scope};
 
@@ -56,7 +57,7 @@ pub fn change(
         }
         _ => {}
     }
-    let old = match fs::read_to_string(&real) {
+    let old = match own_file::read_to_string(&real) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(told(error)),

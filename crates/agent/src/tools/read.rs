@@ -3,7 +3,6 @@
 pub(super) mod notebook;
 mod page;
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::Path;
 
@@ -126,7 +125,7 @@ fn lines(path: &Path, len: u64, call: &Call, scene: &Scene<'_>) -> Result<Outcom
         count: limit.unwrap_or(u64::MAX),
         most: LARGEST as usize,
     };
-    let mut reader = BufReader::with_capacity(256 << 10, File::open(path).map_err(Unread::Io)?);
+    let mut reader = BufReader::with_capacity(256 << 10, file::open(path)?.0);
     let start = reader.fill_buf().map_err(Unread::Io)?.to_vec();
     let page = match file::encoding(&start).0 {
         Encoding::Utf8 { .. } => {

@@ -1,6 +1,7 @@
 //! What becomes of things that are typed in a conversation: prompts, `/commands`, `!commands`,
 //! `#memory`.
 
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -579,14 +580,7 @@ fn plain(text: &str) -> (String, &str) {
 fn picture(path: &Path) -> Option<Value> {
     let end = path.extension()?.to_str()?.to_ascii_lowercase();
     let (_, kind) = PICTURES.iter().find(|(known, _)| *known == end)?;
-    let size = std::fs::metadata(path)
-        .ok()
-        .filter(std::fs::Metadata::is_file)?
-        .len();
-    if size > LARGEST {
-        return None;
-    }
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = unspool_agent::file::read(path, LARGEST).ok()?;
     let data = base64::engine::general_purpose::STANDARD.encode(bytes);
     Some(json!({"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}))
 }
@@ -603,8 +597,20 @@ fn file(path: &Path, name: &str) -> Option<String> {
         names.sort();
         return Some(format!("The folder {name} holds:\n{}", names.join("\n")));
     }
-    let mut text = String::from_utf8(std::fs::read(path).ok()?).ok()?;
-    if text.len() > LONGEST {
+    let (file, _) = unspool_agent::file::open(path).ok()?;
+    let mut bytes = Vec::new();
+    let most = LONGEST as u64 + 1;
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    let is_longer = bytes.len() > LONGEST;
+    if let Err(error) = std::str::from_utf8(&bytes)
+        && is_longer
+        && error.error_len().is_none()
+    {
+        // The last character was cut in two.
+        bytes.truncate(error.valid_up_to());
+    }
+    let mut text = String::from_utf8(bytes).ok()?;
+    if is_longer {
         let end = text.floor_char_boundary(LONGEST);
         text.truncate(end);
         text.push_str("\n[the rest is left out; read the file]");

@@ -11,6 +11,7 @@ use unspool_agent::settings::Settings;
 use unspool_agent::stop::Stop;
 use unspool_mcp::config::{self, Entry};
 use unspool_mcp::{PATIENCE, Servers};
+use unspool_store::own_file;
 
 use super::ChatArgs;
 use crate::failure::Failure;
@@ -88,7 +89,7 @@ pub fn start(
 }
 
 fn text_of(file: &Path) -> Option<String> {
-    std::fs::read_to_string(file).ok()
+    own_file::read_settings(file).ok()
 }
 
 /// What the person's own file names, for this folder first.
