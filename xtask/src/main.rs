@@ -4,6 +4,8 @@
 //! the machine, starts other programs, and says what came of it. A task may
 //! print and fail; it knows no rules about sessions.
 
+#[cfg(unix)]
+mod attack;
 mod backfill;
 mod bench;
 mod collector;
@@ -40,6 +42,12 @@ struct Task {
 
 /// Every task. A new one is a new file, a `mod` line above and a line here.
 const TASKS: &[Task] = &[
+    #[cfg(unix)]
+    Task {
+        name: "attack",
+        about: "run hostile inputs against the release program",
+        run: attack::run,
+    },
     Task {
         name: "test",
         about: "prepare the machine and run every test",
