@@ -286,7 +286,6 @@ fn rows_from_before_names_were_masked_are_not_used_and_not_left() {
     let live = place.start();
     settled(&live);
     live.stop();
-    live.join();
     let state = place.0.path().join("own/live/rows.jsonl");
     let text = fs::read_to_string(&state).unwrap();
     let old = text.replace("first", "walrus");
@@ -295,7 +294,6 @@ fn rows_from_before_names_were_masked_are_not_used_and_not_left() {
         let live = place.start();
         let shown = settled(&live).rows[0].recent_output.clone();
         live.stop();
-        live.join();
         (shown.unwrap(), fs::read_to_string(&state).unwrap())
     };
     assert_eq!(kept(&old).0, "walrus", "what is kept is used");
