@@ -42,6 +42,7 @@ fn agree(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Fa
     let mut stderr = io::stderr().lock();
     write!(stderr, "{}Go on? [y/N] ", clean::text(&what))?;
     stderr.flush()?;
+    discard_typed_ahead();
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     match line.trim().to_lowercase().as_str() {
@@ -50,6 +51,12 @@ fn agree(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Fa
             "not agreed; nothing was sent and nothing was written",
         )),
     }
+}
+
+/// Forgets what was typed before the question stood there: it is no answer to it.
+fn discard_typed_ahead() {
+    #[cfg(unix)]
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
 /// The address without what may be secret in it.

@@ -72,6 +72,44 @@ fn clone(home: &Home, model: &Model) -> std::process::Command {
     command
 }
 
+#[cfg(unix)]
+#[test]
+fn what_was_typed_before_the_question_does_not_answer_it() {
+    let (home, _) = machine();
+    let model = Model::start(|_, request| shorter(&about(request))).unwrap();
+    let plain = clone(&home, &model);
+    // A shell takes the first line; the second waits in the terminal until somebody asks.
+    let mut command = home.command();
+    let program = plain.get_program().to_owned();
+    let mut shell = std::process::Command::new("/bin/sh");
+    for (name, value) in plain.get_envs() {
+        shell.env(name, value.unwrap_or_default());
+    }
+    shell.current_dir(plain.get_current_dir().unwrap());
+    let words = plain.get_args().filter(|word| *word != "--yes");
+    shell
+        .args(["-c", "read first; exec \"$@\"", "sh"])
+        .arg(program)
+        .args(words);
+    let mut terminal = crate::tty::Terminal::of(&shell, 24, 100);
+    terminal.press("first\ny\n");
+    terminal.shows("Go on? [y/N]");
+    terminal.press("n\n");
+    terminal.shows("not agreed");
+    assert_ne!(terminal.ends(), 0);
+    assert!(model.requests().is_empty());
+    // Who says yes after the question is heard.
+    command.args(["clone", ID, "--compress", "0-100:35"]);
+    command
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .env("ANTHROPIC_BASE_URL", model.url());
+    let mut terminal = crate::tty::Terminal::of(&command, 24, 100);
+    terminal.shows("Go on? [y/N]");
+    terminal.press("y\n");
+    assert_eq!(terminal.ends(), 0);
+    assert!(!model.requests().is_empty());
+}
+
 fn made(output: &Output) -> Value {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
