@@ -717,3 +717,20 @@ fn an_option_that_writes_is_judged_like_a_redirection() {
     let policy = world.policy(Mode::Plan);
     assert_eq!(bash(&policy, "sort -o out/x a", &cwd), Got::Deny);
 }
+
+#[test]
+fn modes_are_ordered_by_what_they_let_run() {
+    let narrow_to_wide = [
+        Mode::Plan,
+        Mode::DontAsk,
+        Mode::Default,
+        Mode::AcceptEdits,
+        Mode::Bypass,
+    ];
+    for (at, mode) in narrow_to_wide.into_iter().enumerate() {
+        for (other_at, other) in narrow_to_wide.into_iter().enumerate() {
+            let fits = mode.allows_no_more_than(other);
+            assert_eq!(fits, at <= other_at, "{mode:?} in {other:?}");
+        }
+    }
+}

@@ -27,6 +27,7 @@ mod outputs;
 mod own_files;
 mod pipe;
 mod prices;
+mod project_grants;
 mod ranked;
 mod resume_command;
 mod resumed;

@@ -183,6 +183,74 @@ fn pipes_devices_and_huge_files_do_not_stop_a_session() {
     assert!(told.contains("CLAUDE.md"), "{told}");
 }
 
+/// Puts a pipe that nobody writes to in the place of a file.
+fn pipe(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let _ = std::fs::remove_file(path);
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
+
+/// What a command says, if it ends at all.
+fn ends(mut command: std::process::Command, what: &str) -> std::process::Output {
+    use std::process::Stdio;
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let start = std::time::Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > std::time::Duration::from_secs(30) {
+            child.kill().unwrap();
+            panic!("it waits for {what}");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_pipe_in_place_of_any_file_that_a_session_reads_holds_nothing_up() {
+    let names = [
+        ".claude.json",
+        ".claude/.claude.json",
+        ".claude/CLAUDE.md",
+        ".claude/history.jsonl",
+        ".claude/commands/x.md",
+        ".claude/agents/x.md",
+        ".claude/skills/x/SKILL.md",
+        "project/.git",
+        "project/notes.txt",
+        "project/shot.png",
+        "project/.mcp.json",
+        "project/CLAUDE.local.md",
+    ];
+    let git = call("toolu_1", "Bash", json!({"command": "git status"}));
+    for name in names {
+        let home = home();
+        std::fs::create_dir_all(home.work_dir()).unwrap();
+        pipe(&home.path().join(name));
+        let model = Model::playing(vec![Answer::blocks(&[git.clone()])]).unwrap();
+        let args = ["--trust", "--history", "look at @notes.txt and @shot.png"];
+        let output = ends(command(&home, &model, &args), name);
+        assert!(output.status.success(), "{name}: {}", err(&output));
+        assert!(model.requests().len() > 1, "{name}");
+    }
+    // A settings file may deny something, so nothing begins without it.
+    for name in [
+        ".claude/settings.json",
+        "project/.claude/settings.json",
+        "project/.claude/settings.local.json",
+    ] {
+        let home = home();
+        pipe(&home.path().join(name));
+        let model = Model::playing(vec![]).unwrap();
+        let output = ends(command(&home, &model, &["hi"]), name);
+        assert!(!output.status.success(), "{name}");
+        assert!(err(&output).contains(name), "{name}: {}", err(&output));
+        assert!(model.requests().is_empty(), "{name}");
+    }
+}
+
 #[test]
 fn the_persons_own_files_may_be_links() {
     let home = home();
