@@ -229,7 +229,7 @@ fn a_pipe_in_place_of_any_file_that_a_session_reads_holds_nothing_up() {
         let home = home();
         std::fs::create_dir_all(home.work_dir()).unwrap();
         pipe(&home.path().join(name));
-        let model = Model::playing(vec![Answer::blocks(&[git.clone()])]).unwrap();
+        let model = Model::playing(vec![Answer::blocks(std::slice::from_ref(&git))]).unwrap();
         let args = ["--trust", "--history", "look at @notes.txt and @shot.png"];
         let output = ends(command(&home, &model, &args), name);
         assert!(output.status.success(), "{name}: {}", err(&output));
