@@ -101,6 +101,7 @@ fn changed(text: &str, first: bool) -> Option<String> {
         match event {
             Event::Html(_) | Event::InlineHtml(_) => edits.escape(range),
             Event::Text(_) if !in_code => edits.text(range),
+            Event::Code(_) => edits.one_line(range, containers > 0),
             Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item) => containers += 1,
             Event::End(TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item) => containers -= 1,
             Event::End(TagEnd::CodeBlock) => in_code = false,
@@ -165,6 +166,26 @@ impl Edits<'_> {
     fn is_escaped(&self, at: usize) -> bool {
         let before = self.text.as_bytes()[..at].iter().rev();
         before.take_while(|byte| **byte == b'\\').count() % 2 == 1
+    }
+
+    /// Code within a line stays on one line: some readers begin a table in the middle of it, and
+    /// what was code is then text. An end of line means a blank there anyway.
+    fn one_line(&mut self, range: Range<usize>, in_container: bool) {
+        let bytes = self.text.as_bytes();
+        let mut at = range.start;
+        while at < range.end {
+            let is_end = |byte: u8| matches!(byte, b'\n' | b'\r');
+            if !is_end(bytes[at]) {
+                at += 1;
+                continue;
+            }
+            let gone = |byte: &&u8| {
+                is_end(**byte) || matches!(**byte, b' ' | b'\t') || (in_container && **byte == b'>')
+            };
+            let length = bytes[at..range.end].iter().take_while(gone).count();
+            self.put(at, length, " ");
+            at += length;
+        }
     }
 
     /// Text: what a reader might take for more than text is escaped.
@@ -359,6 +380,12 @@ mod tests {
             tame("1 < 2 and <https://a.example>"),
             "1 < 2 and <https://a.example>"
         );
+    }
+
+    #[test]
+    fn code_within_a_line_stays_on_one_line() {
+        let table = "a `| <img src=x> |\n|---|\n| <script> |` b";
+        assert_eq!(tame(table), "a `| <img src=x> | |---| | <script> |` b");
     }
 
     #[test]
