@@ -10,11 +10,11 @@ use unspool_model::view::messages::{ApiMessage, PieceKind, Resume, Speaker, mess
 use unspool_model::view::profile::Profile;
 
 const PROFILES: [Profile; 5] = [
-    Profile::V2_0_50,
-    Profile::V2_1_45,
-    Profile::V2_1_100,
-    Profile::V2_1_200,
-    Profile::V2_1_325,
+    Profile::client("2.0.50"),
+    Profile::client("2.1.45"),
+    Profile::client("2.1.100"),
+    Profile::client("2.1.200"),
+    Profile::client("2.1.325"),
 ];
 
 fuzz_target!(|bytes: &[u8]| {

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use unspool_model::price::Prices;
+use unspool_model::price::{Price, Prices};
 
 use crate::Outcome;
 
@@ -26,8 +26,9 @@ pub fn run(args: &[String]) -> Outcome {
     for path in earlier {
         table = read(path)?.renewed(&table);
     }
-    // A model without a price of the cache is from before clients used it.
-    let rows = table.rows().filter(|row| row.rates.cache_read.is_some());
+    // A Claude model without a price of the cache is from before clients used it.
+    let is_used = |row: &&Price| row.rates.cache_read.is_some() || !row.name.contains("claude");
+    let rows = table.rows().filter(is_used);
     let table = Prices::new(date, source, rows.cloned());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/model/data/prices.json");
     fs::write(&path, table.to_json()).map_err(|error| format!("{}: {error}", path.display()))?;

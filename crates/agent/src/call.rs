@@ -671,7 +671,7 @@ impl Host for Around {
             .client
             .collect(ask, &self.stop)
             .map_err(|trouble| trouble.message)?;
-        lock(&self.shared.top().spent).add(&message.model, &message.usage);
+        lock(&self.shared.top().spent).add(&message.model, &message.usage, &self.shared.prices);
         Ok(blocks
             .iter()
             .filter_map(|block| block.json["text"].as_str())
@@ -709,7 +709,7 @@ impl Host for Around {
                 .client
                 .collect(ask, &self.stop)
                 .map_err(|trouble| trouble.message)?;
-            lock(&self.shared.top().spent).add(&message.model, &message.usage);
+            lock(&self.shared.top().spent).add(&message.model, &message.usage, &self.shared.prices);
             let said: Vec<Value> = blocks.into_iter().map(|block| block.json).collect();
             all.extend(said.iter().cloned());
             if message.stop.as_deref() != Some("pause_turn") {

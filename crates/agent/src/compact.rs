@@ -64,7 +64,7 @@ pub(crate) fn make(
         let record = lock(&shared.record);
         let frame = lock(&shared.frame).clone();
         let messages = conversation(&record, &frame.model);
-        let most = TAIL.min(model::window(&frame.model, 0) / 20);
+        let most = TAIL.min(model::window(&frame.model, 0, &shared.prices) / 20);
         // Of what is small, little stays: whoever wants a summary wants it to be short.
         let kept = record.tail(most.min(before / 4), most);
         (frame, messages, record.path().to_owned(), kept)
@@ -74,7 +74,7 @@ pub(crate) fn make(
     if let Some(about) = about.filter(|about| !about.trim().is_empty()) {
         wish += &format!("\n\nThe person wants it to be about this in particular: {about}");
     }
-    let window = model::window(&frame.model, 0);
+    let window = model::window(&frame.model, 0, &shared.prices);
     let mut maker = Maker {
         shared,
         stop,
@@ -146,7 +146,7 @@ impl Maker<'_> {
         let answered = self.shared.client.collect(ask, self.stop);
         match answered {
             Ok((blocks, message)) => {
-                lock(&self.shared.spent).add(&message.model, &message.usage);
+                lock(&self.shared.spent).add(&message.model, &message.usage, &self.shared.prices);
                 let texts = blocks
                     .iter()
                     .filter_map(|block| block.json["text"].as_str());

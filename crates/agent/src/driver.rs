@@ -102,7 +102,7 @@ impl Driver {
         events: Receiver<Message>,
         notices: Box<dyn FnMut(Notice) + Send>,
     ) -> Driver {
-        let window = model::window(&setup.frame.model, 0);
+        let window = model::window(&setup.frame.model, 0, &setup.prices);
         let limits = Limits {
             turns: setup.turns,
             window,
@@ -138,6 +138,7 @@ impl Driver {
             above,
             agent: asking,
             spent: Mutex::default(),
+            prices: setup.prices,
         };
         Driver {
             shared: Arc::new(shared),
@@ -381,13 +382,17 @@ impl Driver {
             Item::Ended(message, _) => {
                 let spent = {
                     let mut spent = lock(&self.shared.spent);
-                    spent.add(&message.model, &message.usage);
+                    spent.add(&message.model, &message.usage, &self.shared.prices);
                     spent.clone()
                 };
                 if let Some(above) = &self.shared.above {
-                    lock(&above.top().spent).add(&message.model, &message.usage);
+                    lock(&above.top().spent).add(
+                        &message.model,
+                        &message.usage,
+                        &self.shared.prices,
+                    );
                 }
-                self.machine.spent = self.budget.is_some_and(|most| spent.usd >= most);
+                self.machine.spent = self.budget.is_some_and(|most| spent.reaches(most));
                 let filled = crate::machine::context(&message.usage);
                 let window = self.machine.limits.window;
                 self.tell(Notice::Usage {

@@ -238,6 +238,7 @@ fn setup(
         fence: above.fence.clone(),
         turns: Some(turns),
         budget: None,
+        prices: Arc::clone(&above.prices),
         compacts: true,
         asks: above.asks,
         history: None,

@@ -22,6 +22,7 @@ use unspool_serve::{
     SessionsAsk, Thread, TimelineAsk, TrimAsk, TurnsAsk, UsageAsk,
 };
 use unspool_show::shell_command;
+use unspool_show::wire::cost;
 use unspool_show::wire::detail::{BranchRow, CommitRow, DetailRow};
 use unspool_show::wire::file::FileRow;
 use unspool_show::wire::graph::{AgentRow, TreeRow};
@@ -32,9 +33,7 @@ use unspool_store::resolve::Target;
 use unspool_store::search::{self, Holds, Search, Span};
 
 use crate::background;
-use crate::commands::{
-    agents, clone, export, ls, search as searching, tree, turns as listing, usage,
-};
+use crate::commands::{agents, clone, export, ls, search as searching, tree, usage};
 use crate::failure::Failure;
 use crate::opened::{Desk, Opened, View};
 use crate::secrets;
@@ -150,7 +149,7 @@ impl Answers for Desktop {
         let detail = self.with(id, |opened| {
             let chosen = &opened.chosen;
             let main = &chosen.family.main;
-            if !main.session.is_conversation() {
+            if !main.session.is_used() {
                 return Err(Failure::nothing("no such session"));
             }
             let view = opened.view(None, None)?;
@@ -220,11 +219,7 @@ impl Answers for Desktop {
                 ..ItemsAsk::default()
             };
             let rows = self.rows(opened, &view, id, &items, places, Some(CUT))?;
-            let (session, _) = opened.lines(&view);
-            let turn = match n {
-                0 => turns::prelude(session),
-                n => view.outline.base().turns().get(n - 1).cloned(),
-            };
+            let turn = turns::numbered(view.outline.base().turns(), n).cloned();
             let turn = turn.filter(|_| view.outline.thread() == 0);
             let mut told = self.turn_rows(opened, &view, turn.as_slice());
             let row = told.pop().map(|mut row| {
@@ -394,13 +389,12 @@ impl Answers for Desktop {
                 0 => view.outline.base().turns(),
                 _ => &[],
             };
-            let shown = view.parts.iter().map(|&part| view.outline.turn(part));
-            let shown = shown.filter_map(|n| all.get(n.checked_sub(1)?));
-            let turns: Vec<(usize, &Turn)> = shown.enumerate().collect();
-            let before = view.turns().filter(|&part| view.outline.turn(part) == 0);
-            let before = before.count();
+            let shown = view.turns().map(|part| view.outline.turn(part)).enumerate();
+            let shown = shown.filter_map(|(at, n)| Some((at, turns::numbered(all, n)?)));
+            let turns: Vec<(usize, &Turn)> = shown.collect();
             let each = turns.len().div_ceil(buckets).max(1);
             let course = view.outline.base().course();
+            let used = opened.used(&self.inner.prices);
             let moment = |turns: &[(usize, &Turn)]| {
                 let mut one = MomentRow {
                     cost_usd: Some(0.0),
@@ -409,7 +403,7 @@ impl Answers for Desktop {
                 for &(at, turn) in turns {
                     if one.turns == 0 {
                         one.turn = turn.n;
-                        one.i = at + before;
+                        one.i = at;
                         one.at = turn.at.map(|at| at.to_string());
                     }
                     one.turns += 1;
@@ -420,9 +414,12 @@ impl Answers for Desktop {
                         course.status(session, call) == CallStatus::Error
                     });
                     one.failed += failed.count();
-                    one.output += turn.usage.output;
-                    let cost = listing::price(session, turn, &self.inner.prices);
-                    one.cost_usd = one.cost_usd.zip(cost).map(|(sum, cost)| sum + cost.usd());
+                    let all = used.get(turn.n).copied().unwrap_or_default().all();
+                    one.output += all.usage.output;
+                    let (cost, known, unpriced) = cost::told(all.cost);
+                    one.cost_usd = one.cost_usd.zip(cost).map(|(sum, cost)| sum + cost);
+                    one.cost_usd_known += known;
+                    one.unpriced_messages += unpriced;
                     let context = turn.messages.iter().rev();
                     let mut context = context
                         .map(|&at| session.usage_of(&session.messages[at as usize]).context());
@@ -477,8 +474,9 @@ impl Answers for Desktop {
     fn export(&self, id: &str, ask: &ExportAsk, out: &mut dyn Write) -> Result<(), Refused> {
         let to = ask.to.as_deref().unwrap_or("html");
         let to = export::FormatArg::from_str(to, true).map_err(Refused::bad)?;
-        let detail = ask.detail.as_deref().unwrap_or("full");
-        let detail = export::DetailArg::from_str(detail, true).map_err(Refused::bad)?;
+        let detail = ask.detail.as_deref();
+        let detail = detail.map(|detail| export::DetailArg::from_str(detail, true));
+        let detail = detail.transpose().map_err(Refused::bad)?;
         let args = export::ExportArgs {
             to: Some(to),
             detail,
@@ -539,6 +537,7 @@ impl Answers for Desktop {
             since: ask.since.clone(),
             until: ask.until.clone(),
             project: ask.project.clone(),
+            start_of_week: usage::WeekStart::default(),
             own: false,
             explain: None,
             live: false,
@@ -594,7 +593,7 @@ fn branches(opened: &Opened) -> Vec<BranchRow> {
         nodes.iter().filter_map(|node| node.parent).collect();
     let ends = nodes
         .iter()
-        .filter(|node| !inner.contains(&node.id) && node.kind != "session" && node.kind != "fork");
+        .filter(|node| !inner.contains(&node.id) && node.line > 0);
     let mut rows: Vec<BranchRow> = ends
         .map(|node| BranchRow {
             uuid: node.uuid.clone(),

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use unspool_show::terminal_writer;
 
 use crate::commands;
@@ -40,7 +40,7 @@ pub struct Arguments {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// A config folder of Claude Code (can be repeated) [default: $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude]
+    /// Claude Code's config directory (can be repeated) [default: $CLAUDE_CONFIG_DIR, else ~/.claude and ~/.config/claude]
     #[arg(
         long,
         global = true,
@@ -49,19 +49,19 @@ pub struct Global {
     )]
     pub claude_dir: Vec<PathBuf>,
 
-    /// Print rows for machines: one JSON object per line
+    /// Print JSON Lines: one object per row
     #[arg(long, global = true, help_heading = "Global options")]
     pub json: bool,
 
-    /// Use the recordings that are bundled in the program
+    /// Use the bundled demo sessions
     #[arg(long, global = true, help_heading = "Global options")]
     pub demo: bool,
 
-    /// Whose reading rules apply where client versions differ: a version, or `strict` [default: the newest known]
+    /// Client version to emulate: any version, or `strict` [default: the newest known]
     #[arg(long, global = true, value_name = "V", help_heading = "Global options")]
     pub claude_version: Option<String>,
 
-    /// The zone that times are shown in, such as `Europe/Berlin` [default: the machine's]
+    /// Time zone to show times in, such as `Europe/Berlin` [default: local]
     #[arg(
         long,
         global = true,
@@ -80,15 +80,15 @@ pub struct Global {
     )]
     pub color: Color,
 
-    /// Show keys, tokens and passwords that are masked otherwise
+    /// Show keys, tokens and passwords instead of masking them
     #[arg(long, global = true, help_heading = "Global options")]
     pub reveal: bool,
 
-    /// Say nothing but data and errors
+    /// Print only data and errors
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub quiet: bool,
 
-    /// Say more
+    /// Print more detail
     #[arg(long, short, global = true, help_heading = "Global options")]
     pub verbose: bool,
 }
@@ -102,9 +102,9 @@ pub enum Command {
     Show(commands::show::ShowArgs),
     /// List the turns of a session
     Turns(commands::turns::TurnsArgs),
-    /// Take the inventory of a session
+    /// Show facts about a session: size, lines, versions, models
     Info(commands::info::InfoArgs),
-    /// Print the messages a client would send on resume
+    /// Print the API messages that resuming would send
     Messages(commands::messages::MessagesArgs),
     /// Show branches, forks and resumes of a session
     Tree(commands::tree::TreeArgs),
@@ -112,65 +112,121 @@ pub enum Command {
     Agents(commands::agents::AgentsArgs),
     /// List the files a session read and changed
     Files(commands::files::FilesArgs),
-    /// Get a file back as it was after a turn
+    /// Restore a file as it was after a turn
     Restore(commands::restore::RestoreArgs),
-    /// Show what fills the context of a session
+    /// Show what fills the context window
     Context(commands::context::ContextArgs),
-    /// Find faults, and say which client versions can resume
+    /// Check sessions for damage, and which client versions can resume them
     Check(commands::check::CheckArgs),
-    /// Find keys, tokens and passwords
+    /// Scan for keys, tokens and passwords
     Scan(commands::scan::ScanArgs),
-    /// Make a new session of an old one, whole or trimmed
+    /// Copy a session, whole or trimmed
     Clone(commands::clone::CloneArgs),
-    /// Mend a damaged session
+    /// Repair a damaged session
     Repair(commands::repair::RepairArgs),
-    /// Make one session of several
+    /// Merge several sessions into one
     Merge(commands::merge::MergeArgs),
-    /// Take keys, tokens and passwords out of a session
+    /// Remove keys, tokens and passwords from a session
     Redact(commands::redact::RedactArgs),
-    /// Write sessions as pages, Markdown, text or JSON
+    /// Export sessions as HTML, Markdown, text or JSON
     Export(commands::export::ExportArgs),
-    /// Send turns to Langfuse or any receiver of OTLP
+    /// Send turns to Langfuse or any OTLP backend
     Send(commands::send::SendArgs),
-    /// Find text in everything that was said and done
+    /// Search everything that was said and done
     Search(commands::search::SearchArgs),
     /// Count tokens and cost
     Usage(commands::usage::UsageArgs),
-    /// List what models cost
+    /// List model prices
     Prices(commands::prices::PricesArgs),
-    /// Take the sessions of a directory along to where it is now
+    /// Move a directory's sessions to its new path
     Move(commands::rehome::MoveArgs),
-    /// Ask all sessions in SQL
+    /// Query all sessions with SQL
     Sql(commands::sql::SqlArgs),
     /// Show, build or drop the search index
     Index(commands::index::IndexArgs),
-    /// Take an event from Claude Code; send and show sessions while they run
+    /// Claude Code hook: send and follow sessions while they run
     Hook(commands::hook::HookArgs),
-    /// Talk to the model, in a session that Claude Code can resume
+    /// Chat with the model in a session that Claude Code can resume
     Chat(commands::chat::ChatArgs),
-    /// Show all sessions in a browser, live
+    /// Serve a live dashboard of all sessions
     Serve(commands::serve::ServeArgs),
-    /// Say what is going on, on one line
+    /// Print a one-line summary of running sessions
     Status(commands::status::StatusArgs),
-    /// Follow all sessions on a live board
+    /// Watch all sessions live
     Watch(commands::watch::WatchArgs),
-    /// Follow all sessions in the background
+    /// Run the background daemon that follows all sessions
     Daemon(commands::daemon::DaemonArgs),
-    /// Give a session another title
+    /// Rename a session
     Rename(commands::rename::RenameArgs),
-    /// Keep compressed copies of sessions, and get them back
+    /// Tag a session, or remove its tag
+    Tag(commands::tag::TagArgs),
+    /// Delete sessions into a trash that can be undone
+    Delete(commands::delete::DeleteArgs),
+    /// Archive sessions as compressed copies, and restore them
     Archive(commands::archive::ArchiveArgs),
-    /// Undo the last edit, or any other
+    /// Undo the latest edit, or another
     Undo(commands::undo::UndoArgs),
-    /// List what was done to sessions
+    /// List edits made to sessions
     Log(commands::log::LogArgs),
-    /// Print the JSON Schemas of our rows
+    /// Print the JSON Schemas of `--json` rows
     Schema(commands::schema::SchemaArgs),
+}
+
+/// The commands of the help, by what people want. Every command stands in one group.
+const COMMAND_GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Read sessions",
+        &[
+            "ls", "show", "turns", "info", "agents", "files", "tree", "context", "messages",
+        ],
+    ),
+    ("Find", &["search", "sql", "check", "scan", "restore"]),
+    ("Tokens and cost", &["usage", "prices"]),
+    (
+        "Edit",
+        &[
+            "clone", "repair", "merge", "redact", "rename", "tag", "move", "archive", "delete",
+            "undo", "log",
+        ],
+    ),
+    ("Export", &["export", "send"]),
+    ("Live", &["status", "watch", "serve", "daemon"]),
+    ("Chat", &["chat"]),
+    ("Set up", &["hook", "index", "schema", "help"]),
+];
+
+/// The command line, with its commands in groups.
+fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    // Adds `help`, which is listed as well.
+    command.build();
+    let groups = command_groups(&command);
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\x1b[1;4mOptions:\x1b[0m\n{{options}}{{after-help}}"
+    ))
+}
+
+/// The groups as they stand in the help.
+fn command_groups(command: &clap::Command) -> String {
+    let mut text = String::new();
+    for (heading, names) in COMMAND_GROUPS {
+        text.push_str(&format!("\x1b[1;4m{heading}:\x1b[0m\n"));
+        for name in *names {
+            let found = command.find_subcommand(name);
+            let about = found.and_then(|found| found.get_about());
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  \x1b[1m{name:<9}\x1b[0m {about}\n"));
+        }
+        text.push('\n');
+    }
+    text
 }
 
 /// What was typed, or ends the program with what is wrong about it.
 pub fn read() -> Arguments {
-    Arguments::try_parse().unwrap_or_else(|wrong| {
+    let typed = command().try_get_matches();
+    let parsed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    parsed.unwrap_or_else(|wrong| {
         // A client would take the exit code of a mistake for an order to stop.
         if wrong.use_stderr()
             && commands::hook::is_event(std::env::args_os())
@@ -183,7 +239,7 @@ pub fn read() -> Arguments {
         {
             end(&mistyped, strict());
         }
-        end(&wrong, Arguments::command())
+        end(&wrong, command())
     })
 }
 
@@ -239,4 +295,27 @@ fn strict() -> clap::Command {
     Arguments::command().mut_subcommand("search", |search| {
         search.mut_arg("query", |query| query.allow_hyphen_values(false))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_stands_in_one_group_of_the_help() {
+        let mut listed: Vec<&str> = COMMAND_GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
+        listed.sort_unstable();
+        let mut command = Arguments::command();
+        command.build();
+        let mut names: Vec<&str> = command
+            .get_subcommands()
+            .map(clap::Command::get_name)
+            .collect();
+        names.sort_unstable();
+        assert_eq!(listed, names);
+    }
 }

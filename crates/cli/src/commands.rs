@@ -8,6 +8,7 @@ pub mod check;
 pub mod clone;
 pub mod context;
 pub mod daemon;
+pub mod delete;
 pub mod export;
 pub mod files;
 pub mod hook;
@@ -31,6 +32,7 @@ pub mod serve;
 pub mod show;
 pub mod sql;
 pub mod status;
+pub mod tag;
 pub mod tree;
 pub mod turns;
 pub mod undo;
@@ -92,6 +94,8 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         },
         Some(Command::Serve(args)) => serve::run(world, &args),
         Some(Command::Rename(args)) => rename::run(&world, &args),
+        Some(Command::Tag(args)) => tag::run(&world, &args),
+        Some(Command::Delete(args)) => delete::run(&world, &args),
         Some(Command::Archive(args)) => archive::run(&world, &args),
         Some(Command::Undo(args)) => undo::run(&world, &args),
         Some(Command::Log(args)) => log::run(&world, &args),

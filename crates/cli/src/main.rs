@@ -18,6 +18,7 @@ mod notify;
 mod opened;
 mod own;
 mod progress;
+mod removal;
 #[cfg(unix)]
 mod screen;
 mod secrets;

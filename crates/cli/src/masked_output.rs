@@ -17,13 +17,17 @@ pub struct MaskedOutput<W: Write> {
     out: W,
     /// What has not ended its line yet.
     waiting: Vec<u8>,
-    /// `None` if everything may be seen.
-    masker: Option<&'static Redactor>,
+    /// `None` if everything may be seen. Made when the first line leaves: a command that prints
+    /// nothing does not wait for it.
+    masker: Option<LazyMasker>,
 }
+
+/// Gives the masker, which is made when it is first asked for.
+pub type LazyMasker = fn() -> &'static Redactor;
 
 impl<W: Write> MaskedOutput<W> {
     /// A writer before another one.
-    pub fn new(out: W, masker: Option<&'static Redactor>) -> MaskedOutput<W> {
+    pub fn new(out: W, masker: Option<LazyMasker>) -> MaskedOutput<W> {
         MaskedOutput {
             out,
             waiting: Vec::new(),
@@ -37,6 +41,10 @@ impl<W: Write> MaskedOutput<W> {
         let Some(masker) = self.masker else {
             return self.out.write_all(&lines);
         };
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let masker = masker();
         if masker.places_of_text(&lines).is_empty() {
             return self.out.write_all(&lines);
         }
@@ -92,7 +100,7 @@ mod tests {
         let text = format!("a /home/{token}/x\n{{\"path\":\"/home/{token}\"}}\nlast {token}");
         for size in [1, 7, 1000] {
             let mut bytes = Vec::new();
-            let mut out = MaskedOutput::new(&mut bytes, Some(secrets::name_masker()));
+            let mut out = MaskedOutput::new(&mut bytes, Some(secrets::name_masker));
             for piece in text.as_bytes().chunks(size) {
                 out.write_all(piece).unwrap();
             }

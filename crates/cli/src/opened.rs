@@ -7,14 +7,17 @@ use std::time::{Duration, Instant};
 use unspool_model::graph;
 use unspool_model::id::Id;
 use unspool_model::log::Source;
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
+use unspool_model::view::session_usage::SessionUsage;
+use unspool_model::view::transcript::Agents;
 use unspool_model::view::transcript::outline::{self, Base, Class, Outline};
-use unspool_model::view::transcript::{AgentFile, Agents};
-use unspool_store::family::{Agent, Family};
+use unspool_model::view::turns::{self, Options};
+use unspool_store::family::{Agent, Family, Helper};
 use unspool_store::find::{Found, SessionFile};
 use unspool_store::growth::{Grown, Growth};
 use unspool_store::read::{Ending, Loaded, Reader};
-use unspool_store::resolve::Target;
+use unspool_store::resolve::{self, Target};
 use unspool_store::{family, find, side};
 
 use crate::failure::Failure;
@@ -56,6 +59,8 @@ pub struct Opened {
     agents: Vec<Growth>,
     looked: Instant,
     views: Mutex<HashMap<Wanted, Arc<View>>>,
+    /// What each turn used, once somebody asked.
+    used: Mutex<Option<Arc<Vec<SessionUsage>>>>,
 }
 
 /// Which conversation of a session, and which branch of it.
@@ -143,7 +148,8 @@ fn is_there(target: &Target) -> bool {
     target.path().is_file()
 }
 
-/// Sessions and sub-agents by id; of two with the same id, the one written last.
+/// Sessions and sub-agents by id; of two with the same id, the one written last, and never a copy
+/// that goes on in the background instead of its original.
 fn by_id(found: Found) -> HashMap<String, Target> {
     let mut files = found.sessions;
     files.sort_by_key(|file| file.modified);
@@ -152,7 +158,14 @@ fn by_id(found: Found) -> HashMap<String, Target> {
         all.insert(format!("agent-{}", agent.id), Target::Agent(agent));
     }
     for file in files {
-        all.insert(file.id.clone(), Target::Session(file));
+        let is_original = |known: &Target| match known {
+            Target::Session(known) => !resolve::is_background(known),
+            Target::Agent(_) => false,
+        };
+        let known = all.get(&file.id);
+        if known.is_none_or(|known| !is_original(known) || !resolve::is_background(&file)) {
+            all.insert(file.id.clone(), Target::Session(file));
+        }
     }
     all
 }
@@ -204,17 +217,14 @@ fn read(reader: &Reader, path: &std::path::Path, role: Role) -> Result<(Loaded, 
 impl Opened {
     fn new(world: &World, reader: &Reader, target: Target) -> Result<Opened, Failure> {
         let (main, growth) = read(reader, target.path(), target.role())?;
-        let family = Family {
-            main,
-            agents: Vec::new(),
-            warnings: Vec::new(),
-        };
+        let family = Family::alone(main);
         let mut opened = Opened {
             chosen: Chosen { target, family },
             main: growth,
             agents: Vec::new(),
             looked: Instant::now(),
             views: Mutex::default(),
+            used: Mutex::default(),
         };
         opened.look_for_agents(world, reader);
         Ok(opened)
@@ -223,17 +233,14 @@ impl Opened {
     /// Only the end of a session, for a first look.
     pub fn end(target: Target, main: Loaded) -> Opened {
         let growth = Growth::of(&main, Ending::Final);
-        let family = Family {
-            main,
-            agents: Vec::new(),
-            warnings: Vec::new(),
-        };
+        let family = Family::alone(main);
         Opened {
             chosen: Chosen { target, family },
             main: growth,
             agents: Vec::new(),
             looked: Instant::now(),
             views: Mutex::default(),
+            used: Mutex::default(),
         }
     }
 
@@ -271,17 +278,23 @@ impl Opened {
         let file: &SessionFile = file;
         let mut around = find::around(&file.path);
         around.identify_agents();
+        for helper in family::helpers_of(&around, file) {
+            self.chosen.family.renew_helper(helper);
+        }
         let known = &self.chosen.family.agents;
         let new: Vec<_> = family::agents_of(&around, file)
             .into_iter()
             .filter(|agent| known.iter().all(|one| one.file != agent.path))
             .collect();
         let many = known.len() + new.len() > family::OPEN;
+        self.chosen.family.runs = world.runs(file);
         for agent in new {
             let Ok((mut loaded, growth)) = read(reader, &agent.path, Role::Agent) else {
                 continue;
             };
             if family::is_warm_up(&loaded.session) {
+                let helper = Helper::of(&agent.path, &loaded.session);
+                self.chosen.family.helpers.extend(helper);
                 continue;
             }
             if many {
@@ -296,22 +309,32 @@ impl Opened {
                 file: agent.path.clone(),
                 loaded,
                 meta,
+                run: agent.run.clone(),
             });
             self.agents.push(growth);
         }
     }
 
+    /// What each turn of the session's own conversation used, by its number.
+    pub fn used(&self, prices: &Prices) -> Arc<Vec<SessionUsage>> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || {
+            let turns = turns::outline(&self.chosen.family.main.session, Options::default());
+            Arc::new(self.chosen.family.used_by_turn(&turns, prices))
+        };
+        Arc::clone(used.get_or_insert_with(made))
+    }
+
     fn forget(&mut self) {
+        let used = self.used.get_mut();
+        *used.unwrap_or_else(PoisonError::into_inner) = None;
         let views = self.views.get_mut();
         views.unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The sub-agents as the transcript takes them.
     pub fn agents(&self) -> Agents<'_> {
-        let agents = self.chosen.family.agents.iter();
-        agents
-            .map(|agent| (agent.id.clone(), agent.told()))
-            .collect::<HashMap<String, AgentFile<'_>>>()
+        self.chosen.family.told()
     }
 
     /// A conversation of the session: its own or a sub-agent's, all of it or one branch.
@@ -391,12 +414,10 @@ fn on_branch(session: &Session, outline: &Outline, leaf: &str) -> Result<Vec<usi
     let leaf = session.find(&Id::from(leaf));
     let leaf = leaf.ok_or_else(|| Failure::nothing("no such branch"))?;
     let live = graph::branch(session, &graph::links(session), Some(leaf));
-    let turns = outline.base().turns();
+    let rows = outline.base().turns();
     let stays = |part: &usize| match outline.turn(*part) {
         0 => true,
-        n => turns
-            .get(n - 1)
-            .is_some_and(|turn| live.contains(turn.record)),
+        n => turns::numbered(rows, n).is_some_and(|turn| live.contains(turn.record)),
     };
     Ok((0..outline.parts()).filter(stays).collect())
 }

@@ -41,11 +41,11 @@ pub use sample::{Sample, sample};
 /// How to send.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    /// Also what was sent before.
+    /// Resend everything.
     pub full: bool,
-    /// Also what the model thought.
+    /// Include thinking.
     pub thinking: bool,
-    /// Cut every text behind so many characters.
+    /// Truncate texts after N characters.
     pub max_chars: Option<usize>,
     /// Leave secrets in.
     pub no_redact: bool,

@@ -78,6 +78,7 @@ pub fn copy(
     let identity = identity(&main.session, file, order, &home)?;
     let mut plan = Plan::new(&main.session);
     let guessed = wishes.write(world, &main.session, &main.source, &mut plan)?;
+    plan.note_at_end_only(&main.session);
     plan.settle(
         &main.session,
         Settings {
@@ -223,6 +224,7 @@ fn identity(
         let from = from.map_or_else(String::new, |(cwd, _)| cwd.to_owned());
         identity.cwd = Some((from, real_directory(cwd)?));
     }
+    identity.fork_of = Some(file.id.clone());
     identity.uuids = order
         .new_uuids
         .then(|| uuid::Uuid::new_v4().as_u64_pair().0);
@@ -238,7 +240,7 @@ fn title(session: &Session, order: &Order, mark: &str, redactor: Option<&Redacto
     if let Some(title) = &order.title {
         return title.clone();
     }
-    let old = session.given_title().or(session.goal.as_deref());
+    let old = session.own_title();
     let old = old.unwrap_or_default().trim_start_matches(mark);
     let line = old.lines().next().unwrap_or_default();
     // Before it is cut: of a secret that is cut, no rule knows the rest.

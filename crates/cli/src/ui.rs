@@ -7,13 +7,12 @@ use std::process::{Child, Command, Stdio};
 use clap::ValueEnum;
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use unspool_model::edit::redact::Redactor;
 use unspool_show::clean;
 use unspool_show::style::Style;
 use unspool_show::terminal_writer::{Passes, TerminalWriter};
 
 use crate::failure::Failure;
-use crate::masked_output::MaskedOutput;
+use crate::masked_output::{LazyMasker, MaskedOutput};
 use crate::secrets;
 
 /// When to use colours.
@@ -82,7 +81,7 @@ pub struct Ui {
     color: Color,
     zone: TimeZone,
     /// Takes tokens out of what is printed; `None` if they may be seen.
-    masker: Option<&'static Redactor>,
+    masker: Option<LazyMasker>,
 }
 
 impl Ui {
@@ -94,7 +93,7 @@ impl Ui {
             verbose,
             color,
             zone,
-            masker: Some(secrets::name_masker()),
+            masker: Some(secrets::name_masker),
         }
     }
 
@@ -169,7 +168,7 @@ impl Ui {
     /// A remark without tokens.
     fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.masker {
-            Some(masker) => masker.secrets().mask(text),
+            Some(masker) => masker().secrets().mask(text),
             None => Cow::Borrowed(text),
         }
     }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use unspool_model::time::Time;
 use unspool_model::view::profile::Profile;
 use unspool_model::view::status;
+use unspool_model::view::workflow::Run;
 use unspool_show::shell_command;
 use unspool_store::dirs;
 use unspool_store::events::Events;
@@ -19,6 +20,7 @@ use unspool_store::journal::{Entry, Journal, Step, Task, Work};
 use unspool_store::read::Reader;
 use unspool_store::resolve::{self, Target};
 use unspool_store::session_paths;
+use unspool_store::side;
 use unspool_store::signals::Signals;
 
 use crate::demo::Demo;
@@ -218,7 +220,23 @@ impl World {
         for meta in metas.filter_map(|agent| agent.meta.as_mut()) {
             self.mask_in(&mut meta.description);
         }
+        self.mask_runs(&mut chosen.family.runs);
         Ok(chosen)
+    }
+
+    /// The workflow runs of a session, to be shown: without secrets unless they are asked for.
+    pub fn runs(&self, file: &SessionFile) -> Vec<Run> {
+        let mut runs = side::runs(file);
+        self.mask_runs(&mut runs);
+        runs
+    }
+
+    fn mask_runs(&self, runs: &mut [Run]) {
+        for text in runs.iter_mut().flat_map(Run::texts) {
+            if let Cow::Owned(masked) = self.masked(text) {
+                *text = masked;
+            }
+        }
     }
 
     /// A reader for what is to be shown.
@@ -248,11 +266,7 @@ impl World {
     /// Reads a session as it is, to be edited. Its sub-agents are read one by one when it is
     /// their turn: a session may have a thousand.
     pub fn load(&self, target: Target) -> Result<Chosen, Failure> {
-        let family = Family {
-            main: Reader::to_edit().read(target.path(), target.role())?,
-            agents: Vec::new(),
-            warnings: Vec::new(),
-        };
+        let family = Family::alone(Reader::to_edit().read(target.path(), target.role())?);
         Ok(Chosen { target, family })
     }
 
@@ -262,11 +276,7 @@ impl World {
                 let found = self.found_around(&file.path)?;
                 family::family_by(reader, &found, file)?
             }
-            Target::Agent(file) => Family {
-                main: reader.read(&file.path, target.role())?,
-                agents: Vec::new(),
-                warnings: Vec::new(),
-            },
+            Target::Agent(file) => Family::alone(reader.read(&file.path, target.role())?),
         };
         for warning in &family.warnings {
             self.ui.warn(&warning.to_string());

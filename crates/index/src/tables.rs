@@ -24,7 +24,9 @@ use unspool_model::price::Prices;
 use unspool_model::secrets::Secrets;
 use unspool_model::session::{Role, Session};
 use unspool_model::spent::Spending;
+use unspool_model::view::session_usage::SessionFiles;
 use unspool_store::family::is_warm_up;
+use unspool_store::find::OtherFile;
 use unspool_store::open::Stamp;
 use unspool_store::read::{Loaded, Reader};
 use unspool_store::{AgentFile, Found, SessionFile, Warning, each, project};
@@ -241,6 +243,8 @@ fn known(connection: &Connection) -> rusqlite::Result<HashMap<Vec<u8>, Known>> {
 struct Family<'a> {
     main: Option<&'a SessionFile>,
     agents: Vec<&'a AgentFile>,
+    /// The client's own helpers, and what they used.
+    helpers: Vec<(&'a OtherFile, &'a Spending)>,
     /// The id of the session.
     session: &'a str,
     prices: &'a Prices,
@@ -256,10 +260,15 @@ fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) 
         .zip(spendings.files())
         .map(|(source, spent)| (&*source.path, spent))
         .collect();
-    let make = |main: Option<&'a SessionFile>, agents: Vec<&'a AgentFile>, session: &'a str| {
+    type Helpers<'a> = Vec<(&'a OtherFile, &'a Spending)>;
+    let make = |main: Option<&'a SessionFile>,
+                agents: Vec<&'a AgentFile>,
+                helpers: Helpers<'a>,
+                session: &'a str| {
         let mut family = Family {
             main,
             agents,
+            helpers,
             session,
             prices,
             price_print: 0,
@@ -283,15 +292,26 @@ fn families<'a>(found: &'a Found, spendings: &'a Spendings, prices: &'a Prices) 
         let key = (&*agent.config, &*agent.folder, session.unwrap_or_default());
         by_session.entry(key).or_default().push(agent);
     }
+    let mut helpers: HashMap<(&Path, &str, &str), Helpers<'a>> = HashMap::new();
+    for file in found.others.iter().filter(|file| file.helper.is_some()) {
+        let Some(spent) = spent_by_path.get(&*file.path) else {
+            continue;
+        };
+        let said = spent.origin.session.as_deref();
+        let session = file.session.as_deref().or(said);
+        let key = (&*file.config, &*file.folder, session.unwrap_or_default());
+        helpers.entry(key).or_default().push((file, spent));
+    }
     let mut all = Vec::with_capacity(found.sessions.len());
     for file in &found.sessions {
         let key = (&*file.config, &*file.folder, &*file.id);
         let agents = by_session.remove(&key).unwrap_or_default();
-        all.push(make(Some(file), agents, &file.id));
+        let helpers = helpers.remove(&key).unwrap_or_default();
+        all.push(make(Some(file), agents, helpers, &file.id));
     }
     for ((_, _, session), orphans) in by_session {
         let orphans = orphans.into_iter();
-        all.extend(orphans.map(|agent| make(None, vec![agent], session)));
+        all.extend(orphans.map(|agent| make(None, vec![agent], Vec::new(), session)));
     }
     all
 }
@@ -312,7 +332,9 @@ impl Family<'_> {
     fn files(&self) -> impl Iterator<Item = (&Path, Stamp)> {
         let main = self.main.iter().map(|file| (&*file.path, file.stamp));
         let agents = self.agents.iter();
+        let helpers = self.helpers.iter();
         main.chain(agents.map(|agent| (&*agent.path, agent.stamp)))
+            .chain(helpers.map(|(file, _)| (&*file.path, file.stamp)))
     }
 
     /// Whether it is known as it is.
@@ -339,22 +361,33 @@ impl Family<'_> {
             .main
             .and_then(|file| folded.read(&file.path, Role::Main));
         folded.lost = self.main.is_some() && main.is_none();
-        let agents: Vec<(&AgentFile, Loaded)> = self
+        let read = self
             .agents
             .iter()
-            .filter_map(|agent| Some((*agent, folded.read(&agent.path, Role::Agent)?)))
-            .filter(|(_, loaded)| !is_warm_up(&loaded.session))
+            .filter_map(|agent| Some((*agent, folded.read(&agent.path, Role::Agent)?)));
+        let (warm_ups, agents): (Vec<_>, Vec<(&AgentFile, Loaded)>) =
+            read.partition(|(_, loaded)| is_warm_up(&loaded.session));
+        let warm_ups = warm_ups.iter();
+        let warm_ups: Vec<Spending> = warm_ups
+            .map(|(_, loaded)| Spending::of(&loaded.session))
             .collect();
         folded.session = self.session.to_owned();
         if let (Some(file), Some(main)) = (self.main, &main) {
-            if !main.session.is_conversation() {
+            if !main.session.is_used() {
                 return folded;
             }
             let sessions: Vec<&Session> =
                 agents.iter().map(|(_, loaded)| &loaded.session).collect();
             folded.project = project::project(&main.session, &file.folder).to_owned();
             folded.titles(&main.session);
-            folded.rows.sessions = rows::session(file, &main.session, &sessions, self.prices);
+            let helpers = self.helpers.iter().map(|(_, spent)| *spent);
+            let helpers: Vec<&Spending> = helpers.chain(&warm_ups).collect();
+            let files = SessionFiles {
+                session: &main.session,
+                agents: &sessions,
+                helpers: &helpers,
+            };
+            folded.rows.sessions = rows::session(file, &files, self.prices);
             rows::file(&mut folded.rows, main, None, self.prices);
         } else if let Some((agent, loaded)) = agents.first() {
             folded.project = project::project(&loaded.session, &agent.folder).to_owned();

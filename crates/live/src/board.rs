@@ -219,12 +219,14 @@ mod tests {
     use unspool_model::session::{Role, Session};
     use unspool_model::time::Time;
     use unspool_model::view::row;
+    use unspool_model::view::session_usage::SessionFiles;
     use unspool_show::wire::session::Place;
 
     fn row(id: &str, turns: usize) -> SessionRow {
         let session = Session::new(Role::Main);
         let (none, signals) = (HashMap::new(), Default::default());
-        let view = row::row(&session, &[], &none, Prices::bundled(), &signals, Time(0));
+        let files = SessionFiles::alone(&session);
+        let view = row::row(&files, &none, Prices::bundled(), &signals, Time(0));
         let place = Place {
             id: id.to_owned(),
             ..Place::default()

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use unspool_model::edit::redact::Redactor;
 use unspool_model::log::Line;
 use unspool_model::session::{Role, Session};
+use unspool_model::spent::Spending;
 use unspool_model::view::status::Signals;
 use unspool_store::error::Error;
 use unspool_store::family::is_warm_up;
@@ -88,6 +89,8 @@ pub struct Fold {
     pub main: Follow,
     /// Its sub-agents by their files.
     pub agents: BTreeMap<PathBuf, Follow>,
+    /// What the client's own helpers used, by their files.
+    pub helpers: BTreeMap<PathBuf, Spending>,
     /// The title that another file gives it, if it has none of its own.
     pub title: Option<String>,
 }
@@ -100,10 +103,17 @@ impl Fold {
         signals: &Signals,
         ask: impl FnOnce(&Parts<'_>) -> T,
     ) -> T {
+        let warm_ups = self.agents.values().map(|agent| &agent.session);
+        let warm_ups: Vec<Spending> = warm_ups
+            .filter(|session| is_warm_up(session))
+            .map(Spending::of)
+            .collect();
+        let helpers: Vec<&Spending> = self.helpers.values().chain(&warm_ups).collect();
         ask(&Parts {
             file,
             session: &self.main.session,
             agents: &self.agents(),
+            helpers: &helpers,
             title: self.title.as_deref(),
             signals,
         })

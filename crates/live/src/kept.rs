@@ -60,7 +60,7 @@ struct Head {
 }
 
 /// The form of the lines; another number, and what was kept is not read.
-const FORM: &str = concat!(env!("CARGO_PKG_VERSION"), "/4");
+const FORM: &str = concat!(env!("CARGO_PKG_VERSION"), "/5");
 
 /// The file of rows.
 #[derive(Debug)]

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use unspool_model::price::Cost;
 use unspool_model::secrets::Secrets;
 use unspool_model::session::Session;
+use unspool_model::spent::Spending;
 use unspool_model::time::Time;
 use unspool_model::view::row;
+use unspool_model::view::session_usage::{self, SessionFiles};
 use unspool_model::view::status::{self, Signals, State};
 use unspool_model::view::usage::period;
 use unspool_show::wire::session::{Place, SessionRow};
@@ -24,6 +25,8 @@ pub struct Parts<'a> {
     pub session: &'a Session,
     /// Its sub-agents.
     pub agents: &'a [&'a Session],
+    /// What the client's own helpers used.
+    pub helpers: &'a [&'a Spending],
     /// The title another file gives it.
     pub title: Option<&'a str>,
     /// What is known about it beside its files.
@@ -50,20 +53,15 @@ pub fn row(parts: &Parts<'_>, setting: &Setting, now: Time) -> SessionRow {
         bytes: file.bytes,
         parent: None,
     };
-    let view = row::row(
+    let files = SessionFiles {
         session,
-        parts.agents,
-        &HashMap::new(),
-        prices,
-        parts.signals,
-        now,
-    );
-    let midnight = period::around(now, &setting.zone).start;
-    let today = row::cost_since(session, parts.agents, prices, midnight);
-    let mut row = SessionRow {
-        cost_today_usd: today.map(Cost::usd),
-        ..SessionRow::new(session, view, place)
+        agents: parts.agents,
+        helpers: parts.helpers,
     };
+    let view = row::row(&files, &HashMap::new(), prices, parts.signals, now);
+    let midnight = period::around(now, &setting.zone).start;
+    let today = session_usage::usage_since(&files, prices, midnight);
+    let mut row = SessionRow::new(session, view, place).with_today(&today);
     if let (Some(title), None) = (parts.title, session.given_title()) {
         row.title = Some(title.to_owned());
     }
@@ -99,10 +97,15 @@ pub fn renewed(old: &SessionRow, end: SessionRow, today: &Range<Time>) -> Sessio
         compactions: old.compactions,
         usage: old.usage,
         cost_usd: old.cost_usd,
+        cost_usd_known: old.cost_usd_known,
+        unpriced_messages: old.unpriced_messages,
+        used_by: old.used_by,
         cost_today_usd: old.cost_today_usd,
+        cost_today_usd_known: old.cost_today_usd_known,
         context_tokens: end.context_tokens.or(old.context_tokens),
         context_limit: end.context_limit.or(old.context_limit),
         forked_from: old.forked_from,
+        tag: end.tag.or(old.tag),
         partial: old.partial,
         ..end
     };
@@ -114,6 +117,7 @@ pub fn on(mut row: SessionRow, today: &Range<Time>) -> SessionRow {
     let last = row.last.as_deref().and_then(Time::parse);
     if last.is_none_or(|last| last < today.start) {
         row.cost_today_usd = Some(0.0);
+        row.cost_today_usd_known = Some(0.0);
     }
     row
 }
@@ -134,9 +138,14 @@ pub fn ends(start: SessionRow, end: SessionRow, titled: bool) -> SessionRow {
         slug: end.slug.or(start.slug),
         entrypoint: end.entrypoint.or(start.entrypoint),
         forked_from: start.forked_from,
+        tag: end.tag.or(start.tag),
         // What part of it cost says nothing.
         cost_usd: None,
+        cost_usd_known: None,
+        unpriced_messages: 0,
+        used_by: None,
         cost_today_usd: None,
+        cost_today_usd_known: None,
         partial: true,
         ..end
     }

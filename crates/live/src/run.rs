@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use unspool_model::time::Time;
 use unspool_model::view::status::Signals;
 use unspool_model::view::usage::period;
-use unspool_store::find::{AgentFile, Found, SessionFile};
+use unspool_store::find::{AgentFile, Found, OtherFile, SessionFile};
 use unspool_store::open::Stamp;
 use unspool_store::watch::Watch;
 
@@ -83,6 +83,8 @@ const BATCH: usize = 4_096;
 struct Family {
     file: Option<SessionFile>,
     agents: BTreeMap<PathBuf, AgentFile>,
+    /// The client's own helpers, which use tokens and say nothing.
+    helpers: BTreeMap<PathBuf, OtherFile>,
     /// What the files were when they were last read.
     read: BTreeMap<PathBuf, Stamp>,
     /// Whether all of it was read once.
@@ -118,7 +120,9 @@ impl Family {
     fn stamps(&self) -> impl Iterator<Item = (&PathBuf, Stamp)> {
         let main = self.file.iter().map(|file| (&file.path, file.stamp));
         let agents = self.agents.values();
+        let helpers = self.helpers.values();
         main.chain(agents.map(|agent| (&agent.path, agent.stamp)))
+            .chain(helpers.map(|helper| (&helper.path, helper.stamp)))
     }
 
     fn is_stale(&self) -> bool {

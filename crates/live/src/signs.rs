@@ -150,7 +150,10 @@ impl Signs {
         let old = std::mem::replace(&mut self.lock().registry, Arc::clone(&new));
         let ids: HashSet<&str> = old.sessions().chain(new.sessions()).collect();
         let none = Path::new("");
-        let differs = |id: &&str| old.of(none, id).registry != new.of(none, id).registry;
+        let differs = |id: &&str| {
+            let (old, new) = (old.of(none, id), new.of(none, id));
+            old.registry != new.registry || old.job != new.job
+        };
         ids.into_iter().filter(differs).map(str::to_owned).collect()
     }
 }

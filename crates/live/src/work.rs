@@ -14,13 +14,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use unspool_model::id::Id;
 use unspool_model::session::{Role, Session};
+use unspool_model::spent::Spending;
 use unspool_model::time::Time;
 use unspool_model::view::status::Signals;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::each;
 use unspool_store::error::Error;
-use unspool_store::family::is_warm_up;
-use unspool_store::find::{AgentFile, SessionFile};
+use unspool_store::family::{self, is_warm_up};
+use unspool_store::find::{AgentFile, OtherFile, SessionFile};
 use unspool_store::open::Stamp;
 use unspool_store::read::{Ending, Loaded, Reader};
 
@@ -64,6 +65,8 @@ pub struct Job {
     pub file: SessionFile,
     /// Those of its sub-agents.
     pub agents: Vec<AgentFile>,
+    /// Those of the client's own helpers.
+    pub helpers: Vec<OtherFile>,
     /// How much of it.
     pub extent: Extent,
     /// Whether it will be followed.
@@ -273,8 +276,10 @@ fn do_job(setting: &Setting, signs: &Signs, job: &Job) -> Result<Got, String> {
 /// What the files are before they are read: what is written later is seen as a change.
 fn stamps(job: &Job) -> BTreeMap<PathBuf, Stamp> {
     let agents = job.agents.iter().map(|agent| &agent.path);
+    let helpers = job.helpers.iter().map(|helper| &helper.path);
     std::iter::once(&job.file.path)
         .chain(agents)
+        .chain(helpers)
         .filter_map(|path| Some((path.clone(), stamp(path)?)))
         .collect()
 }
@@ -312,28 +317,31 @@ fn ends(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> {
         file: &file,
         session: &end.session,
         agents: &agents,
+        helpers: &[],
         title: None,
         signals,
     };
     let row = row::row(&parts, setting, now);
     let changes = parts.changes(now);
-    let mut is_conversation = end.session.is_conversation();
+    let mut is_conversation = end.session.is_used();
     let row = if end.is_partial() {
         let start = reader.read_start(&file.path, Role::Main, START)?.session;
-        is_conversation |= start.is_conversation();
+        is_conversation |= start.is_used();
         let titled = end.session.given_title().is_some();
         let parts = Parts {
             file: &file,
             session: &start,
             agents: &[],
+            helpers: &[],
             title: None,
             signals,
         };
         row::ends(row::row(&parts, setting, now), row, titled)
     } else {
-        let alone = job.agents.is_empty();
+        let alone = job.agents.is_empty() && job.helpers.is_empty();
         SessionRow {
             cost_today_usd: row.cost_today_usd.filter(|_| alone),
+            cost_today_usd_known: row.cost_today_usd_known.filter(|_| alone),
             partial: !alone,
             ..row
         }
@@ -382,20 +390,34 @@ fn whole(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> 
             agents.push(loaded.session);
         }
     }
-    let agents: Vec<&Session> = agents.iter().filter(|agent| !is_warm_up(agent)).collect();
+    let (warm_ups, agents): (Vec<&Session>, Vec<&Session>) =
+        agents.iter().partition(|agent| is_warm_up(agent));
+    let mut helpers: Vec<Spending> = warm_ups.into_iter().map(Spending::of).collect();
+    helpers.extend(helpers_of(job).into_values());
+    let helpers: Vec<&Spending> = helpers.iter().collect();
     let parts = Parts {
         file: &file,
         session: &main,
         agents: &agents,
+        helpers: &helpers,
         title: None,
         signals,
     };
     Ok(got(setting, &parts, now))
 }
 
+/// What the client's own helpers used.
+fn helpers_of(job: &Job) -> BTreeMap<PathBuf, Spending> {
+    let files: Vec<&OtherFile> = job.helpers.iter().collect();
+    let read = family::read_helpers(&files, 1);
+    read.into_iter()
+        .map(|one| (one.file, one.spending))
+        .collect()
+}
+
 fn got(setting: &Setting, parts: &Parts<'_>, now: Time) -> Got {
     let session = parts.session;
-    let is_conversation = session.is_conversation();
+    let is_conversation = session.is_used();
     Got {
         row: is_conversation.then(|| row::row(parts, setting, now)),
         changes: parts.changes(now),
@@ -422,6 +444,7 @@ fn followed(
     let mut fold = Fold {
         main: Follow::after(loaded)?,
         agents: BTreeMap::new(),
+        helpers: helpers_of(job),
         title: None,
     };
     for file in &job.agents {
@@ -496,6 +519,7 @@ pub fn recent(setting: &Setting) -> Vec<SessionRow> {
                 name: file.path.display().to_string().into(),
                 file: file.clone(),
                 agents: agents.into_iter().cloned().collect(),
+                helpers: Vec::new(),
                 extent: Extent::Ends,
                 hold: false,
             });
@@ -538,6 +562,7 @@ mod tests {
                 beside: None,
             },
             agents: Vec::new(),
+            helpers: Vec::new(),
             extent: Extent::Whole,
             hold: false,
         }

@@ -150,6 +150,8 @@ pub enum Detail {
     },
     /// The address of a pull request.
     PrLink(CompactString),
+    /// A tag for this session; empty where it is taken off.
+    Tag(CompactString),
 }
 
 /// Who gave a title.
@@ -161,6 +163,12 @@ pub enum TitleSource {
     Ai,
     /// The person.
     Custom,
+}
+
+impl TitleSource {
+    /// All, those that count more first.
+    pub const ALL: [TitleSource; 3] =
+        [TitleSource::Custom, TitleSource::Ai, TitleSource::AgentName];
 }
 
 /// What happened to the queue of prompts.
@@ -293,6 +301,14 @@ pub struct Entry {
     pub agent: Option<CompactString>,
     /// The session this one was forked from.
     pub forked_from: Option<Id>,
+    /// The session that asked for a reply, where that is another one: the line was copied.
+    pub asked_by: Option<Id>,
+    /// The team the line belongs to.
+    pub team: Option<CompactString>,
+    /// The teammate who wrote it.
+    pub member: Option<CompactString>,
+    /// What kind of process wrote it.
+    pub process: Option<CompactString>,
     /// The call that an inserted line belongs to.
     pub source_call: Option<Box<str>>,
     /// Belongs to a sub-agent.
@@ -325,6 +341,10 @@ pub struct Entry {
     pub result_status: Option<Box<str>>,
     /// The task in the background that a tool result names.
     pub result_task: Option<Box<str>>,
+    /// The workflow run that a tool result names.
+    pub result_run: Option<Box<str>>,
+    /// What the line says about which call started which sub-agent, beside its structured result.
+    pub clues: Vec<AgentClue>,
     /// What a failure of the API says.
     pub failure: Option<Box<Failure>>,
     /// What a line tells about a task in the background.
@@ -337,11 +357,49 @@ pub struct Entry {
     pub unknown_others: u32,
 }
 
+/// A line says that a call started a sub-agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentClue {
+    /// The sub-agent.
+    pub agent: Box<str>,
+    /// The call.
+    pub call: Box<str>,
+    /// Where it says so.
+    pub from: ClueSource,
+}
+
+/// Where a line names a sub-agent and its call, the most reliable place first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ClueSource {
+    /// A line of progress, which copies a line of the sub-agent (2.1.9 to 2.1.81).
+    Progress,
+    /// A notification that a task in the background is over.
+    Notice,
+    /// The text of the call's result.
+    ResultText,
+}
+
+/// The sub-agent that the text of a result names, which the client puts behind what the sub-agent
+/// said: the last one, since what it said may name others.
+fn agent_named_in(result: &[u8]) -> Option<&str> {
+    const MARK: &[u8] = b"agentId: ";
+    let at = memchr::memmem::rfind(result, MARK)?;
+    // It begins a text or a line; in JSON a line break is written `\n`.
+    let begins = result[..at].ends_with(b"\"") || result[..at].ends_with(b"\\n");
+    let rest = &result[at + MARK.len()..];
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'@');
+    let len = rest.iter().take_while(|byte| is_name(byte)).count();
+    let name = std::str::from_utf8(&rest[..len]).ok()?;
+    (begins && (1..=json::LONGEST_NAME).contains(&len)).then_some(name)
+}
+
 /// What the client tells about a task in the background.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
     /// The task.
     pub task: Box<str>,
+    /// The call that started it, if the text says.
+    pub call: Option<Box<str>>,
     /// What became of it, if the text says.
     pub status: Option<Box<str>>,
 }
@@ -364,6 +422,7 @@ impl Notice {
         let task = tag("task-id").or_else(|| tag("shell-id"))?;
         Some(Notice {
             task: task.into(),
+            call: tag("tool-use-id").map(Into::into),
             status: tag("status").map(Into::into),
         })
     }
@@ -503,6 +562,14 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
     if decoded.entries.len() > 1 {
         let why = format!("{} objects on one line", decoded.entries.len());
         decoded.faults.push((FaultKind::Glued, why));
+    }
+    let speaks = |entry: &Entry| matches!(entry.kind, Kind::User | Kind::Assistant);
+    if memchr::memmem::find(line, b"\\ud").is_some()
+        && decoded.entries.iter().any(speaks)
+        && json::has_lone_surrogate(line)
+    {
+        let why = "half a surrogate pair; the API refuses it";
+        decoded.faults.push((FaultKind::LoneSurrogate, why.into()));
     }
     if !is_utf8 && !decoded.entries.is_empty() {
         decoded
@@ -774,6 +841,16 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_was_spread_into_its_characters_is_one_unknown_name() {
+        let text: String = (0..14_000).map(|n| format!(r#""{n}":"x","#)).collect();
+        let entry = only(&format!(
+            r#"{{"type":"user","message":{{{text}"role":"user"}}}}"#
+        ));
+        assert_eq!(entry.unknown, ["field message.<number>"]);
+        assert_eq!(entry.unknown_others, 0);
+    }
+
+    #[test]
     fn a_line_above_the_limit_is_not_decoded_and_says_how_long_it_is() {
         let mut line = vec![b' '; LONGEST_LINE + 1];
         line[0] = b'{';
@@ -823,6 +900,34 @@ mod tests {
                 vec!["field beam".to_owned(), "type hologram".to_owned()]
             )
         );
+        for (line, name) in [
+            (
+                r#"{"type":"file-history-snapshot","snapshot":{"messageId":"a","hasUntrackedChanges":true,"beam":1}}"#,
+                "field snapshot.beam",
+            ),
+            (
+                r#"{"type":"attachment","attachment":{"type":"file","filename":"a","beam":{"x":1}}}"#,
+                "field attachment.beam",
+            ),
+            (
+                r#"{"type":"assistant","message":{"usage":{"input_tokens":1,"beam":1},"service_tier":"x"}}"#,
+                "field message.usage.beam",
+            ),
+            (
+                r#"{"type":"assistant","message":{"usage":{"server_tool_use":{"beam":1}}}}"#,
+                "field message.usage.server_tool_use.beam",
+            ),
+            (
+                r#"{"type":"system","subtype":"compact_boundary","compactMetadata":{"preTokens":1,"beam":1}}"#,
+                "field compactMetadata.beam",
+            ),
+            (
+                r#"{"type":"user","origin":{"kind":"human","beam":1},"toolUseResult":{"any":1}}"#,
+                "field origin.beam",
+            ),
+        ] {
+            assert_eq!(only(line).unknown, [name]);
+        }
         let entry = only(r#"{"type":"system","subtype":"new_thing"}"#);
         assert_eq!(entry.unknown, ["type system/new_thing"]);
         let entry = only(

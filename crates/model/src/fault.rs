@@ -150,11 +150,17 @@ pub enum FaultKind {
     ResultWithoutCall,
     /// Two calls, or two results, with one id.
     DuplicateCall,
+    /// The name of a tool or the id of a call that the API refuses.
+    RefusedName,
+    /// Half a surrogate pair, which the API refuses.
+    LoneSurrogate,
+    /// A text without a visible character, which the API refuses.
+    EmptyText,
 }
 
 impl FaultKind {
     /// Every kind, in the order of this list.
-    pub const ALL: [FaultKind; 16] = [
+    pub const ALL: [FaultKind; 19] = [
         FaultKind::Unreadable,
         FaultKind::TornTail,
         FaultKind::NoFinalNewline,
@@ -171,6 +177,9 @@ impl FaultKind {
         FaultKind::CallWithoutResult,
         FaultKind::ResultWithoutCall,
         FaultKind::DuplicateCall,
+        FaultKind::RefusedName,
+        FaultKind::LoneSurrogate,
+        FaultKind::EmptyText,
     ];
 
     /// The name in `--json` rows.
@@ -192,6 +201,9 @@ impl FaultKind {
             FaultKind::CallWithoutResult => "call_without_result",
             FaultKind::ResultWithoutCall => "result_without_call",
             FaultKind::DuplicateCall => "duplicate_call",
+            FaultKind::RefusedName => "refused_name",
+            FaultKind::LoneSurrogate => "lone_surrogate",
+            FaultKind::EmptyText => "empty_text",
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
+use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::marks::{Marks, Slots};
 use crate::session::{Index, Link, Record, Session};
@@ -192,9 +193,13 @@ pub fn live_leaf(session: &Session, links: &Links) -> Option<Index> {
         let record = &session.records[**at as usize];
         record.thread == 0 && !matches!(record.kind, Kind::Progress | Kind::Unknown)
     };
-    let last = *links.order.iter().rev().find(own)?;
-    let Some((Some(leaf), explicit)) = &session.last_prompt else {
+    let last = last_that_speaks(session, links, own)?;
+    let Some((leaf, explicit)) = &session.last_prompt else {
         return Some(last);
+    };
+    let Some(leaf) = leaf else {
+        // Everything was taken back.
+        return (!*explicit).then_some(last);
     };
     let Some(named) = session
         .find(leaf)
@@ -202,8 +207,62 @@ pub fn live_leaf(session: &Session, links: &Links) -> Option<Index> {
     else {
         return Some(last);
     };
-    let descends = !*explicit && leads_to(session, links, named, last);
-    Some(if descends { last } else { named })
+    Some(match !*explicit && goes_on(session, links, named, last) {
+        true => last,
+        false => named,
+    })
+}
+
+/// Whether a line, or one that belongs to the same calls, leads to another.
+pub(crate) fn goes_on(session: &Session, links: &Links, line: Index, to: Index) -> bool {
+    leads_to(session, links, line, to) || {
+        let family = family(session, line);
+        links.ancestors(to).any(|above| family.contains(above))
+    }
+}
+
+/// The lines of the message that a result answers, and all results of its calls:
+/// who follows one of them follows all.
+fn family(session: &Session, line: Index) -> Marks {
+    let record = &session.records[line as usize];
+    let answers = || {
+        let blocks = session.blocks_of(record).iter();
+        let mut results = blocks.filter(|block| block.kind == BlockKind::ToolResult);
+        let call = session.find_call(session.id_of(results.next()?)?)?;
+        session.records[session.calls[call as usize].record as usize].message()
+    };
+    let Some(message) = answers() else {
+        return Marks::default();
+    };
+    let lines = &session.messages[message as usize].records;
+    let mut family: Marks = lines.iter().copied().collect();
+    let calls = session.calls.iter();
+    let own = calls.filter(|call| session.records[call.record as usize].message() == Some(message));
+    family.extend(own.filter_map(|call| Some(call.result.as_ref()?.record)));
+    family
+}
+
+/// The last of these lines, without those at the end that lead to no prompt or reply; the very
+/// last one if all are like that.
+fn last_that_speaks(
+    session: &Session,
+    links: &Links,
+    own: impl Fn(&&Index) -> bool,
+) -> Option<Index> {
+    let mut silent = Marks::default();
+    let mut candidates = links.order.iter().rev().filter(own).copied().peekable();
+    let last = *candidates.peek()?;
+    let speaks = candidates.find(|&from| {
+        let mut next = Some(from);
+        while let Some(at) = next.filter(|&at| silent.insert(at)) {
+            if session.records[at as usize].is_conversation() {
+                return true;
+            }
+            next = links.above(at).or_else(|| before(session, links, at));
+        }
+        false
+    });
+    Some(speaks.unwrap_or(last))
 }
 
 /// Whether a line follows another, also through compactions.

@@ -24,6 +24,8 @@
 //! In the order to read them: [`json`], [`log`], [`entry`] (with [`block`], [`input`] and
 //! [`known`], the only code that knows the format's names), [`session`], [`graph`], [`view`].
 
+pub mod accepted;
+pub mod agent_kind;
 pub mod before;
 pub mod block;
 pub mod edit;
@@ -46,6 +48,7 @@ pub mod rewind;
 pub mod secrets;
 pub mod session;
 pub mod spent;
+pub mod tag;
 pub mod tally;
 pub mod text;
 pub mod time;

@@ -4,6 +4,7 @@
 //! whatever order it is made. A model that is not in the table has no price: nothing is
 //! guessed from its family or from the version before it.
 
+mod makers;
 mod name;
 mod read;
 mod renew;
@@ -158,6 +159,11 @@ impl fmt::Display for Unpriced {
 pub struct Cost(pub u128);
 
 impl Cost {
+    /// What the client said that a message cost.
+    pub fn stated(terms: Terms) -> Option<Cost> {
+        terms.stated.map(|stated| Cost(u128::from(stated.get())))
+    }
+
     /// In dollars.
     pub fn usd(self) -> f64 {
         self.0 as f64 / 1e12
@@ -214,6 +220,8 @@ pub struct Prices {
     rows: BTreeMap<String, Price>,
     /// Names of rows by what is left of a name without its provider's additions.
     keys: BTreeMap<String, String>,
+    /// Rows of models with a fast mode, as gateways name it: with `-fast` at the end.
+    fast: BTreeMap<String, Price>,
 }
 
 impl Prices {
@@ -276,6 +284,7 @@ impl Prices {
             foreign: false,
             priceless: Vec::new(),
             keys: name::keys(rows.keys()),
+            fast: rows.values().filter_map(Price::in_fast_mode).collect(),
             rows,
         }
     }
@@ -351,11 +360,37 @@ impl Prices {
     ///
     /// A name that is not in the table is looked for without what providers add to it
     /// (`us.anthropic.…-v1:0`, `vertex_ai/…@20250929`, `…[1m]`), then without its date, then
-    /// as the short name of the only row with a date. Nothing else: an unknown model is
-    /// `None`, and so is a region of a cloud whose price is not listed where others' are.
+    /// as the short name of rows with a date, if they all cost the same. Then without what only
+    /// says how the model was asked (`-thinking`, `-fast`, which costs what the fast mode does),
+    /// and with its version before or behind its family (`claude-4.5-sonnet`). Nothing else: an
+    /// unknown model is `None`, and so is a region of a cloud whose price is not listed where
+    /// others' are.
     pub fn find(&self, model: &str) -> Option<&Price> {
+        self.listed(model).or_else(|| {
+            if let Some(plain) = name::without(model, "-fast") {
+                return self.fast.get(&self.listed_otherwise(&plain)?.name);
+            }
+            self.listed_otherwise(model)
+        })
+    }
+
+    fn listed_otherwise(&self, model: &str) -> Option<&Price> {
+        let thinking = name::without(model, "-thinking");
+        let model = thinking.as_deref().unwrap_or(model);
+        let other = || self.listed(&name::reordered(model)?);
+        self.listed(model).or_else(other)
+    }
+
+    fn listed(&self, model: &str) -> Option<&Price> {
         self.row(model)
             .or_else(|| self.row(name::find(&self.keys, model)?))
+            .or_else(|| {
+                let mut dated = name::dated(&self.keys, model);
+                let last = self.row(dated.pop()?)?;
+                let terms = |row: &Price| (row.rates, row.long, row.batch);
+                let mut others = dated.into_iter().filter_map(|name| self.row(name));
+                others.all(|row| terms(row) == terms(last)).then_some(last)
+            })
     }
 
     /// What a message costs; `None` if the table does not say.
@@ -390,7 +425,41 @@ impl Prices {
     }
 }
 
+impl Rates {
+    fn times(self, factor: Factor) -> Rates {
+        let times = |rate: Option<Rate>| {
+            let rate = u128::from(rate?.0) * u128::from(factor.0) / u128::from(Factor::ONE.0);
+            u64::try_from(rate).ok().map(Rate)
+        };
+        Rates {
+            input: times(self.input),
+            output: times(self.output),
+            cache_read: times(self.cache_read),
+            cache_write_5m: times(self.cache_write_5m),
+            cache_write_1h: times(self.cache_write_1h),
+        }
+    }
+}
+
 impl Price {
+    /// The same model where the fast mode is part of its name.
+    fn in_fast_mode(&self) -> Option<(String, Price)> {
+        let factor = self.fast?;
+        let fast = Price {
+            rates: self.rates.times(factor),
+            long: self.long.map(|long| Long {
+                rates: long.rates.times(factor),
+                batch: None,
+                ..long
+            }),
+            batch: None,
+            // What it is called says it already.
+            fast: Some(Factor::ONE),
+            ..self.clone()
+        };
+        Some((self.name.clone(), fast))
+    }
+
     /// The prices that hold for a message.
     pub fn tier(&self, usage: Usage, terms: Terms) -> Result<Tier, Unpriced> {
         let long = self

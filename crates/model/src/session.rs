@@ -21,7 +21,7 @@ use foldhash::{HashMap, HashSet, HashSetExt};
 use hashbrown::HashTable;
 
 use crate::entry::failure::Failure;
-use crate::entry::{self, Boundary, Decoded, Detail, Kind};
+use crate::entry::{self, Boundary, ClueSource, Decoded, Detail, Kind, TitleSource};
 use crate::fault::{Fault, FaultKind, FaultList};
 use crate::id::Id;
 #[cfg(doc)]
@@ -30,6 +30,7 @@ use crate::log::{Line, Log, Source};
 use crate::marks::{Marks, Slots};
 use crate::tally::Tally;
 use crate::time::Time;
+use crate::title;
 use crate::usage::{Terms, Usage};
 
 pub use few::Few;
@@ -146,6 +147,7 @@ struct Answer {
     agent: Option<Arc<str>>,
     launched: bool,
     task: Option<Arc<str>>,
+    run: Option<Arc<str>>,
     over: bool,
 }
 
@@ -280,6 +282,8 @@ pub struct Session {
     pub permission_mode: Option<String>,
     /// How the client was started.
     pub entrypoint: Option<String>,
+    /// The last tag, empty where it was taken off again; see [`Session::tag`].
+    pub(crate) tag: Option<String>,
     /// The session it was forked from, if a line says.
     pub forked_from: Option<Id>,
     /// The first `sessionId` on a line.
@@ -300,8 +304,17 @@ pub struct Session {
     pub tasks: Vec<Task>,
     /// The sub-agent whose file it is, if its lines say.
     pub agent: Option<Box<str>>,
-    /// Where the conversation goes on from, as the last `last-prompt` line says.
+    /// The team its lines belong to.
+    pub team: Option<Box<str>>,
+    /// The name of the teammate whose lines they are; a team's lead has none.
+    pub member: Option<Box<str>>,
+    /// What kind of process wrote it, such as `bg` for one in the background.
+    pub process: Option<Box<str>>,
+    /// Where the conversation goes on from, as the last `last-prompt` line says, and whether in
+    /// any case: an explicit one counts so until the next line of the chain.
     pub last_prompt: Option<(Option<Id>, bool)>,
+    /// The model has ended the conversation; clients do not resume it.
+    pub ended_by_model: bool,
     /// Interned names: tools, models, stop reasons, permission modes.
     pub names: Tally,
     summaries: Vec<(String, Option<Id>)>,
@@ -313,7 +326,13 @@ pub struct Session {
     spent: Vec<(Usage, Terms)>,
     /// Sub-agents that calls started.
     agents: Texts,
-    goal_is_prompt: bool,
+    goal_weight: fold::Weight,
+    /// The calls that started sub-agents, as lines beside the results say.
+    clues: HashMap<Box<str>, (ClueSource, Box<str>)>,
+    /// Workflow runs, by the calls that started them.
+    runs: HashMap<Box<str>, Index>,
+    /// A line says which session it was forked from.
+    tells_origin: bool,
     /// Where each id stands, by the record that has it.
     ids: HashTable<Index>,
     hasher: RandomState,
@@ -454,14 +473,24 @@ impl Session {
             self.faults.push(Fault { line, kind, detail });
         }
         let glued = decoded.entries.len() > 1;
-        for mut entry in decoded.entries {
+        for (nth, mut entry) in decoded.entries.into_iter().enumerate() {
+            let shared = fold::Shared {
+                refused,
+                glued,
+                behind: nth > 0,
+            };
             change.turn_closed |= matches!(entry.kind, Kind::TurnDuration | Kind::StopHookSummary);
-            self.enter(line, offset, (refused, glued), &mut entry);
+            self.enter(line, offset, shared, &mut entry);
         }
         change.turn_opened = self.turns.len() > turns;
         change.records = first..self.records.len() as Index;
         change
     }
+}
+
+/// Whether a title says something about a session.
+fn is_title(text: &str) -> bool {
+    !text.trim().is_empty() && !title::is_failure(text)
 }
 
 /// What a session says when asked.
@@ -535,6 +564,17 @@ impl Session {
     /// The sub-agent that a call started.
     pub fn agent_of(&self, call: &Call) -> Option<&str> {
         call.agent.get().map(|agent| self.agents.get(agent))
+    }
+
+    /// The sub-agents that lines beside the results name with their calls, and where they do.
+    pub fn agent_clues(&self) -> impl Iterator<Item = (&str, ClueSource, Index)> {
+        let clues = self.clues.iter();
+        clues.filter_map(|(agent, (from, call))| Some((&**agent, *from, self.find_call(call)?)))
+    }
+
+    /// The call that started a workflow run, as its result says.
+    pub fn call_of_run(&self, run: &str) -> Option<Index> {
+        self.runs.get(run).copied()
     }
 
     /// What was last started in the background under this id.
@@ -635,28 +675,57 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// Whether it is a conversation: it has a line by a person or a model.
+    /// Its tag, if somebody gave it one and did not take it off.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref().filter(|tag| !tag.is_empty())
+    }
+
+    /// Whether it has lines of a conversation, by a person, a model, or a program in the name of
+    /// either.
     pub fn is_conversation(&self) -> bool {
         self.records.iter().any(Record::is_conversation)
     }
 
+    /// Whether a person typed something or a model answered: what is listed as a session.
+    pub fn is_used(&self) -> bool {
+        self.turns.iter().any(|turn| turn.thread == 0)
+            || self.messages.iter().any(|message| !message.synthetic)
+    }
+
     /// The title that its own lines give it, if any do.
     pub fn given_title(&self) -> Option<&str> {
-        let titles = self.titles.iter().map(|&at| &self.details[at as usize]);
-        let titles = titles.filter_map(|detail| match detail {
-            Detail::Title { source, text } if !text.trim().is_empty() => Some((source, text)),
-            _ => None,
-        });
-        // Of several, the last one.
-        let best = titles.max_by_key(|(source, _)| **source);
         let own = || {
             let mut summaries = self.summaries.iter().rev();
             summaries.find(|(text, leaf)| {
-                !text.is_empty() && leaf.as_ref().is_some_and(|leaf| self.find(leaf).is_some())
+                is_title(text) && leaf.as_ref().is_some_and(|leaf| self.find(leaf).is_some())
             })
         };
-        best.map(|(_, text)| text.as_str())
+        let mut sources = TitleSource::ALL.into_iter();
+        sources
+            .find_map(|source| self.titled_by(source))
             .or_else(|| own().map(|(text, _)| text.as_str()))
+    }
+
+    /// The last title from this source. An empty one takes back those before it; what a program
+    /// wrote because something failed never was one.
+    fn titled_by(&self, wanted: TitleSource) -> Option<&str> {
+        let titles = self
+            .titles
+            .iter()
+            .rev()
+            .map(|&at| &self.details[at as usize]);
+        let mut titles = titles.filter_map(|detail| match detail {
+            Detail::Title { source, text } if *source == wanted => Some(text.as_str()),
+            _ => None,
+        });
+        let meant = |text: &&str| wanted == TitleSource::Custom || !title::is_failure(text);
+        titles.find(meant).filter(|text| !text.trim().is_empty())
+    }
+
+    /// The title that it has without other files: a given one, else what it was begun with.
+    pub fn own_title(&self) -> Option<&str> {
+        let begun = || self.goal.as_deref().map(title::of_prompt);
+        self.given_title().or_else(begun)
     }
 
     /// The title, if anything gave it one. `foreign` are titles that other files give to ids.
@@ -667,13 +736,14 @@ impl Session {
         let given = foreign.iter().find(|(leaf, _)| self.find(leaf).is_some());
         given
             .map(|(_, text)| text.clone())
-            .or_else(|| self.goal.clone())
+            .or_else(|| self.own_title().map(str::to_owned))
     }
 
     /// Titles that this file gives to lines of other files.
     pub fn foreign_titles(&self) -> impl Iterator<Item = (&Id, &str)> {
         self.summaries.iter().filter_map(|(text, leaf)| {
-            let leaf = leaf.as_ref().filter(|leaf| self.find(leaf).is_none())?;
+            let is_foreign = |leaf: &&Id| self.find(leaf).is_none() && is_title(text);
+            let leaf = leaf.as_ref().filter(is_foreign)?;
             Some((leaf, text.as_str()))
         })
     }

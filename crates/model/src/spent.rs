@@ -16,9 +16,11 @@ use foldhash::HashMap;
 
 use crate::entry::reply::{self, Origin, Reply};
 use crate::secrets::Secrets;
+use crate::session::{Role, Session};
 use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::{Terms, Usage};
+use crate::view::usage::message_key;
 
 /// A message as one file tells it.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,7 +124,7 @@ impl Spending {
             // Some gateways give no id. The line's own is the same in all copies of it.
             (None, Some(uuid)) => Cow::Owned(uuid.to_string()),
             // Only a copy of the whole file has the same there.
-            (None, None) => Cow::Owned(format!("{offset} {:?} {usage:?}", reply.at)),
+            (None, None) => Cow::Owned(nameless(offset, reply.at, usage)),
         };
         let model = reply.model();
         let new = Spent {
@@ -164,6 +166,39 @@ impl Spending {
         new.id = (self.ids.len() as u32, id.len() as u32);
         self.ids.push_str(id);
         self.messages.push(new);
+    }
+
+    /// What a session that was read whole says.
+    pub fn of(session: &Session) -> Spending {
+        let mut spending = Spending::default();
+        let own = session.messages.iter().map(|message| (message, false));
+        let copies = session.copies.iter().map(|message| (message, true));
+        for (message, copy) in own.chain(copies).filter(|(one, _)| one.has_usage()) {
+            let record = message.records.first();
+            let model = message.model().map(|model| session.text(model));
+            let new = Spent {
+                usage: session.usage_of(message),
+                terms: session.terms_of(message),
+                at: message.first(),
+                offset: record.map_or(0, |&at| session.records[at as usize].offset),
+                lines: message.records.len() as u32,
+                model: model.map(|model| spending.models.add(model)),
+                version: None,
+                marks: Marks {
+                    copy,
+                    sidechain: session.role() == Role::Agent || message.thread != 0,
+                    forked: session.forked_from.is_some(),
+                    stopped: message.stop().is_some(),
+                    synthetic: message.synthetic,
+                },
+                id: (0, 0),
+            };
+            let key = message_key(session, message);
+            spending.enter(new, &key);
+            spending.last = spending.last.max(message.last());
+        }
+        spending.settle();
+        spending
     }
 
     /// Adds what later lines of the same file said.
@@ -227,6 +262,11 @@ impl Spending {
         }
         self.known = known;
     }
+}
+
+/// What stands for a message of which neither the model nor the client gave an id.
+pub(crate) fn nameless(offset: u64, at: Option<Time>, usage: Usage) -> String {
+    format!("{offset} {at:?} {usage:?}")
 }
 
 /// Takes tokens out of a name that is kept.

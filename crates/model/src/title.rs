@@ -1,4 +1,4 @@
-//! A title that a person gives, as the client writes it.
+//! Titles of sessions: as a person gives them, and what may stand for one.
 
 use crate::json;
 
@@ -15,6 +15,69 @@ pub fn line(session: &str, title: &str) -> String {
 pub fn note(title: &str) -> String {
     format!(r#"{{"customTitle":{}}}"#, json::quoted(title))
 }
+
+/// How the client begins the prompt by which it hands a plan over.
+pub(crate) const PLAN: &str = "Implement the following plan:";
+
+/// What names a session that was begun with this prompt: of a plan that was handed over, its
+/// heading, for all of them begin alike.
+pub fn of_prompt(prompt: &str) -> &str {
+    let Some(plan) = prompt.strip_prefix(PLAN) else {
+        return prompt;
+    };
+    let lines = || plan.lines().map(str::trim);
+    let heading =
+        |line: &str| line.starts_with('#') && line.trim_start_matches('#').starts_with(' ');
+    let first = || lines().find(|line| !line.is_empty());
+    let named = lines().find(|line| heading(line)).or_else(first);
+    named.map_or(prompt, |line| line.trim_matches(['#', ' ']))
+}
+
+/// Whether a title is what the client was told in place of one because a request failed. Older
+/// ones took such an answer for a title.
+pub fn is_failure(text: &str) -> bool {
+    let text = text.trim();
+    let lower = text.to_ascii_lowercase().replace('’', "'");
+    let is_said = |start: &str| {
+        let rest = lower.strip_prefix(start);
+        rest.is_some_and(|rest| {
+            rest.trim_start()
+                .starts_with(['·', '∙', '|', '.', ':', '('])
+                || rest.is_empty()
+        })
+    };
+    FAILURES.iter().any(|start| is_said(start))
+        || lower.ends_with("please run /login")
+        || (lower.starts_with("you've hit your ") || lower.starts_with("you've reached your "))
+            && lower.contains("limit")
+        || lower.contains("limit reached ") && lower.contains("resets ")
+        || lower.starts_with(r#"{"type":"error""#)
+}
+
+/// What failures begin with, up to their end or a mark.
+const FAILURES: &[&str] = &[
+    "api error",
+    "claude ai usage limit reached",
+    "claude usage limit reached",
+    "connection error",
+    "credit balance is too low",
+    "execution error",
+    "failed to authenticate",
+    "internal server error",
+    "invalid api key",
+    "invalid authentication credentials",
+    "not logged in",
+    "no response requested",
+    "oauth authentication is currently not supported",
+    "oauth token has expired",
+    "oauth token revoked",
+    "overloaded",
+    "prompt is too long",
+    "rate limited",
+    "request timed out",
+    "unable to connect to api",
+    "your account does not have access to claude code",
+];
 
 #[cfg(test)]
 mod tests {
@@ -36,5 +99,46 @@ mod tests {
         let log = Log::new(line("s", title) + "\n");
         let session = Session::from_log(&log, Role::Main);
         assert_eq!(session.given_title(), Some(title));
+    }
+
+    #[test]
+    fn a_plan_is_named_by_its_heading() {
+        let plan = |text: &str| of_prompt(&format!("{PLAN}\n\n{text}")).to_owned();
+        assert_eq!(plan("# Move the parser\n\n## Context"), "Move the parser");
+        assert_eq!(plan("\n## Plan: two files ##\nx"), "Plan: two files");
+        assert_eq!(plan("Some words first.\n\n# The heading"), "The heading");
+        assert_eq!(plan("1. no heading\n2. at all"), "1. no heading");
+        assert_eq!(plan("#hashtag\nx"), "hashtag");
+        assert_eq!(of_prompt(PLAN), PLAN);
+        assert_eq!(of_prompt("fix it\n# not a plan"), "fix it\n# not a plan");
+    }
+
+    #[test]
+    fn what_a_failed_request_said_is_no_title() {
+        for text in [
+            "API Error: 403 {\"error\":{\"type\":\"forbidden\"}}",
+            "API Error (Connection error.)",
+            "API Error",
+            "Invalid API key · Please run /login",
+            "Invalid API key · Fix external API key",
+            "Not logged in · Please run /login",
+            "Credit balance is too low",
+            "Claude AI usage limit reached|1757080800",
+            "5-hour limit reached ∙ resets 4pm",
+            "You've hit your limit · resets 3am (Europe/Berlin)",
+            "OAuth token revoked · Please run /login",
+            "Prompt is too long",
+        ] {
+            assert!(is_failure(text), "{text}");
+        }
+        for text in [
+            "API error handling in the parser",
+            "Invalid API key messages for guests",
+            "Rate limit reached by the crawler",
+            "Fix login",
+            "",
+        ] {
+            assert!(!is_failure(text), "{text}");
+        }
     }
 }

@@ -73,6 +73,11 @@ pub const ALL: &[Tool] = &[
     tool("LSP", "asked", &["operation", "filePath"]),
     tool("Task", "sent agent", &["description", "subagent_type"]),
     tool("Agent", "sent agent", &["description", "subagent_type"]),
+    tool(
+        "Workflow",
+        "ran workflow",
+        &["name", "description", "scriptPath"],
+    ),
     tool("SendMessage", "wrote to", &["to", "recipient"]),
     tool("TodoWrite", "planned", &["todos"]),
     tool("TaskCreate", "planned", &["subject", "description"]),
@@ -121,6 +126,11 @@ pub fn is_path(field: &str) -> bool {
 /// Whether the tool starts a sub-agent.
 pub fn is_agent(name: &str) -> bool {
     matches!(name, "Task" | "Agent")
+}
+
+/// Whether the tool starts a workflow run, which starts many.
+pub fn is_workflow(name: &str) -> bool {
+    name == "Workflow"
 }
 
 /// How well an input field says what a call is about; smaller is better, `None` not at all.

@@ -1,8 +1,7 @@
 //! Tokens, and the one rule about them: lines of one message repeat, they never add up.
 
+use std::num::NonZeroU64;
 use std::ops::AddAssign;
-
-use crate::price::Prices;
 
 /// Tokens of one message, or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +65,9 @@ pub struct Terms {
     pub fast: bool,
     /// Answered in the United States only.
     pub us: bool,
+    /// What the client itself said it cost, in picodollars: clients up to 1.0 did. It counts
+    /// where no price is known.
+    pub stated: Option<NonZeroU64>,
 }
 
 impl Terms {
@@ -77,6 +79,7 @@ impl Terms {
             batch: self.batch || other.batch,
             fast: self.fast || other.fast,
             us: self.us || other.us,
+            stated: self.stated.max(other.stated),
         }
     }
 }
@@ -98,9 +101,4 @@ impl std::iter::Sum for Usage {
             sum
         })
     }
-}
-
-/// How many tokens fit into the context of a model, by the table that comes with the program.
-pub fn context_limit(model: &str, seen: u64) -> Option<u64> {
-    Prices::bundled().limit(model, seen)
 }

@@ -211,6 +211,7 @@ fn an_agents_file_nests_below_its_call_by_id_or_by_side_file() {
         session: &session,
         source: &inner,
         call: Some("toolu_0001"),
+        run: None,
     };
     let agents = HashMap::from([("a1".to_owned(), log)]);
     let script = "
@@ -245,6 +246,7 @@ fn an_agent_that_calls_itself_ends() {
         session: &session,
         source: &log,
         call: Some("toolu_0001"),
+        run: None,
     };
     let agents = HashMap::from([("a1".to_owned(), source)]);
     let script = "

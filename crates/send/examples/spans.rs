@@ -91,6 +91,7 @@ fn tell(family: &Family, id: &str, options: Options<'_>, packer: &mut Packer, co
         session: &family.main.session,
         source: &family.main.source,
         agents: agents.collect(),
+        runs: &family.runs,
         prices: Prices::bundled(),
     };
     let traces = Traces::new(material, &facts, options);

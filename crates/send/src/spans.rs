@@ -13,7 +13,7 @@ mod media;
 mod shape;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -26,6 +26,7 @@ use unspool_model::time::Time;
 use unspool_model::usage::Usage;
 use unspool_model::view::agents::{self, AgentFile, AgentRow};
 use unspool_model::view::turns::{self, TurnRow};
+use unspool_model::view::workflow::Run;
 
 use crate::id::{Digest, SpanId, TraceId};
 use build::Name;
@@ -42,6 +43,8 @@ pub struct Material<'a> {
     pub source: &'a dyn Source,
     /// The files of its sub-agents.
     pub agents: Vec<SubAgent<'a>>,
+    /// Its workflow runs.
+    pub runs: &'a [Run],
     /// What models cost.
     pub prices: &'a Prices,
 }
@@ -141,6 +144,26 @@ impl Trace {
     /// What it is called.
     pub fn name(&self) -> String {
         format!("Turn {}", self.n)
+    }
+
+    /// Leaves out spans that stand in another trace: a message that two files hold counts once.
+    /// What stands below them goes up.
+    pub fn leave_out(&mut self, elsewhere: &HashSet<SpanId>) {
+        if elsewhere.is_empty() {
+            return;
+        }
+        let mut gone: HashMap<SpanId, Option<SpanId>> = HashMap::new();
+        self.spans.retain_mut(|span| {
+            // Every parent stands before its children.
+            if let Some(above) = span.parent.and_then(|parent| gone.get(&parent)) {
+                span.parent = *above;
+            }
+            let leaves = span.parent.is_some() && elsewhere.contains(&span.id);
+            if leaves {
+                gone.insert(span.id, span.parent);
+            }
+            !leaves
+        });
     }
 }
 
@@ -257,12 +280,12 @@ impl<'a> Traces<'a> {
             session,
             source,
             agents,
+            runs,
             prices,
         } = material;
-        let mut rows = turns::outline(session, turns::Options::default());
-        rows.splice(0..0, turns::prelude(session));
+        let rows = turns::outline(session, turns::Options::default());
         let listed: Vec<AgentFile<'_>> = agents.iter().map(|agent| agent.file.clone()).collect();
-        let agent_rows = agents::agents(session, source, &listed);
+        let agent_rows = agents::agents(session, source, &listed, runs);
         let mut files = vec![File::new(session, source)];
         files.extend(
             agents
@@ -283,6 +306,9 @@ impl<'a> Traces<'a> {
             copies: copies(session),
         };
         traces.place_agents();
+        if traces.rows.is_empty() && !traces.stray.is_empty() {
+            traces.rows.extend(turns::silent(session));
+        }
         traces
     }
 

@@ -76,7 +76,7 @@ pub enum Kind {
 }
 
 /// Names of files, branches and tools may hold tokens; nothing of the kind leaves.
-fn without_tokens(json: Vec<u8>) -> Vec<u8> {
+pub(crate) fn without_tokens(json: Vec<u8>) -> Vec<u8> {
     static MASKER: OnceLock<Redactor> = OnceLock::new();
     let masker = MASKER.get_or_init(|| Redactor::masking(Secrets::forms().clone()));
     masker.value(&json).map_or(json, |masked| masked.bytes)

@@ -16,6 +16,8 @@ use tokio::sync::broadcast;
 use unspool_live::{Joined, Live, News, What};
 use unspool_show::wire::session::SessionRow;
 
+use crate::answers::without_tokens;
+
 /// How many events are kept for those who come back.
 const KEPT: usize = 8192;
 
@@ -279,7 +281,8 @@ pub fn sorted(mut rows: Vec<Arc<SessionRow>>) -> Vec<Arc<SessionRow>> {
 }
 
 fn text(value: &impl Serialize) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    String::from_utf8(without_tokens(json)).unwrap_or_default()
 }
 
 fn event(id: u64, name: &str, data: &impl Rows) -> Bytes {

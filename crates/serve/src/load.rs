@@ -85,7 +85,8 @@ fn blank() -> SessionRow {
     let prices = unspool_model::price::Prices::bundled();
     let now = unspool_model::time::Time(0);
     let signals = status::Signals::default();
-    let row = row::row(&session, &[], &Default::default(), prices, &signals, now);
+    let files = unspool_model::view::session_usage::SessionFiles::alone(&session);
+    let row = row::row(&files, &Default::default(), prices, &signals, now);
     SessionRow::new(&session, row, Default::default())
 }
 

@@ -19,7 +19,7 @@ use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use unspool_show::wire::detail::HealthRow;
 
-use crate::answers::{Answer, Answers, Kind, Refused};
+use crate::answers::{Answer, Answers, Kind, Refused, without_tokens};
 use crate::guard::{self, Refusal};
 use crate::listen::{ConnectedPeer, Local};
 use crate::secret::Login;
@@ -149,7 +149,8 @@ fn told(refused: &Refused) -> Response {
         hint: refused.hint.as_deref(),
     };
     let status = StatusCode::from_u16(refused.status);
-    let body = serde_json::to_vec(&wrong).unwrap_or_default();
+    // Errors name paths, which may hold tokens.
+    let body = without_tokens(serde_json::to_vec(&wrong).unwrap_or_default());
     let kind = [(header::CONTENT_TYPE, "application/json")];
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut answer = (status, kind, body).into_response();

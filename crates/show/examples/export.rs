@@ -7,6 +7,7 @@ use unspool_model::log::Log;
 use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::row;
+use unspool_model::view::session_usage::SessionFiles;
 use unspool_model::view::status::Signals;
 use unspool_show::document::{self, Format, Options, Whole};
 use unspool_show::wire::session::{Place, SessionRow};
@@ -26,8 +27,7 @@ fn main() -> io::Result<()> {
         ..Place::default()
     };
     let row = row::row(
-        &session,
-        &[],
+        &SessionFiles::alone(&session),
         &HashMap::new(),
         Prices::bundled(),
         &Signals::default(),

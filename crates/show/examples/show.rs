@@ -25,6 +25,7 @@ fn main() -> std::io::Result<()> {
                 session,
                 source: log,
                 call: None,
+                run: None,
             },
         );
     }

@@ -1,7 +1,9 @@
 //! Durations, sizes, counts and times in words.
 
 use jiff::tz::TimeZone;
+use unspool_model::price::Cost;
 use unspool_model::time::Time;
+use unspool_model::view::cost::CostSum;
 
 /// `850ms`, `3.2s`, `1m 28s`, `2h 05m`, `3d 04h`.
 pub fn duration(ms: u64) -> String {
@@ -75,6 +77,31 @@ pub fn dollars(usd: f64) -> String {
 /// A cost that may not be known.
 pub fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(|| "?".to_owned(), dollars)
+}
+
+/// A cost of which only a part may be known: `$1.20`, `≥ $1.20`, or `?` where nothing is known.
+pub fn cost_at_least(usd: Option<f64>, known: Option<f64>) -> String {
+    match (usd, known) {
+        (Some(usd), _) => dollars(usd),
+        // Less than a cent is at least nothing.
+        (None, Some(known)) if known > 0.0 && known < 0.01 => "≥ $0.00".to_owned(),
+        (None, Some(known)) if known > 0.0 => format!("≥ {}", dollars(known)),
+        (None, _) => "?".to_owned(),
+    }
+}
+
+/// The same with how many messages have no price: `≥ $1.20 (3 messages without a price)`.
+pub fn cost_told(usd: Option<f64>, known: Option<f64>, unpriced: u64) -> String {
+    let cost = cost_at_least(usd, known);
+    match unpriced {
+        0 => cost,
+        _ => format!("{cost} ({} without a price)", count(unpriced, "message")),
+    }
+}
+
+/// What messages cost together.
+pub fn cost_sum(sum: CostSum) -> String {
+    cost_at_least(sum.total().map(Cost::usd), Some(sum.known.usd()))
 }
 
 /// `1 line`, `2 lines`.

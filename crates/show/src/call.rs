@@ -6,8 +6,9 @@
 use serde_json::Value;
 use unspool_model::tool;
 use unspool_model::view::outcome::{self, AgentOutcome, Outcome, Question, Todo, TodoState};
-use unspool_model::view::transcript::Call;
+use unspool_model::view::transcript::{self, Call};
 use unspool_model::view::turns::CallStatus as Status;
+use unspool_model::view::workflow::Run;
 
 use crate::layout::{behind_own, cut, cut_path, pad, wrap_own, wrap_text};
 use crate::style::{Line, Paint, Style, Tools};
@@ -85,6 +86,20 @@ fn right(call: &Call, most: usize) -> Line {
     let time = call.duration_ms.map(amount::duration).unwrap_or_default();
     let text = cut(&Line::of(paint, &text), most);
     text.with(Paint::DIM, &format!("  {time:>TIME$}"))
+}
+
+/// What a workflow run is called, how it went, and what its sub-agents are at.
+pub(crate) fn run_lines(run: &Run, width: usize) -> Vec<Line> {
+    let mut parts = vec![run.title().to_owned()];
+    parts.push(amount::count(run.agents.len() as u64, "agent"));
+    parts.extend(run.status.clone());
+    let head = format!("    {}", parts.join(", "));
+    let mut lines = vec![Line::of(Paint::DIM, &head)];
+    for agent in &run.agents {
+        let text = format!("      {}", transcript::run_agent_words(agent));
+        lines.push(Line::of(Paint::DIM, &text));
+    }
+    lines.iter().map(|line| cut(line, width)).collect()
 }
 
 /// Whether a call has more to tell in brief than its line.

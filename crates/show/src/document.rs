@@ -144,6 +144,9 @@ pub struct Entry {
     pub commits: Vec<Commit>,
 }
 
+/// What stands for a prompt where nobody asked: before the first turn.
+const BEFORE: &str = "(before the first prompt)";
+
 /// Most characters of a prompt in the list.
 const ENTRY: usize = 160;
 
@@ -153,7 +156,10 @@ pub fn entries(session: &Session, source: &dyn Source) -> Vec<Entry> {
     let rows = turns::outline(session, turns::Options::default());
     let entry = |row: &turns::TurnRow| {
         let record = &session.records[row.record as usize];
-        let prompt = turns::prompt(session, source, record);
+        let prompt = match row.n {
+            0 => BEFORE.to_owned(),
+            _ => turns::prompt(session, source, record),
+        };
         let mut own = Vec::new();
         while let Some(commit) = commits.next_if(|commit| commit.turn <= row.n) {
             own.push(commit);
@@ -437,7 +443,7 @@ fn note_agents(items: &[Item], shown: &mut HashSet<String>) {
             continue;
         };
         if let Some(agent) = call.agent.as_ref().filter(|agent| !agent.items.is_empty()) {
-            shown.insert(agent.key.clone());
+            shown.extend(agent.keys().map(str::to_owned));
             note_agents(&agent.items, shown);
         }
     }

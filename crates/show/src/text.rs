@@ -381,6 +381,10 @@ impl<'a> Conversation<'a> {
         }
         let lines = call::lines(call, self.style, self.width());
         self.short(out, &lines)?;
+        if let Some(run) = call.agent.as_ref().and_then(|agent| agent.run.as_deref()) {
+            let lines = call::run_lines(run, self.width());
+            self.short(out, &lines)?;
+        }
         match &call.agent {
             Some(agent) if !agent.items.is_empty() => self.agent(out, agent),
             _ => Ok(()),

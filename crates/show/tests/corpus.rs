@@ -94,6 +94,7 @@ fn shown(scenario: &str, style: &Style, pick: &Pick) -> String {
             session: &file.session,
             source: &file.log,
             call: file.call.as_deref(),
+            run: None,
         };
         agents.insert(file.id.clone(), log);
     }

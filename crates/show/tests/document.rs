@@ -13,6 +13,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::pick::Pick;
 use unspool_model::view::row;
+use unspool_model::view::session_usage::SessionFiles;
 use unspool_model::view::status::Signals;
 use unspool_model::view::transcript::AgentFile;
 use unspool_show::document::{self, Detail, Format, Options, Whole};
@@ -67,13 +68,13 @@ fn written(main: &Opened, files: &[Opened], format: Format, options: &Options) -
             session: &file.session,
             source: &file.log,
             call: file.call.as_deref(),
+            run: None,
         };
         agents.insert(file.id.clone(), agent);
     }
     let none = HashMap::new();
     let row = row::row(
-        &main.session,
-        &[],
+        &SessionFiles::alone(&main.session),
         &none,
         Prices::bundled(),
         &Signals::default(),

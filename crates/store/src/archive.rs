@@ -10,14 +10,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::carry::{self, Home};
 use crate::error::Error;
-use crate::family;
-use crate::find::{Found, SessionFile};
+use crate::find::SessionFile;
 use crate::journal::Work;
 use crate::list::{self, List};
 use crate::open::{self, Stamp};
 use crate::own_file;
+use crate::owned::OwnedFiles;
 use crate::read_folder::{self, EntryKind};
 use crate::session_paths;
 use crate::side;
@@ -117,25 +116,19 @@ pub struct Wanted<'a> {
     pub files: &'a [PathBuf],
 }
 
-/// All files of a session that are its alone, the transcript last.
-pub fn files(found: &Found, session: &SessionFile) -> Vec<PathBuf> {
-    let mut all = carry::kept(&Home::of(session));
-    for agent in family::agents_of(found, session) {
-        let meta = agent.path.with_extension("meta.json");
-        all.extend(
-            [agent.path.clone(), meta]
-                .into_iter()
-                .filter(|path| path.is_file()),
-        );
-    }
-    // What could not be brought back stays where it is.
+/// All files of a session that are its alone, the transcript last. What could not be brought back,
+/// such as its background job, stays where it is.
+pub fn files(owned: &OwnedFiles, session: &SessionFile) -> Vec<PathBuf> {
     let home = home(session);
-    all.retain(|path| {
-        let within = path.strip_prefix(&home);
-        within.is_ok_and(|within| session_paths::is_file_of(&session.id, within))
-    });
+    let all = owned.of(session).into_iter().map(|one| one.path);
+    let mut all: Vec<PathBuf> = all
+        .filter(|path| {
+            let within = path.strip_prefix(&home);
+            within.is_ok_and(|within| session_paths::is_file_of(&session.id, within))
+        })
+        .filter(|path| *path != session.path)
+        .collect();
     all.sort_unstable();
-    all.dedup();
     all.push(session.path.clone());
     all
 }

@@ -6,8 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::find::SessionFile;
-use crate::read_folder;
-use crate::side::is_plain;
+use crate::owned::{OwnedFile, OwnedKind};
 
 /// Where a copy of a session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,77 +53,73 @@ pub struct Carried {
     pub from: PathBuf,
     /// Its copy.
     pub to: PathBuf,
+    /// Whether its lines are those of a conversation, which name their session.
+    pub is_transcript: bool,
 }
 
-/// The files that go along from one home to another, in the order of their names.
-pub fn carried(from: &Home, to: &Home) -> Vec<Carried> {
-    let mut all = everything(from, to);
-    all.retain(|one| !is_agent(&one.from) && !one.from.ends_with("custom-title.json"));
-    all
-}
-
-/// All files that are kept about a session and are its alone, but for its transcript.
-pub fn kept(home: &Home) -> Vec<PathBuf> {
-    let all = everything(home, home).into_iter();
-    all.map(|one| one.from).collect()
-}
-
-/// The same, with where they go; sub-agents and the title too.
-fn everything(from: &Home, to: &Home) -> Vec<Carried> {
-    let mut all = Vec::new();
-    if !is_plain(&from.id) {
-        return all;
-    }
-    tree(&from.beside(), &to.beside(), DEEP, &mut all);
-    if !from.config.as_os_str().is_empty() && !to.config.as_os_str().is_empty() {
-        for name in ["file-history", "tasks", "session-env"] {
-            let (old, new) = (from.config.join(name), to.config.join(name));
-            tree(&old.join(&from.id), &new.join(&to.id), DEEP, &mut all);
-        }
-        todos(from, to, &mut all);
-    }
+/// The files that go along when a session is copied from one home to another, in the order of
+/// their paths. The transcript is made anew; the title, the background job and the process are
+/// those of the old session, and so is that a person put it away.
+pub fn carried(owned: &[OwnedFile], from: &Home, to: &Home) -> Vec<Carried> {
+    let along = owned.iter().filter(|one| goes_along(&one.kind));
+    let mut all: Vec<Carried> = along
+        .filter_map(|one| {
+            Some(Carried {
+                from: one.path.clone(),
+                to: place(one, from, to)?,
+                is_transcript: one.kind.is_transcript(),
+            })
+        })
+        .collect();
     all.sort_by(|one, other| one.from.cmp(&other.from));
     all
 }
 
-/// How far down folders are followed.
-const DEEP: usize = 6;
-
-/// Regular files below a folder. Links are not followed: they may lead anywhere.
-fn tree(from: &Path, to: &Path, depth: usize, all: &mut Vec<Carried>) {
-    for entry in read_folder::entries(from).into_iter().flatten().flatten() {
-        let (old, new) = (entry.path(), to.join(entry.file_name()));
-        match entry.file_type() {
-            Ok(kind) if kind.is_file() && entry.file_name() != ".lock" => {
-                all.push(Carried { from: old, to: new });
-            }
-            Ok(kind) if kind.is_dir() && depth > 0 => tree(&old, &new, depth - 1, all),
-            _ => {}
-        }
+fn goes_along(kind: &OwnedKind) -> bool {
+    match kind {
+        OwnedKind::Agent(_)
+        | OwnedKind::Helper(_)
+        | OwnedKind::Lines
+        | OwnedKind::Output
+        | OwnedKind::Backup
+        | OwnedKind::Todo
+        | OwnedKind::Note => true,
+        OwnedKind::Transcript
+        | OwnedKind::Title
+        | OwnedKind::Archived
+        | OwnedKind::Head
+        | OwnedKind::Lock
+        | OwnedKind::Job
+        | OwnedKind::Running
+        | OwnedKind::Log => false,
     }
 }
 
-/// The transcript of a sub-agent.
-fn is_agent(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with("agent-") && name.ends_with(".jsonl")
-}
-
-/// Lists of things to do are named by their session and by who has them.
-fn todos(from: &Home, to: &Home, all: &mut Vec<Carried>) {
-    let (old, new) = (from.config.join("todos"), to.config.join("todos"));
-    for entry in read_folder::entries(old).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        let owner = name.strip_prefix(&format!("{}-agent-", from.id));
-        if let (Some(owner), true) = (owner, is_file) {
-            let owner = owner.replacen(&from.id, &to.id, 1);
-            all.push(Carried {
-                from: entry.path(),
-                to: new.join(format!("{}-agent-{owner}", to.id)),
-            });
-        }
+/// Where a file of a session is when the session is in another home.
+fn place(one: &OwnedFile, from: &Home, to: &Home) -> Option<PathBuf> {
+    if let Ok(within) = one.path.strip_prefix(from.beside()) {
+        return Some(to.beside().join(within));
     }
+    let name = one.path.file_name()?;
+    let is_flat = one.path.parent() == Some(&*from.folder);
+    if is_flat || one.kind.is_transcript() {
+        // Old clients kept sub-agents among the sessions.
+        return Some(to.beside().join("subagents").join(name));
+    }
+    if from.config.as_os_str().is_empty() || to.config.as_os_str().is_empty() {
+        return None;
+    }
+    let within = one.path.strip_prefix(&from.config).ok()?;
+    if one.kind == OwnedKind::Todo {
+        // They are named by their session and by who has them.
+        let name = name.to_str()?.replace(&from.id, &to.id);
+        return Some(to.config.join(within.parent()?).join(name));
+    }
+    let mut parts = within.components();
+    let (area, id) = (parts.next()?, parts.next()?);
+    let is_own = id.as_os_str() == from.id.as_str();
+    let place = to.config.join(area).join(&to.id).join(parts.as_path());
+    is_own.then_some(place)
 }
 
 #[cfg(test)]
@@ -132,16 +127,28 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::find;
+    use crate::owned::OwnedFiles;
 
     #[test]
-    fn everything_about_a_session_goes_along_under_its_new_name() {
+    fn what_is_about_the_conversation_goes_along_and_what_is_about_the_session_stays() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path();
         for name in [
+            "projects/-p/old.jsonl",
+            "projects/-p/agent-a0.jsonl",
+            "projects/-p/agent-a0.meta.json",
             "projects/-p/old/tool-results/t.txt",
             "projects/-p/old/subagents/agent-a1.jsonl",
             "projects/-p/old/subagents/agent-a1.meta.json",
+            "projects/-p/old/subagents/agent-acompact-1.jsonl",
+            "projects/-p/old/subagents/workflows/w1/agent-a2.jsonl",
+            "projects/-p/old/subagents/workflows/w1/journal.jsonl",
+            "projects/-p/old/workflows/w1.json",
             "projects/-p/old/custom-title.json",
+            "projects/-p/old/archived.json",
+            "projects/-p/old/resume-head.jsonl",
+            "projects/-p/other.jsonl",
             "projects/-p/other/tool-results/t.txt",
             "file-history/old/x@v1",
             "file-history/other/x@v1",
@@ -150,36 +157,48 @@ mod tests {
             "tasks/old/1.json",
             "tasks/old/.lock",
             "session-env/old/env",
+            "debug/old.txt",
+            "jobs/j1/state.json",
+            "sessions/1.json",
         ] {
             let path = root.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "x").unwrap();
+            fs::write(path, "{\"sessionId\":\"old\"}\n").unwrap();
         }
-        let home = |id: &str, folder: &str| Home {
-            id: id.into(),
-            folder: root.join("projects").join(folder),
+        let found = find(&[root.to_owned()]);
+        let old = found.sessions.iter().find(|file| file.id == "old").unwrap();
+        let owned = OwnedFiles::new(&found).of(old);
+        assert_eq!(owned.len(), 23 - 1, "{owned:#?}");
+        let new = Home {
+            id: "new".into(),
+            folder: root.join("projects/-q"),
             config: root.into(),
         };
-        let all = carried(&home("old", "-p"), &home("new", "-q"));
-        let to: Vec<_> = all
+        let all = carried(&owned, &Home::of(old), &new);
+        let mut to: Vec<_> = all
             .iter()
             .map(|one| one.to.strip_prefix(root).unwrap().display().to_string())
             .collect();
+        to.sort();
         assert_eq!(
             to,
             [
                 "file-history/new/x@v1",
+                "projects/-q/new/subagents/agent-a0.jsonl",
+                "projects/-q/new/subagents/agent-a0.meta.json",
+                "projects/-q/new/subagents/agent-a1.jsonl",
                 "projects/-q/new/subagents/agent-a1.meta.json",
+                "projects/-q/new/subagents/agent-acompact-1.jsonl",
+                "projects/-q/new/subagents/workflows/w1/agent-a2.jsonl",
+                "projects/-q/new/subagents/workflows/w1/journal.jsonl",
                 "projects/-q/new/tool-results/t.txt",
+                "projects/-q/new/workflows/w1.json",
                 "session-env/new/env",
                 "tasks/new/1.json",
                 "todos/new-agent-helper.json",
                 "todos/new-agent-new.json",
             ]
         );
-        assert_eq!(carried(&home("..", "-p"), &home("new", "-q")), []);
-        let kept = kept(&home("old", "-p"));
-        assert_eq!(kept.len(), all.len() + 2, "{kept:?}");
-        assert!(kept.iter().any(|path| path.ends_with("custom-title.json")));
+        assert!(all.iter().filter(|one| one.is_transcript).count() == 4);
     }
 }

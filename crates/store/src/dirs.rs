@@ -23,7 +23,7 @@ pub fn home(
 /// The folders that hold `projects`, in the order they were given, each once.
 ///
 /// Flags win over `$CLAUDE_CONFIG_DIR` (a list with commas), which wins over `~/.claude` and,
-/// if it exists, `~/.config/claude`. A relative folder in the variable is refused: settings would
+/// if it exists, `~/.config/claude`. Who names the `projects` in such a folder means the folder. A relative folder in the variable is refused: settings would
 /// come from wherever somebody stands.
 pub fn config_dirs(
     flags: &[PathBuf],
@@ -47,12 +47,25 @@ pub fn config_dirs(
         dirs = home.map_or_else(Vec::new, usual);
     }
     let mut once = Vec::new();
-    for dir in dirs {
+    for dir in dirs.into_iter().map(above_projects) {
         if !once.contains(&dir) {
             once.push(dir);
         }
     }
     Ok(once)
+}
+
+/// The config folder, where somebody named the `projects` in it.
+fn above_projects(dir: PathBuf) -> PathBuf {
+    let is_inner = dir.file_name() == Some(OsStr::new("projects"))
+        // A config folder may be called so, too.
+        && !dir.join("projects").is_dir();
+    let above = dir.parent().filter(|above| *above != Path::new(""));
+    match above {
+        Some(above) if is_inner => above.to_owned(),
+        None if is_inner => PathBuf::from("."),
+        _ => dir,
+    }
 }
 
 /// Whether a folder that somebody named can be looked into.
@@ -149,6 +162,30 @@ mod tests {
             [PathBuf::from("/nowhere/home/.claude")]
         );
         assert_eq!(config_dirs(&[], None, None).unwrap(), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_folder_may_be_named_by_the_projects_in_it() {
+        let home = tempfile::tempdir().unwrap();
+        let config = home.path().join("config");
+        std::fs::create_dir_all(config.join("projects")).unwrap();
+        let odd = home.path().join("projects");
+        std::fs::create_dir_all(odd.join("projects")).unwrap();
+        let named = config.join("projects");
+        let list = format!(
+            "{}/,{},{}",
+            named.display(),
+            odd.display(),
+            config.display()
+        );
+        let dirs = config_dirs(&[], Some(OsStr::new(&list)), None).unwrap();
+        assert_eq!(dirs, [config.clone(), odd]);
+        assert_eq!(config_dirs(&[named], None, None).unwrap(), [config]);
+        let relative = [PathBuf::from("projects")];
+        assert_eq!(
+            config_dirs(&relative, None, None).unwrap(),
+            [PathBuf::from(".")]
+        );
     }
 
     #[test]

@@ -3,18 +3,29 @@
 //! Sub-agents whose lines stand inside the session's own file (1.0) are threads of the
 //! session; the model sees to those.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use unspool_model::entry::Kind;
+pub use unspool_model::agent_kind::is_warm_up;
+use unspool_model::id::Id;
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
-use unspool_model::view::{agents, transcript};
+use unspool_model::spent::Spending;
+use unspool_model::view::agents::links;
+use unspool_model::view::session_usage::{self, SessionFiles, SessionUsage};
+use unspool_model::view::turns::TurnRow;
+use unspool_model::view::workflow::Run;
+use unspool_model::view::{agents, check, transcript};
 
 use crate::each;
 use crate::error::{Error, Warning};
-use crate::find::{self, AgentFile, Found, SessionFile};
+use crate::find::{self, AgentFile, Found, OtherFile, SessionFile};
+use crate::open::{self, Stamp};
 use crate::read::{self, Loaded, Reader};
 use crate::side::{self, AgentMeta};
+use crate::spent::{self, Gathered};
 
 /// A session and its sub-agents.
 #[derive(Debug)]
@@ -23,6 +34,10 @@ pub struct Family {
     pub main: Loaded,
     /// Its sub-agents, in the order of their files.
     pub agents: Vec<Agent>,
+    /// Its workflow runs.
+    pub runs: Vec<Run>,
+    /// What the client's own helpers used.
+    pub helpers: Vec<Helper>,
     /// Files that could not be read.
     pub warnings: Vec<Warning>,
 }
@@ -38,6 +53,194 @@ pub struct Agent {
     pub loaded: Loaded,
     /// What the client noted about it.
     pub meta: Option<AgentMeta>,
+    /// The workflow run in whose folder it stands.
+    pub run: Option<Arc<str>>,
+}
+
+impl Family {
+    /// Its sub-agents as the transcript takes them, each with the call that started it.
+    pub fn told(&self) -> transcript::Agents<'_> {
+        let files: Vec<_> = self.agents.iter().map(Agent::listed).collect();
+        let main = &self.main;
+        let links = links::links(&main.session, &main.source, &files, &self.runs);
+        let of_run: HashMap<&str, (usize, &Run)> = (0..)
+            .zip(&self.runs)
+            .flat_map(|(at, run)| {
+                run.agents
+                    .iter()
+                    .map(move |agent| (&*agent.agent, (at, run)))
+            })
+            .collect();
+        let all = self.agents.iter().zip(&links.files).map(|(agent, origin)| {
+            let run = of_run.get(&*agent.id);
+            let origin = run.map_or(*origin, |(at, _)| links.runs[*at].or(*origin));
+            let call = origin.map(|origin| {
+                let maker = origin.maker.map(|at| &self.agents[at].loaded);
+                let session = &maker.unwrap_or(main).session;
+                session.call_id(&session.calls[origin.call as usize])
+            });
+            let file = transcript::AgentFile {
+                session: &agent.loaded.session,
+                source: &agent.loaded.source,
+                call: call.or(agent.call()),
+                run: run.map(|(_, run)| *run),
+            };
+            (agent.id.clone(), file)
+        });
+        all.collect()
+    }
+
+    /// The sessions of its sub-agents' files.
+    pub fn sessions(&self) -> Vec<&Session> {
+        self.agents
+            .iter()
+            .map(|agent| &agent.loaded.session)
+            .collect()
+    }
+}
+
+/// What one of the client's own helpers used, which compact, suggest prompts and warm up.
+#[derive(Clone, Debug)]
+pub struct Helper {
+    /// Its file.
+    pub file: PathBuf,
+    /// What the file was when it was read.
+    pub stamp: Stamp,
+    /// What it says about tokens.
+    pub spending: Spending,
+}
+
+impl Helper {
+    /// A file that turned out to be the client warming up.
+    pub fn of(file: &Path, session: &Session) -> Option<Helper> {
+        let metadata = open::look(file).ok()?;
+        Some(Helper {
+            file: file.to_owned(),
+            stamp: Stamp::of(&metadata),
+            spending: Spending::of(session),
+        })
+    }
+}
+
+impl Family {
+    /// Reads the file of a helper, if it is not known as it is; whether it was read.
+    pub fn renew_helper(&mut self, file: &OtherFile) -> bool {
+        let known = self.helpers.iter().position(|one| one.file == file.path);
+        if known.is_some_and(|at| self.helpers[at].stamp == file.stamp) {
+            return false;
+        }
+        for helper in read_helpers(&[file], 1) {
+            match known {
+                Some(at) => self.helpers[at] = helper,
+                None => self.helpers.push(helper),
+            }
+        }
+        true
+    }
+
+    /// A session alone.
+    pub fn alone(main: Loaded) -> Family {
+        Family {
+            main,
+            agents: Vec::new(),
+            runs: Vec::new(),
+            helpers: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The files of the client's own helpers, read so that each can be listed with what it did.
+    pub fn read_helpers(&self, reader: &Reader) -> Vec<Agent> {
+        let files: Vec<&Helper> = self.helpers.iter().collect();
+        let read = each::map(
+            &files,
+            reader.threads,
+            |helper| helper.stamp.size,
+            |helper| {
+                let stem = helper.file.file_stem()?.to_string_lossy();
+                let id = stem.strip_prefix("agent-")?.to_owned();
+                Some(Agent {
+                    id,
+                    file: helper.file.clone(),
+                    loaded: reader.read(&helper.file, Role::Agent).ok()?,
+                    meta: None,
+                    run: None,
+                })
+            },
+        );
+        read.into_iter().flatten().collect()
+    }
+
+    /// Answers a question about everything that tells what the session used.
+    pub fn used<T>(&self, ask: impl FnOnce(&SessionFiles<'_>) -> T) -> T {
+        let agents: Vec<&Session> = self.agents.iter().map(|one| &one.loaded.session).collect();
+        let helpers: Vec<&Spending> = self.helpers.iter().map(|one| &one.spending).collect();
+        ask(&SessionFiles {
+            session: &self.main.session,
+            agents: &agents,
+            helpers: &helpers,
+        })
+    }
+
+    /// What each turn used; in front of them what was used before the first one.
+    pub fn used_by_turn(&self, turns: &[TurnRow], prices: &Prices) -> Vec<SessionUsage> {
+        let files: Vec<agents::AgentFile<'_>> = self.agents.iter().map(Agent::listed).collect();
+        let main = &self.main;
+        let calls = agents::starting_calls(&main.session, &main.source, &files, &self.runs);
+        self.used(|files| session_usage::usage_by_turn(files, &calls, turns, prices))
+    }
+}
+
+/// Reads what helpers used. What cannot be read is no reason to lose its session.
+pub fn read_helpers(files: &[&OtherFile], threads: usize) -> Vec<Helper> {
+    let parts: Vec<(&Path, u64, u64)> = files
+        .iter()
+        .map(|file| (&*file.path, 0, file.stamp.size))
+        .collect();
+    let read = spent::gather(&parts, threads);
+    let helper = |(file, read): (&&OtherFile, Result<Gathered, Error>)| {
+        let mut gathered = read.ok()?;
+        if let Some(tail) = gathered.tail {
+            gathered.spending.reopen();
+            gathered.spending.append(&tail);
+            gathered.spending.settle();
+        }
+        Some(Helper {
+            file: file.path.clone(),
+            stamp: file.stamp,
+            spending: gathered.spending,
+        })
+    };
+    files.iter().zip(read).filter_map(helper).collect()
+}
+
+/// The files of the client's own helpers that belong to a session.
+pub fn helpers_of<'a>(found: &'a Found, session: &SessionFile) -> Vec<&'a OtherFile> {
+    let near = |file: &&OtherFile| {
+        file.helper.is_some() && file.folder == session.folder && file.config == session.config
+    };
+    let near = found.others.iter().filter(near);
+    near.filter(|file| helper_session(file).is_some_and(|id| id == session.id))
+        .collect()
+}
+
+/// The files of the client's own helpers by their sessions.
+pub fn helpers_by_session(found: &Found) -> HashMap<SessionKey<'_>, Vec<&OtherFile>> {
+    let helpers = found.others.iter().filter(|file| file.helper.is_some());
+    let mut by_session: HashMap<SessionKey<'_>, Vec<&OtherFile>> = HashMap::new();
+    for (file, session) in helpers.filter_map(|file| Some((file, file.session.as_deref()?))) {
+        let key = (&*file.config, &*file.folder, session);
+        by_session.entry(key).or_default().push(file);
+    }
+    by_session
+}
+
+/// The session that the file of a helper belongs to, as its folder or its lines say.
+pub fn helper_session(file: &OtherFile) -> Option<Cow<'_, str>> {
+    match &file.session {
+        Some(session) => Some(Cow::Borrowed(session)),
+        None => first_session(&file.path).map(Cow::Owned),
+    }
 }
 
 impl Agent {
@@ -47,18 +250,11 @@ impl Agent {
         agents::AgentFile {
             id: &self.id,
             session: &self.loaded.session,
+            source: Some(&self.loaded.source),
             kind: meta.and_then(|meta| meta.agent_type.as_deref()),
             description: meta.and_then(|meta| meta.description.as_deref()),
             call: self.call(),
-        }
-    }
-
-    /// As the transcript takes it.
-    pub fn told(&self) -> transcript::AgentFile<'_> {
-        transcript::AgentFile {
-            session: &self.loaded.session,
-            source: &self.loaded.source,
-            call: self.call(),
+            run: self.run.as_deref(),
         }
     }
 
@@ -108,13 +304,19 @@ pub fn rest_by(
         |file| load(reader, file, files.len() > OPEN),
     );
     let mut family = Family {
-        main,
-        agents: Vec::new(),
-        warnings: Vec::new(),
+        runs: side::runs(session),
+        helpers: read_helpers(&helpers_of(found, session), reader.threads),
+        ..Family::alone(main)
     };
     for (file, agent) in files.iter().zip(loaded) {
         match agent {
-            Ok(agent) if is_warm_up(&agent.loaded.session) => {}
+            Ok(agent) if is_warm_up(&agent.loaded.session) => {
+                family.helpers.push(Helper {
+                    file: file.path.clone(),
+                    stamp: file.stamp,
+                    spending: Spending::of(&agent.loaded.session),
+                });
+            }
             Ok(agent) => family.agents.push(agent),
             Err(error) => family.warnings.push(error.warning(&file.path)),
         }
@@ -132,6 +334,7 @@ fn load(reader: &Reader, file: &AgentFile, many: bool) -> Result<Agent, Error> {
         file: file.path.clone(),
         loaded,
         meta: side::agent_meta(&file.path),
+        run: file.run.clone(),
     })
 }
 
@@ -183,6 +386,16 @@ pub fn session_of(agent: &AgentFile) -> Option<String> {
     agent.session.clone().or_else(|| look(agent).session)
 }
 
+/// The session that the first lines of a sub-agent's file name.
+pub(crate) fn first_session(path: &Path) -> Option<String> {
+    let start = read::read_start(path, Role::Agent, START).ok()?;
+    start
+        .session
+        .first_session_id
+        .as_ref()
+        .map(ToString::to_string)
+}
+
 /// How much of a file's start is enough to know what it is.
 pub(crate) const START: u64 = 64 << 10;
 
@@ -201,9 +414,64 @@ pub(crate) fn look(agent: &AgentFile) -> Look {
     }
 }
 
-/// Whether a sub-agent's file only holds the client warming up: 2.0 and early 2.1 ask each
-/// agent for a word at start. Some of these files hold the reply alone.
-pub fn is_warm_up(session: &Session) -> bool {
-    let reply_alone = matches!(&session.records[..], [only] if only.kind == Kind::Assistant);
-    session.goal.as_deref() == Some("Warmup") || reply_alone
+/// The parents that the lines of a sub-agent or a teammate name and that stand in another file of
+/// their session or team: a forked sub-agent follows the lines of its session, a teammate those of
+/// the agent that called it. Nothing is read where no parent is missing.
+pub fn parents_beside(found: &Found, path: &Path, session: &Session) -> HashSet<Id> {
+    let own = found.agents.iter().find(|agent| agent.path == path);
+    if own.is_none() && session.team.is_none() {
+        return HashSet::new();
+    }
+    let mut missing: HashSet<Id> = check::missing_parents(session).into_iter().collect();
+    let mut elsewhere = HashSet::new();
+    for (beside, role) in beside(found, path, own, session) {
+        if missing.is_empty() {
+            break;
+        }
+        let Ok(loaded) = Reader::to_edit().read(beside, role) else {
+            continue;
+        };
+        let there = missing.extract_if(|id| loaded.session.find(id).is_some());
+        elsewhere.extend(there);
+    }
+    elsewhere
+}
+
+/// The other files of a sub-agent's session, then those of a session's team.
+fn beside<'a>(
+    found: &'a Found,
+    path: &Path,
+    own: Option<&AgentFile>,
+    session: &Session,
+) -> Vec<(&'a Path, Role)> {
+    let folder = own.map(|agent| &agent.folder).or_else(|| {
+        let mut sessions = found.sessions.iter();
+        sessions
+            .find(|file| file.path == path)
+            .map(|file| &file.folder)
+    });
+    let id = own.and_then(|agent| agent.session.as_deref());
+    let is_mate = |file: &&SessionFile| {
+        let start = read::read_start(&file.path, Role::Main, START);
+        start.is_ok_and(|start| start.session.team == session.team)
+    };
+    let near = found
+        .sessions
+        .iter()
+        .filter(|file| Some(&file.folder) == folder);
+    let near: Vec<&SessionFile> = near.collect();
+    let mine = near.iter().filter(|file| Some(&*file.id) == id);
+    let team = near.iter().filter(|_| session.team.is_some());
+    let team = team.filter(|file| Some(&*file.id) != id && is_mate(file));
+    let sessions: Vec<&SessionFile> = mine.chain(team).copied().collect();
+    let agents = found.agents.iter().filter(|agent| {
+        let is_of = |file: &&SessionFile| agent.session.as_deref() == Some(&*file.id);
+        Some(&agent.folder) == folder && sessions.iter().any(is_of)
+    });
+    let sessions = sessions.iter().map(|file| (&*file.path, Role::Main));
+    let agents = agents.map(|agent| (&*agent.path, Role::Agent));
+    sessions
+        .chain(agents)
+        .filter(|(other, _)| *other != path)
+        .collect()
 }

@@ -11,6 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use unspool_model::agent_kind::AgentKind;
+
 use crate::each;
 use crate::error::{Error, Warning};
 use crate::family;
@@ -59,6 +61,8 @@ pub struct AgentFile {
     pub path: PathBuf,
     /// Its id, without `agent-`.
     pub id: String,
+    /// The workflow run in whose folder it stands.
+    pub run: Option<Arc<str>>,
     /// The session it belongs to, as its folder says; `None` if only its lines know.
     pub session: Option<String>,
     /// The name of its project's folder, which all files there share.
@@ -84,16 +88,20 @@ pub struct OtherFile {
     pub stamp: Stamp,
     /// Why it does not count.
     pub why: &'static str,
+    /// What the client did for itself in it: no conversation, but it cost as much.
+    pub helper: Option<AgentKind>,
+    /// The session it belongs to, as its folder says.
+    pub session: Option<String>,
+    /// The name of its project's folder; empty outside of any.
+    pub folder: Arc<str>,
+    /// The config folder it is in; empty for a file outside of any.
+    pub config: Arc<Path>,
 }
 
-/// Files of the client's own helpers, which are not sub-agents.
-const HELPERS: [(&str, &str); 2] = [
-    ("acompact-", "a compaction, not a sub-agent"),
-    (
-        "aprompt_suggestion-",
-        "a prompt suggestion, not a sub-agent",
-    ),
-];
+/// Whether a sub-agent's file with this id is one of the client's own helpers.
+pub fn is_helper(id: &str) -> bool {
+    AgentKind::of_id(id).is_helper()
+}
 
 /// How deep to look below `subagents`.
 const DEPTH: usize = 6;
@@ -144,6 +152,11 @@ impl Found {
     /// Who reads all agents anyway need not call this: see [`crate::family::is_warm_up`] and
     /// `first_session_id` of the session.
     pub fn identify_agents(&mut self) {
+        let flat = self.others.iter_mut();
+        for file in flat.filter(|file| file.helper.is_some() && file.session.is_none()) {
+            let session = family::helper_session(file).map(|id| id.into_owned());
+            file.session = session;
+        }
         let agents = std::mem::take(&mut self.agents);
         let looked = each::map(&agents, each::threads(), |_| 0, family::look);
         for (mut agent, look) in agents.into_iter().zip(looked) {
@@ -152,7 +165,11 @@ impl Found {
                     path: agent.path,
                     bytes: agent.bytes,
                     stamp: agent.stamp,
-                    why: "a warm-up, not a sub-agent",
+                    why: AgentKind::WarmUp.why(),
+                    helper: Some(AgentKind::WarmUp),
+                    session: agent.session.or(look.session),
+                    folder: agent.folder,
+                    config: agent.config,
                 });
                 continue;
             }
@@ -276,14 +293,25 @@ impl Walk {
         let Some(id) = stem.strip_prefix("agent-") else {
             return self.other(path, meta, "not named like a sub-agent");
         };
-        let helper = HELPERS.iter().find(|(start, _)| id.starts_with(start));
-        if let Some((_, why)) = helper {
-            return self.other(path, meta, why);
+        let kind = AgentKind::of_id(id);
+        if kind.is_helper() {
+            return self.found.others.push(OtherFile {
+                path,
+                bytes: meta.len(),
+                stamp: Stamp::of(meta),
+                why: kind.why(),
+                helper: Some(kind),
+                session: session.map(str::to_owned),
+                folder: Arc::clone(&place.folder),
+                config: Arc::clone(&place.config),
+            });
         }
         if meta.len() == 0 {
             return self.other(path, meta, "empty");
         }
+        let run = run_of(&path);
         self.found.agents.push(AgentFile {
+            run,
             id: id.to_owned(),
             session: session.map(str::to_owned),
             folder: Arc::clone(&place.folder),
@@ -301,6 +329,10 @@ impl Walk {
             bytes: metadata.len(),
             stamp: Stamp::of(metadata),
             why,
+            helper: None,
+            session: None,
+            folder: Arc::default(),
+            config: Path::new("").into(),
         });
     }
 
@@ -407,6 +439,13 @@ fn unlike(kind: fs::FileType) -> io::Error {
     io::Error::other(format!("{}, not a file", open::kind_of(kind)))
 }
 
+/// The workflow run whose folder a file stands in: `subagents/workflows/<run>/`.
+fn run_of(path: &Path) -> Option<Arc<str>> {
+    let folder = path.parent()?;
+    let is_run = folder.parent()?.ends_with("subagents/workflows");
+    is_run.then(|| name(folder).into())
+}
+
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "a link to nothing".to_owned(),
@@ -433,6 +472,26 @@ fn name(path: &Path) -> String {
 /// The file at a path below `projects` of a config folder, as a walk would find it there;
 /// nothing if it would not, or if it is gone.
 pub fn at(config: &Arc<Path>, path: &Path) -> Option<Target> {
+    let Found {
+        mut sessions,
+        mut agents,
+        ..
+    } = found_at(config, path)?;
+    if let Some(session) = sessions.first_mut() {
+        let beside = path.with_extension("");
+        session.beside = beside.is_dir().then_some(beside);
+    }
+    let session = sessions.pop().map(Target::Session);
+    session.or_else(|| agents.pop().map(Target::Agent))
+}
+
+/// The file of one of the client's own helpers at a path, as a walk would find it there.
+pub fn helper_at(config: &Arc<Path>, path: &Path) -> Option<OtherFile> {
+    let found = found_at(config, path)?.others.pop();
+    found.filter(|file| file.helper.is_some())
+}
+
+fn found_at(config: &Arc<Path>, path: &Path) -> Option<Found> {
     let projects = config.join("projects");
     let inner = path.strip_prefix(&projects).ok()?;
     let parts: Vec<_> = inner.components().map(|part| part.as_os_str()).collect();
@@ -459,17 +518,7 @@ pub fn at(config: &Arc<Path>, path: &Path) -> Option<Target> {
         }
         _ => return None,
     }
-    let Found {
-        mut sessions,
-        mut agents,
-        ..
-    } = walk.found;
-    if let Some(session) = sessions.first_mut() {
-        let beside = path.with_extension("");
-        session.beside = beside.is_dir().then_some(beside);
-    }
-    let session = sessions.pop().map(Target::Session);
-    session.or_else(|| agents.pop().map(Target::Agent))
+    Some(walk.found)
 }
 
 /// Everything in the folder of a transcript, as if it were a project's folder: the files of
@@ -512,7 +561,9 @@ pub fn single(path: &Path) -> Result<Target, Error> {
     let (bytes, modified) = (metadata.len(), open::modified(&metadata));
     let stamp = Stamp::of(&metadata);
     if let Some(id) = stem.strip_prefix("agent-") {
+        let run = run_of(path);
         return Ok(Target::Agent(AgentFile {
+            run,
             path: path.into(),
             id: id.to_owned(),
             session: None,

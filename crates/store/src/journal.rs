@@ -111,6 +111,9 @@ pub struct Entry {
     /// Whether the copies of what was before are gone because they were old.
     #[serde(default)]
     pub pruned: bool,
+    /// Whether they are gone because somebody asked for it.
+    #[serde(default)]
+    pub emptied: bool,
     /// What its temporary files are named by.
     token: String,
 }
@@ -477,21 +480,47 @@ impl Journal {
             let Some(mut entry) = self.entry(number)? else {
                 continue;
             };
-            if entry.pruned {
-                break;
+            match entry.pruned {
+                // One alone; those before it are as they were.
+                true if entry.emptied => continue,
+                true => break,
+                false => {}
             }
             let is_old = entry.task.at < now.saturating_sub(KEPT_FOR);
             let has_copies = entry.steps.iter().any(|step| step.kept().is_some());
             if entry.state != State::Done || !is_old || !has_copies {
                 continue;
             }
-            let folder = self.own(number)?;
             entry.pruned = true;
-            save(&folder, &entry)?;
-            for step in &entry.steps {
-                if let Some(kept) = step.kept() {
-                    let _ = folder.remove(OsStr::new(&kept.file));
-                }
+            self.drop_copies(&entry)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the copies of what was there before these works, which can then no longer be
+    /// undone.
+    pub fn forget(&self, numbers: &[u64]) -> Result<(), Error> {
+        let _lock = self.lock()?;
+        self.recover_locked()?;
+        for &number in numbers {
+            let Some(mut entry) = self.entry(number)? else {
+                continue;
+            };
+            if entry.state == State::Done && !entry.pruned {
+                (entry.pruned, entry.emptied) = (true, true);
+                self.drop_copies(&entry)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the copies of a work are gone, and removes them.
+    fn drop_copies(&self, entry: &Entry) -> Result<(), Error> {
+        let folder = self.own(entry.number)?;
+        save(&folder, entry)?;
+        for step in &entry.steps {
+            if let Some(kept) = step.kept() {
+                let _ = folder.remove(OsStr::new(&kept.file));
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! In reading order: [`dirs`] says where to look, [`find`] walks there, [`read`] folds a file
 //! into a session, [`each`] does that for many files at once, [`scan`] looks for little in all of
 //! them, [`search`] finds text in them, [`resolve`] finds the one a
-//! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it and
+//! person means, [`family`] adds its sub-agents, [`side`] what else lies beside it, [`owned`] every file that is its own and
 //! [`follow`] reads on while it grows, when [`watch`] says so; [`live`] tells who works on it. [`journal`] changes files
 //! so that it can be undone, by [`write`]; [`long_lines`] looks into lines that are too long to be held; [`archive`] keeps copies of them. [`events`] keeps what
 //! hooks tell, [`settle`] waits for what they announce, [`before`] finds the session before.
@@ -34,6 +34,7 @@ pub mod long_lines;
 pub mod open;
 pub mod output_file;
 pub mod own_file;
+pub mod owned;
 mod pieces;
 pub mod project;
 pub mod read;

@@ -18,11 +18,11 @@ use unspool_model::session::{Role, Session};
 use crate::carry::Home;
 use crate::each;
 use crate::error::{Error, Warning};
-use crate::family;
 use crate::find::{Found, SessionFile};
 use crate::journal::Work;
 use crate::list;
 use crate::open::Stamp;
+use crate::owned::{OwnedFile, OwnedFiles, OwnedKind};
 use crate::project::{key, slug};
 use crate::read::{self, Loaded};
 use crate::read_folder;
@@ -110,14 +110,14 @@ fn home_of(session: &Session, folder: &str) -> Option<String> {
 }
 
 /// What moving a session would do, with nothing written.
-pub fn outlook(found: &Found, mover: &Mover) -> Result<Moved, Error> {
+pub fn outlook(owned: &OwnedFiles, mover: &Mover) -> Result<Moved, Error> {
     let mut moved = Moved::default();
     let main = read::read(&mover.file.path, Role::Main)?;
     moved.count(&main, &mover.identity);
-    for (path, _) in beside(found, mover) {
+    for (one, _) in beside(owned, mover) {
         moved.files += 1;
-        if is_transcript(&path) {
-            moved.count(&read::read(&path, Role::Agent)?, &mover.identity);
+        if one.kind.is_transcript() {
+            moved.count(&read::read(&one.path, Role::Agent)?, &mover.identity);
         }
     }
     Ok(moved)
@@ -125,20 +125,20 @@ pub fn outlook(found: &Found, mover: &Mover) -> Result<Moved, Error> {
 
 /// The files beside a transcript, and where they go: all in its own folder, and files of
 /// sub-agents that old clients kept among the sessions.
-fn beside(found: &Found, mover: &Mover) -> Vec<(PathBuf, PathBuf)> {
+fn beside(owned: &OwnedFiles, mover: &Mover) -> Vec<(OwnedFile, PathBuf)> {
     let folder = mover.file.path.with_extension("");
-    let own = below(&folder).into_iter().map(|path| {
-        let name = path.strip_prefix(&folder).unwrap_or(&path);
-        let to = mover.home.beside().join(name);
-        (path, to)
-    });
-    let flat = family::agents_of(found, &mover.file).into_iter();
-    let flat = flat.filter(|agent| !agent.path.starts_with(&folder));
-    let flat = flat.filter_map(|agent| {
-        let name = agent.path.file_name()?;
-        Some((agent.path.clone(), mover.home.folder.join(name)))
-    });
-    own.chain(flat).collect()
+    let project = mover.file.path.parent();
+    let all = owned.of(&mover.file).into_iter();
+    let all = all.filter(|one| one.kind != OwnedKind::Transcript);
+    all.filter_map(|one| {
+        let to = match one.path.strip_prefix(&folder) {
+            Ok(within) => mover.home.beside().join(within),
+            Err(_) if one.path.parent() == project => mover.home.folder.join(one.path.file_name()?),
+            Err(_) => return None,
+        };
+        Some((one, to))
+    })
+    .collect()
 }
 
 impl Moved {
@@ -165,10 +165,11 @@ pub fn stage(
     };
     let mut all = vec![Moved::default(); movers.len()];
     let mut known = BTreeSet::new();
+    let owned = OwnedFiles::new(found);
     for (mover, moved) in movers.iter().zip(&mut all) {
-        for (from, to) in beside(found, mover) {
+        for (from, to) in beside(&owned, mover) {
             stage.one(&from, &to, mover, moved)?;
-            known.insert(from);
+            known.insert(from.path);
         }
         known.insert(mover.file.path.with_extension(""));
         known.insert(mover.file.path.clone());
@@ -186,6 +187,7 @@ pub fn stage(
     }
     notes.extend(books::lists(stage.work, movers, &emptied)?);
     books::histories(stage.work, movers)?;
+    books::jobs(stage.work, &owned, movers)?;
     // Transcripts come last: before them, nothing has moved for the client.
     for (mover, moved) in movers.iter().zip(&mut all) {
         stage.note_folders(&mover.file.path, mover);
@@ -208,17 +210,17 @@ impl Stage<'_> {
     /// A file beside a transcript.
     fn one(
         &mut self,
-        path: &Path,
+        one: &OwnedFile,
         to: &Path,
         mover: &Mover,
         moved: &mut Moved,
     ) -> Result<(), Error> {
         moved.files += 1;
-        self.note_folders(path, mover);
-        if is_transcript(path) {
-            return self.transcript(path, to, Role::Agent, mover, moved);
+        self.note_folders(&one.path, mover);
+        if one.kind.is_transcript() {
+            return self.transcript(&one.path, to, Role::Agent, mover, moved);
         }
-        self.work.rename(path, to)
+        self.work.rename(&one.path, to)
     }
 
     /// Writes a transcript anew, and reads it again as if for the first time.
@@ -325,29 +327,4 @@ fn leftovers(emptied: &[(PathBuf, PathBuf)], known: &BTreeSet<PathBuf>) -> Vec<(
 fn speaks(file: &SessionFile) -> bool {
     let begun = read::read_start(&file.path, Role::Main, START);
     begun.is_ok_and(|begun| !begun.session.cwds.is_empty())
-}
-
-/// How far down folders are followed.
-const DEEP: usize = 8;
-
-/// Regular files below a folder, in order. Links are not followed: they may lead anywhere.
-fn below(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    gather(folder, DEEP, &mut all);
-    all.sort();
-    all
-}
-
-fn gather(folder: &Path, depth: usize, all: &mut Vec<PathBuf>) {
-    for entry in read_folder::entries(folder).into_iter().flatten().flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_file() => all.push(entry.path()),
-            Ok(kind) if kind.is_dir() && depth > 0 => gather(&entry.path(), depth - 1, all),
-            _ => {}
-        }
-    }
-}
-
-fn is_transcript(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "jsonl")
 }

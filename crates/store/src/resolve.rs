@@ -5,8 +5,11 @@
 //! written, which costs nothing to know and is also how the client continues a session.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use unspool_model::id::Id;
 use unspool_model::session::{Role, Session};
 
 use crate::each;
@@ -127,7 +130,7 @@ fn by_id(found: &Found, argument: &str) -> Result<Option<Target>, Error> {
         ([file], _) => Ok(Some(Target::Session((*file).clone()))),
         ([], [file]) => Ok(Some(Target::Agent((*file).clone()))),
         ([], _) => Err(ambiguous(argument, agents.into_iter().map(agent_candidate))),
-        _ => Err(ambiguous(argument, sessions.into_iter().map(candidate))),
+        _ => one(argument, sessions).map(Some),
     }
 }
 
@@ -148,7 +151,7 @@ fn fitting<'a, T>(files: &'a [T], start: &str, id: impl Fn(&T) -> &String) -> Ve
 struct Titles {
     own: Option<String>,
     /// Titles it gives to lines of other files.
-    given: Vec<(unspool_model::id::Id, String)>,
+    given: Vec<(Id, String)>,
 }
 
 fn by_title(found: &Found, argument: &str) -> Result<Target, Error> {
@@ -225,12 +228,36 @@ fn fold_all<R: Send>(found: &Found, job: impl Fn(&Session) -> R + Sync) -> Vec<O
     )
 }
 
+/// The only one of them, not counting copies that the client made to go on in the background.
 fn one(argument: &str, files: Vec<&SessionFile>) -> Result<Target, Error> {
-    match files[..] {
+    match originals(&files)[..] {
         [file] => Ok(Target::Session(file.clone())),
         _ => Err(ambiguous(argument, files.into_iter().map(candidate))),
     }
 }
+
+/// Of several files that somebody may mean, those that were not written in the background; all of
+/// them, if they all were.
+fn originals<'a>(files: &[&'a SessionFile]) -> Vec<&'a SessionFile> {
+    if files.len() < 2 {
+        return files.to_vec();
+    }
+    let apart = |file: &&&SessionFile| !is_background(file);
+    let originals: Vec<_> = files.iter().filter(apart).copied().collect();
+    match originals.is_empty() {
+        true => files.to_vec(),
+        false => originals,
+    }
+}
+
+/// Whether a session was written by a process in the background, as its start says.
+pub fn is_background(file: &SessionFile) -> bool {
+    let start = read::read_start(&file.path, Role::Main, START);
+    start.is_ok_and(|start| start.session.process.as_deref() == Some(BACKGROUND))
+}
+
+/// What lines of a process in the background call it.
+const BACKGROUND: &str = "bg";
 
 fn not_found(found: &Found, argument: &str) -> Error {
     let lower = argument.to_lowercase();
@@ -325,14 +352,29 @@ fn of_directory<'a>(
     for place in &places {
         // Sessions usually lie in the folder that is named after their directory.
         let near = files.iter().filter(|file| may_belong(&file.folder, place));
-        let mine = near.filter(|file| project_at_start(file).is_some_and(|at| at.is(place)));
+        let mine = near.filter(|file| {
+            let at = project_at_start(file);
+            at.is_some_and(|at| at.is(place) && !is_copy(&at, file, files))
+        });
         let mine: Vec<_> = mine.take(number).copied().collect();
         if !mine.is_empty() {
             return (mine, None);
         }
     }
     let projects = each::map(files, each::threads(), |_| 0, |file| project_at_start(file));
-    let all: Vec<_> = files.iter().copied().zip(projects).collect();
+    let mut all: Vec<_> = files.iter().copied().zip(projects).collect();
+    let roots: HashSet<(Arc<str>, Id)> = all
+        .iter()
+        .filter_map(|(file, at)| {
+            let at = at.as_ref().filter(|at| !at.background)?;
+            Some((Arc::clone(&file.folder), at.root.clone()?))
+        })
+        .collect();
+    all.retain(|(file, at)| {
+        let at = at.as_ref().filter(|at| at.background);
+        let root = at.and_then(|at| at.root.clone());
+        root.is_none_or(|root| !roots.contains(&(Arc::clone(&file.folder), root)))
+    });
     let above = |place: &PathBuf| place.ancestors().map(Path::to_owned).collect::<Vec<_>>();
     for (steps, dir) in places
         .iter()
@@ -374,8 +416,26 @@ fn may_belong(folder: &str, dir: &Path) -> bool {
     head.eq_ignore_ascii_case(&own) && (rest.is_empty() || rest.starts_with("--claude-worktrees-"))
 }
 
+/// Whether a session is a copy that was made to go on in the background, and its original is
+/// there: who asks for the latest means that one.
+fn is_copy(at: &At, file: &SessionFile, files: &[&SessionFile]) -> bool {
+    let Some(root) = at.root.as_ref().filter(|_| at.background) else {
+        return false;
+    };
+    let near = files.iter().filter(|other| other.folder == file.folder);
+    let mut others = near.filter(|other| other.path != file.path);
+    others.any(|other| {
+        let other = project_at_start(other);
+        other.is_some_and(|other| !other.background && other.root.as_ref() == Some(root))
+    })
+}
+
 /// Where a session belongs, as the start of its file tells.
 struct At {
+    /// The id of its first line.
+    root: Option<Id>,
+    /// Whether it was written in the background.
+    background: bool,
     /// Where it began.
     cwd: Option<String>,
     folder: String,
@@ -395,11 +455,15 @@ impl At {
 fn project_at_start(file: &SessionFile) -> Option<At> {
     let start = read::read_start(&file.path, Role::Main, START).ok()?;
     let whole = start.bytes >= file.bytes;
-    if whole && !start.session.is_conversation() {
+    if whole && !start.session.is_used() {
         return None;
     }
     let first = start.session.cwds.iter().next();
+    let mut lines = start.session.records.iter();
+    let root = lines.find(|record| record.is_conversation() && record.uuid.is_some());
     Some(At {
+        root: root.and_then(|record| record.uuid.clone()),
+        background: start.session.process.as_deref() == Some(BACKGROUND),
         cwd: first.map(|(cwd, _)| cwd.to_owned()),
         folder: file.folder.to_string(),
     })

@@ -1,11 +1,12 @@
 //! Secrets in the files of sessions: which files hold them, and where.
 //!
-//! Everything of a session that is text is looked at: its transcript, those of its sub-agents,
-//! the outputs of tools, the copies of files before they were changed, what the client notes of
-//! it beside these, and its lines in the list of prompts that the client keeps for all sessions
-//! and in that of the sessions of its project.
+//! Every file that a session owns is looked at (see [`crate::owned`]), its lines in the list of
+//! prompts that the client keeps for all sessions and in that of the sessions of its project, and
+//! its plan; of all sessions also what is nobody's: pasted texts, plans, mail of agent teams, what
+//! the client's daemon writes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -17,6 +18,7 @@ use unspool_model::edit::redact::{Hit as Found, Redacted, Redactor};
 use unspool_model::id::Id;
 use unspool_model::listed::{self, Listed};
 use unspool_model::log::LONGEST_LINE;
+use unspool_model::session::Role;
 use unspool_model::{history, json, text};
 
 use crate::each;
@@ -25,7 +27,9 @@ use crate::find::{self, SessionFile};
 use crate::list;
 use crate::long_lines;
 use crate::open;
+use crate::owned::{self, OwnedFile, OwnedFiles, OwnedKind};
 use crate::pieces::{Next, Piece, Pieces};
+use crate::read;
 use crate::scan::{self, Part, PassedLine, Stretch};
 use crate::search;
 use crate::side;
@@ -56,6 +60,8 @@ pub enum Holds {
     Backup,
     /// What the client notes beside a transcript: things to do, tasks, sub-agents, a shell.
     Note,
+    /// JSON lines that are no conversation, such as those of a workflow.
+    Lines,
     /// Prompts of all sessions; only those of one session count if it is named.
     Prompts {
         /// The session.
@@ -104,34 +110,9 @@ pub struct Hit {
 
 /// The files of a session.
 pub fn of_session(found: &find::Found, file: &SessionFile) -> Vec<Source> {
-    with_notes(found, file, side::notes_of(file))
-}
-
-/// Every session with its files.
-pub fn of_each(found: &find::Found) -> Vec<(&SessionFile, Vec<Source>)> {
-    // Notes of all sessions lie in the same folders, each of which is looked at once.
-    let mut noted: HashMap<(&Path, String), Vec<PathBuf>> = HashMap::new();
-    let configs: HashSet<&Path> = found.sessions.iter().map(|file| &*file.config).collect();
-    for config in configs {
-        for (path, session) in side::notes(config) {
-            noted.entry((config, session)).or_default().push(path);
-        }
-    }
-    let sessions = found.sessions.iter();
-    let each = sessions.map(|file| {
-        let notes = noted.remove(&(&*file.config, file.id.clone()));
-        (file, with_notes(found, file, notes.unwrap_or_default()))
-    });
-    each.collect()
-}
-
-fn with_notes(found: &find::Found, file: &SessionFile, noted: Vec<PathBuf>) -> Vec<Source> {
-    let mut all: Vec<Source> = search::files(found, file).into_iter().map(known).collect();
-    let backups = side::backups_of(file).into_iter();
-    all.extend(backups.filter_map(|path| plain_file(path, Holds::Backup, &file.id)));
-    let noted = noted.into_iter().map(|path| (path, file.id.clone()));
-    notes(&mut all, noted.collect());
-    notes_beside(&mut all, file);
+    let owned = OwnedFiles::new(found).of(file);
+    let mut all: Vec<Source> = owned.into_iter().filter_map(known).collect();
+    all.extend(plan(file));
     let only = Some(file.id.clone());
     all.extend(prompts(&file.config, only.clone()));
     let folder = file.path.parent();
@@ -139,66 +120,87 @@ fn with_notes(found: &find::Found, file: &SessionFile, noted: Vec<PathBuf>) -> V
     all
 }
 
-/// The file of a sub-agent.
-pub fn of_agent(file: &find::AgentFile) -> Vec<Source> {
-    vec![known(search::alone(file))]
+/// The plan of a session, which its lines name. Copies of the session name the same one.
+fn plan(file: &SessionFile) -> Option<Source> {
+    if file.config.as_os_str().is_empty() {
+        return None;
+    }
+    let start = read::read_start(&file.path, Role::Main, PLAN_NAMED_BY).ok()?;
+    let path = side::plan(&file.config, start.session.slug.as_deref()?)?;
+    plain_file(path, Holds::Note, &file.id)
 }
 
-/// The files of all sessions below these config folders, also of those whose transcript is
-/// gone.
-pub fn of_all(found: &find::Found, configs: &[PathBuf]) -> Vec<Source> {
-    let files = search::all(found, |_, _| true);
-    let mut all: Vec<Source> = files.into_iter().map(known).collect();
-    let mut seen = HashSet::new();
-    for config in configs {
-        let real = std::fs::canonicalize(config).unwrap_or_else(|_| config.clone());
-        if !seen.insert(real) {
-            continue;
-        }
-        let backups = side::backups(config).into_iter();
-        all.extend(backups.filter_map(|(path, of)| plain_file(path, Holds::Backup, &of)));
-        notes(&mut all, side::notes(config));
-        all.extend(prompts(config, None));
-    }
-    for file in &found.sessions {
-        notes_beside(&mut all, file);
+/// Every line of a session names its plan, so one of the first does.
+const PLAN_NAMED_BY: u64 = 1 << 20;
+
+/// Every session with the files that are its alone, and then everything else: files of sessions
+/// that are gone, and what is nobody's.
+pub fn of_each<'a>(
+    found: &'a find::Found,
+    configs: &[PathBuf],
+) -> (Vec<(&'a SessionFile, Vec<Source>)>, Vec<Source>) {
+    let (each, gone) = owned::of_all(found, configs);
+    let sources = |owned: Vec<OwnedFile>| owned.into_iter().filter_map(known).collect();
+    let each = each.into_iter().map(|(file, owned)| (file, sources(owned)));
+    let each = each.collect();
+    let mut rest: Vec<Source> = sources(gone);
+    for config in owned::distinct(configs) {
+        let shared = owned::shared(config).into_iter();
+        rest.extend(shared.filter_map(|path| plain_file(path, Holds::Note, "")));
+        rest.extend(prompts(config, None));
     }
     let folders = found.sessions.iter().filter_map(|file| file.path.parent());
-    let folders: BTreeSet<&Path> = folders.collect();
-    all.extend(
-        folders
-            .into_iter()
-            .filter_map(|folder| list_in(folder, None)),
-    );
-    all
+    let projects = configs.iter().flat_map(|config| owned::projects(config));
+    let folders: BTreeSet<PathBuf> = folders.map(Path::to_owned).chain(projects).collect();
+    rest.extend(folders.iter().filter_map(|folder| list_in(folder, None)));
+    (each, rest)
 }
 
-fn known(source: search::Source) -> Source {
-    Source {
+/// The file of a sub-agent.
+pub fn of_agent(file: &find::AgentFile) -> Vec<Source> {
+    let source = search::alone(file);
+    vec![Source {
         path: source.path,
-        holds: match source.holds {
-            search::Holds::Session => Holds::Session,
-            search::Holds::Agent(id) => Holds::Agent(id),
-            search::Holds::Output => Holds::Output,
-        },
+        holds: Holds::Agent(file.id.clone()),
         session: source.session,
         bytes: source.bytes,
-    }
+    }]
 }
 
-/// Adds what the client notes beside transcripts.
-fn notes(all: &mut Vec<Source>, noted: Vec<(PathBuf, String)>) {
-    let noted = noted.into_iter();
-    all.extend(noted.filter_map(|(path, of)| plain_file(path, Holds::Note, &of)));
+/// The files of all sessions below these config folders, those that were written last first, also
+/// of those whose transcript is gone.
+pub fn of_all(found: &find::Found, configs: &[PathBuf]) -> Vec<Source> {
+    let (mut each, rest) = of_each(found, configs);
+    each.sort_by_key(|(file, _)| Reverse(file.modified));
+    let each = each.into_iter().flat_map(|(_, sources)| sources);
+    each.chain(rest).collect()
 }
 
-/// Adds what it notes in the folder of a session, unless that is the output of a tool.
-fn notes_beside(all: &mut Vec<Source>, file: &SessionFile) {
-    let mut noted = side::notes_beside(file);
-    let outputs = side::tool_results(file);
-    noted.retain(|path| !outputs.contains(path));
-    let noted = noted.into_iter().map(|path| (path, file.id.clone()));
-    notes(all, noted.collect());
+/// A file of a session, unless it says nothing.
+fn known(owned: OwnedFile) -> Option<Source> {
+    let is_lines = owned.path.extension().is_some_and(|end| end == "jsonl");
+    let holds = match owned.kind {
+        OwnedKind::Transcript => Holds::Session,
+        OwnedKind::Agent(id) | OwnedKind::Helper(id) => Holds::Agent(id),
+        OwnedKind::Output => Holds::Output,
+        OwnedKind::Backup => Holds::Backup,
+        OwnedKind::Lines | OwnedKind::Head => Holds::Lines,
+        OwnedKind::Job if is_lines => Holds::Lines,
+        OwnedKind::Title
+        | OwnedKind::Archived
+        | OwnedKind::Todo
+        | OwnedKind::Note
+        | OwnedKind::Job
+        | OwnedKind::Running
+        | OwnedKind::Log => Holds::Note,
+        OwnedKind::Lock => return None,
+    };
+    Some(Source {
+        path: owned.path,
+        holds,
+        session: owned.session,
+        bytes: owned.bytes,
+    })
 }
 
 fn plain_file(path: PathBuf, holds: Holds, session: &str) -> Option<Source> {
@@ -396,7 +398,9 @@ fn left(source: &Source, redactor: &Redactor, bytes: &[u8]) -> u64 {
             return again.map_or(0, |again| again.found.len() as u64);
         }
         Holds::Output | Holds::Backup | Holds::Note => redactor.places_of_text(bytes),
-        Holds::Session | Holds::Agent(_) | Holds::Prompts { .. } => redactor.places(bytes),
+        Holds::Session | Holds::Agent(_) | Holds::Lines | Holds::Prompts { .. } => {
+            redactor.places(bytes)
+        }
     };
     places.len() as u64
 }

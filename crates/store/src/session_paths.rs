@@ -17,7 +17,14 @@ pub fn is_file_of(session: &str, path: &Path) -> bool {
     is_name(session)
         && match parts.as_slice() {
             ["projects", _, rest @ ..] => is_in_project(session, rest),
-            ["file-history" | "tasks" | "session-env", id, _, ..] => *id == session,
+            [
+                "file-history" | "tasks" | "session-env" | "image-cache" | "uploads",
+                id,
+                _,
+                ..,
+            ] => *id == session,
+            ["debug", name] => name.strip_suffix(".txt") == Some(session),
+            ["usage-data", _, name] => name.strip_suffix(".json") == Some(session),
             ["todos", name] => {
                 let rest = name.strip_prefix(session);
                 rest.is_some_and(|rest| rest.starts_with("-agent-") && rest.ends_with(".json"))
@@ -40,11 +47,28 @@ fn is_in_project(session: &str, rest: &[&str]) -> bool {
 /// What the client keeps in the folder of a session.
 fn is_beside(rest: &[&str]) -> bool {
     match rest {
-        ["custom-title.json"] => true,
+        ["custom-title.json" | "archived.json" | "resume-head.jsonl"] => true,
         [folder, _, ..] => ["subagents", "tool-results", "workflows"].contains(folder),
         _ => false,
     }
 }
+
+/// Folders of a config folder that hold nothing but what the client notes about sessions.
+const OF_SESSIONS: [&str; 13] = [
+    "file-history",
+    "tasks",
+    "session-env",
+    "todos",
+    "plans",
+    "jobs",
+    "sessions",
+    "debug",
+    "image-cache",
+    "uploads",
+    "paste-cache",
+    "usage-data",
+    "teams",
+];
 
 /// Whether undoing an edit may write a file: a file of any session, or one in which the client
 /// lists them.
@@ -58,11 +82,16 @@ pub fn is_of_any_session(path: &Path) -> bool {
         return true;
     }
     let rest = |at: usize| &parts[at + 1..];
+    // The same words elsewhere are the folders of other people.
+    let in_config = |at: usize| {
+        let above: PathBuf = path.components().take(at + 1).collect();
+        above.join("projects").is_dir()
+    };
     parts.iter().enumerate().any(|(at, part)| match *part {
         "projects" => match rest(at) {
             // The folder of a project itself.
             [_] => true,
-            [_, id] => is_uuid(id),
+            [_, id] => is_uuid(id) || is_agent(id),
             [_, id, ..] => {
                 let project: PathBuf = path.components().take(at + 3).collect();
                 let transcript = || project.join(format!("{id}.jsonl")).is_file();
@@ -70,11 +99,9 @@ pub fn is_of_any_session(path: &Path) -> bool {
             }
             [] => false,
         },
-        "file-history" | "tasks" | "session-env" | "todos" | "plans" => {
-            // The same words elsewhere are the folders of other people.
-            let above: PathBuf = path.components().take(at + 1).collect();
-            !rest(at).is_empty() && above.join("projects").is_dir()
-        }
+        "daemon.log" | "daemon.status.json" => rest(at).is_empty() && in_config(at),
+        "daemon" => matches!(rest(at), ["roster.json"] | ["gateway-routed", _]) && in_config(at),
+        name if OF_SESSIONS.contains(&name) => !rest(at).is_empty() && in_config(at),
         // Beside a transcript that lies outside of any config folder.
         id => is_uuid(id) && (rest(at).is_empty() || is_beside(rest(at))),
     })
@@ -108,7 +135,8 @@ fn is_name(text: &str) -> bool {
     crate::side::is_plain(text) && !text.starts_with('.') && !text.chars().any(char::is_control)
 }
 
-fn is_uuid(text: &str) -> bool {
+/// Whether a text is an id as the client makes them.
+pub(crate) fn is_uuid(text: &str) -> bool {
     let lengths = [8, 4, 4, 4, 12];
     let parts: Vec<&str> = text.split('-').collect();
     parts.len() == lengths.len()
@@ -162,6 +190,11 @@ mod tests {
             "todos/ID-agent-ID.json",
             "tasks/ID/1.json",
             "session-env/ID/env",
+            "image-cache/ID/1.png",
+            "debug/ID.txt",
+            "usage-data/facets/ID.json",
+            "projects/-p/ID/archived.json",
+            "projects/-p/ID/resume-head.jsonl",
             "plans/three-small-words.md",
             "ID.jsonl",
             "ID/tool-results/t.txt",
@@ -183,6 +216,9 @@ mod tests {
             (ID, "settings.json"),
             (ID, "commands/x.md"),
             (ID, "Projects/-p/ID.jsonl"),
+            // They tell the client's daemon what to run.
+            (ID, "jobs/5e551000/state.json"),
+            (ID, "sessions/1.json"),
             (ID, "projects/-p/../../settings.json"),
             (ID, "./settings.json"),
             (ID, "/ID.jsonl"),
@@ -217,6 +253,12 @@ mod tests {
             "todos/ID-agent-ID.json",
             "plans/x.md",
             "history.jsonl",
+            "projects/-p/agent-a1.meta.json",
+            "jobs/5e551000/state.json",
+            "sessions/1.json",
+            "daemon/roster.json",
+            "daemon.log",
+            "paste-cache/0a1b.txt",
         ] {
             assert!(is(path), "{path}");
         }
@@ -228,6 +270,7 @@ mod tests {
             "projects/-p/named/odd.json",
             "projects/-p/../../settings.json",
             ".bashrc",
+            "daemon/other.json",
             "elsewhere/tasks/run.sh",
         ] {
             assert!(!is(path), "{path}");

@@ -3,11 +3,13 @@
 //! Only lists and small notes; nothing here is needed to read a session. Notes are read
 //! leniently: a field that is missing or of another type is simply not there.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use unspool_model::view::workflow::Run;
 
 use crate::find::SessionFile;
 use crate::open;
@@ -49,71 +51,11 @@ pub fn side(file: &SessionFile) -> Side {
     }
 }
 
-/// All copies of files before they were changed, each with its session.
-pub fn backups(config: &Path) -> Vec<(PathBuf, String)> {
-    let mut all = Vec::new();
-    let folders = read_folder::entries(config.join("file-history"));
-    for folder in folders.into_iter().flatten().flatten() {
-        if folder.file_type().is_ok_and(|kind| kind.is_dir()) {
-            let session = folder.file_name().to_string_lossy().into_owned();
-            let copies = files(&folder.path(), 0);
-            all.extend(copies.into_iter().map(|path| (path, session.clone())));
-        }
-    }
-    all.sort_unstable();
-    all
-}
-
-/// What the client keeps of all sessions beside their transcripts, each with its session: lists
-/// of things to do, tasks, and what their shells had set.
-pub fn notes(config: &Path) -> Vec<(PathBuf, String)> {
-    let mut all = Vec::new();
-    if config.as_os_str().is_empty() {
-        return all;
-    }
-    for path in files(&config.join("todos"), 0) {
-        let session = name(&path).split("-agent-").next().unwrap_or("").to_owned();
-        all.push((path, session));
-    }
-    for kind in ["tasks", "session-env"] {
-        let folder = config.join(kind);
-        for path in files(&folder, 3) {
-            let session = path.strip_prefix(&folder).ok();
-            let session = session.and_then(|path| path.iter().next());
-            let session = session.unwrap_or_default().to_string_lossy().into_owned();
-            all.push((path, session));
-        }
-    }
-    all.sort_unstable();
-    all
-}
-
-/// The same of one session.
-pub fn notes_of(file: &SessionFile) -> Vec<PathBuf> {
-    let Side { mut todos, .. } = side(file);
-    if !file.config.as_os_str().is_empty() && is_plain(&file.id) {
-        for kind in ["tasks", "session-env"] {
-            todos.extend(files(&file.config.join(kind).join(&file.id), 3));
-        }
-    }
-    todos
-}
-
 /// Copies of files before a session changed them.
-pub fn backups_of(file: &SessionFile) -> Vec<PathBuf> {
+fn backups_of(file: &SessionFile) -> Vec<PathBuf> {
     let known = !file.config.as_os_str().is_empty() && is_plain(&file.id);
     let folder = known.then(|| file.config.join("file-history").join(&file.id));
     folder.map_or_else(Vec::new, |folder| files(&folder, 0))
-}
-
-/// Notes in the folder of a session: about its sub-agents, and its title.
-pub fn notes_beside(file: &SessionFile) -> Vec<PathBuf> {
-    let mut all = file
-        .beside
-        .as_ref()
-        .map_or_else(Vec::new, |dir| files(dir, 3));
-    all.retain(|path| name(path).ends_with(".json"));
-    all
 }
 
 /// Only the large tool outputs of a session.
@@ -134,7 +76,7 @@ pub(crate) fn is_plain(text: &str) -> bool {
 }
 
 /// Regular files in a folder and `depth` folders below it.
-fn files(dir: &Path, depth: usize) -> Vec<PathBuf> {
+pub(crate) fn files(dir: &Path, depth: usize) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in read_folder::entries(dir).into_iter().flatten().flatten() {
         let kind = entry.file_type();
@@ -190,6 +132,17 @@ fn running(path: &Path) -> Option<Running> {
     })
 }
 
+/// The session of the process that a note in `sessions` is about.
+pub(crate) fn session_of_process(path: &Path) -> Option<String> {
+    text(&json(path)?, "sessionId")
+}
+
+/// The session of a background job (2.1.327), as the note in its folder says.
+pub(crate) fn session_of_job(folder: &Path) -> Option<String> {
+    let all = json(&folder.join("state.json"))?;
+    text(&all, "sessionId").or_else(|| text(&all, "resumeSessionId"))
+}
+
 /// What the client noted about a sub-agent (2.1.100 and later).
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentMeta {
@@ -214,21 +167,129 @@ pub fn agent_meta(agent: &Path) -> Option<AgentMeta> {
     })
 }
 
+/// The workflow runs of a session: those with a folder of sub-agents
+/// (`subagents/workflows/<run>/journal.jsonl`), and those that only left a report
+/// (`workflows/<run>.json`).
+pub fn runs(file: &SessionFile) -> Vec<Run> {
+    let Some(beside) = &file.beside else {
+        return Vec::new();
+    };
+    let folders = beside.join("subagents").join("workflows");
+    let reports = beside.join("workflows");
+    let mut ids: BTreeSet<String> = BTreeSet::new();
+    for entry in read_folder::entries(&folders)
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            ids.insert(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    for path in files(&reports, 0) {
+        let id = name(&path).strip_suffix(".json").map(str::to_owned);
+        ids.extend(id);
+    }
+    let run = |id: String| {
+        let report = bytes(&reports.join(format!("{id}.json")));
+        let journal = bytes(&folders.join(&id).join("journal.jsonl"));
+        Run::read(&id, report.as_deref(), journal.as_deref())
+    };
+    ids.into_iter().map(run).collect()
+}
+
+/// A session in the background, as `jobs/<id>/state.json` tells (2.1.139 and later).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// The name of its folder: the start of the session's id.
+    pub id: String,
+    /// The session.
+    pub session: Option<String>,
+    /// `working`, `stopped`, `done` …
+    pub state: Option<String>,
+    /// What it is at, in a few words.
+    pub detail: Option<String>,
+    /// What it was asked to do.
+    pub intent: Option<String>,
+    /// Where it runs.
+    pub cwd: Option<String>,
+    /// When it was created, as the file says.
+    pub created: Option<String>,
+    /// When its state was last written, as the file says.
+    pub updated: Option<String>,
+    /// The last thing that its timeline tells.
+    pub last: Option<String>,
+    /// Whether the daemon still lists it among those it runs.
+    pub listed: bool,
+}
+
+/// The sessions in the background that a config folder knows.
+pub fn jobs(config: &Path) -> Vec<Job> {
+    let folder = config.join("jobs");
+    let mut all = Vec::new();
+    let entries = read_folder::entries(&folder);
+    for entry in entries.into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            all.extend(job(&entry.path()));
+        }
+    }
+    if all.is_empty() {
+        return all;
+    }
+    let roster = json(&config.join("daemon").join("roster.json")).unwrap_or_default();
+    let workers = roster["workers"].as_object();
+    for job in &mut all {
+        job.listed = workers.is_some_and(|workers| {
+            let is_it = |value: &Value| value["sessionId"].as_str() == job.session.as_deref();
+            workers.contains_key(&job.id) || job.session.is_some() && workers.values().any(is_it)
+        });
+    }
+    all.sort_by(|a, b| a.id.cmp(&b.id));
+    all
+}
+
+fn job(folder: &Path) -> Option<Job> {
+    let state = json(&folder.join("state.json"))?;
+    let timeline = bytes(&folder.join("timeline.jsonl")).unwrap_or_default();
+    let mut lines = timeline.split(|byte| *byte == b'\n').rev();
+    let last = lines.find_map(|line| {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        text(&line, "text").filter(|text| !text.trim().is_empty())
+    });
+    Some(Job {
+        id: name(folder),
+        session: text(&state, "sessionId").or_else(|| text(&state, "resumeSessionId")),
+        state: text(&state, "state"),
+        detail: text(&state, "detail").filter(|detail| !detail.trim().is_empty()),
+        intent: text(&state, "intent").filter(|intent| !intent.trim().is_empty()),
+        cwd: text(&state, "cwd"),
+        created: text(&state, "createdAt"),
+        updated: text(&state, "updatedAt"),
+        last,
+        listed: false,
+    })
+}
+
 /// Notes are small; what is larger than this is something else.
 const LARGEST: u64 = 16 << 20;
 
 fn json(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&bytes(path)?).ok()
+}
+
+fn bytes(path: &Path) -> Option<Vec<u8>> {
     let (file, _) = open::open(path).ok()?;
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    Some(bytes)
 }
 
 fn text(value: &Value, key: &str) -> Option<String> {
     value[key].as_str().map(str::to_owned)
 }
 
-fn name(path: &Path) -> String {
+/// The last part of a path, as text.
+pub(crate) fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }

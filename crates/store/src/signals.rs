@@ -19,6 +19,8 @@ use crate::side::{self, Running};
 pub struct Signals {
     /// What the registry says, by session.
     entries: HashMap<String, Entry>,
+    /// Sessions in the background, by session.
+    jobs: HashMap<String, status::Job>,
     /// Folders whose clients keep a registry.
     registries: HashSet<PathBuf>,
     events: Option<Events>,
@@ -58,6 +60,11 @@ impl Signals {
         if config.join("sessions").is_dir() {
             self.registries.insert(config.to_owned());
         }
+        for job in side::jobs(config) {
+            if let Some((session, job)) = background(job) {
+                self.jobs.insert(session, job);
+            }
+        }
         for running in side::registry(config) {
             let Some(id) = running.session.clone() else {
                 continue;
@@ -74,19 +81,28 @@ impl Signals {
 
     /// The sessions that the registry knows.
     pub fn sessions(&self) -> impl Iterator<Item = &str> {
-        self.entries.keys().map(String::as_str)
+        let entries = self.entries.keys().chain(self.jobs.keys());
+        entries.map(String::as_str)
+    }
+
+    /// The sessions in the background.
+    pub fn jobs(&self) -> impl Iterator<Item = (&str, &status::Job)> {
+        self.jobs.iter().map(|(session, job)| (&**session, job))
     }
 
     /// What is known about a session in this config folder.
     pub fn of(&self, config: &Path, session: &str) -> status::Signals {
+        let job = self.jobs.get(session);
+        let entry = self.entries.get(session).cloned();
         status::Signals {
             hooks: self.hooks(session),
-            registry: match self.entries.get(session) {
-                Some(entry) => Registry::Entry(entry.clone()),
+            registry: match entry.or_else(|| job.and_then(status::Job::entry)) {
+                Some(entry) => Registry::Entry(entry),
                 None if self.registries.contains(config) => Registry::Missing,
                 None => Registry::Unknown,
             },
             zones: zones(),
+            job: job.cloned(),
         }
     }
 
@@ -99,6 +115,22 @@ impl Signals {
         let noted = events.newest(session, bytes);
         noted.iter().map(signal).collect()
     }
+}
+
+/// A session in the background, with its id.
+fn background(job: side::Job) -> Option<(String, status::Job)> {
+    let time = |text: Option<String>| text.as_deref().and_then(Time::parse);
+    let session = job.session?;
+    let job = status::Job {
+        id: job.id,
+        state: job.state.unwrap_or_default(),
+        detail: job.detail,
+        intent: job.intent,
+        last: job.last,
+        since: time(job.updated).or(time(job.created)),
+        listed: job.listed,
+    };
+    Some((session, job))
 }
 
 /// An event that was noted, as the model takes it.

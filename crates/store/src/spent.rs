@@ -54,9 +54,9 @@ pub fn sources(found: Found) -> Vec<Source> {
     let others = found.others.into_iter().filter(|file| file.bytes > 0);
     all.extend(others.map(|file| Source {
         stamp: file.stamp,
-        session: None,
+        session: file.session,
         agent: agent_of(&file.path),
-        folder: Arc::default(),
+        folder: file.folder,
         path: file.path,
     }));
     all

@@ -67,6 +67,13 @@ pub fn files() -> Vec<File> {
     files
 }
 
+/// The folder of every recording, in a fixed order. Beside `projects` some have `dot-claude`: the
+/// other files of the client's config folder.
+pub fn folders() -> Vec<PathBuf> {
+    let all = scenarios(&root()).into_iter();
+    all.map(|(_, _, folder)| folder).collect()
+}
+
 /// The requests that the API received in a scenario, in order; none if they were not kept.
 pub fn requests(version: &str, scenario: &str) -> Vec<Value> {
     let path = root().join(version).join(scenario).join("requests.jsonl");
@@ -125,10 +132,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_recordings_of_five_versions_are_there() {
+    fn the_recordings_of_six_versions_are_there() {
         let files = files();
         let versions: HashSet<&str> = files.iter().map(|file| &*file.version).collect();
-        for version in ["2.0.42", "2.0.76", "2.1.29", "2.1.100", "2.1.325"] {
+        for version in [
+            "2.0.42", "2.0.76", "2.1.29", "2.1.100", "2.1.325", "2.1.327",
+        ] {
             assert!(versions.contains(version), "{version}");
         }
         let agents = files.iter().filter(|file| file.role == Role::Agent);

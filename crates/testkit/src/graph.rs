@@ -34,6 +34,15 @@ pub fn healthy(seed: u64) -> Vec<String> {
     grow(seed).lines.iter().map(Value::to_string).collect()
 }
 
+/// The same, with lines of other kinds between the calls of a message and between their results,
+/// as a client writes them whose tools run while the message is still arriving.
+pub fn busy(seed: u64) -> Vec<String> {
+    let mut graph = begin(seed);
+    graph.is_busy = true;
+    go_on(&mut graph);
+    graph.lines.iter().map(Value::to_string).collect()
+}
+
 type Step = fn(&mut Graph);
 
 /// What can come next in a session, and how often.
@@ -60,6 +69,12 @@ const STEPS: &[(u64, Step)] = &[
 ];
 
 fn grow(seed: u64) -> Graph {
+    let mut graph = begin(seed);
+    go_on(&mut graph);
+    graph
+}
+
+fn begin(seed: u64) -> Graph {
     let mut random = Random::new(seed);
     let is_tree = random.chance(65);
     let versions: &[&str] = if is_tree {
@@ -69,26 +84,29 @@ fn grow(seed: u64) -> Graph {
     };
     let version = random.pick(versions);
     let steps = random.range(1, 30);
-    let mut graph = Graph {
+    Graph {
         random,
         version,
         is_tree,
+        steps,
         now: moment::START,
         ..Graph::default()
-    };
+    }
+}
+
+fn go_on(graph: &mut Graph) {
     graph.prompt();
     let total: u64 = STEPS.iter().map(|(weight, _)| weight).sum();
-    for _ in 0..steps {
+    for _ in 0..graph.steps {
         let mut at = graph.random.below(total);
         for (weight, step) in STEPS {
             if at < *weight {
-                step(&mut graph);
+                step(graph);
                 break;
             }
             at -= weight;
         }
     }
-    graph
 }
 
 #[derive(Default)]
@@ -97,6 +115,10 @@ struct Graph {
     lines: Vec<Value>,
     version: &'static str,
     is_tree: bool,
+    /// How many steps it has.
+    steps: u64,
+    /// Other lines stand between calls and between results.
+    is_busy: bool,
     /// Where the next line hangs, and every uuid of the main thread.
     last: Option<String>,
     main: Vec<String>,
@@ -216,6 +238,7 @@ impl Graph {
                 json!({"type": "tool_use", "id": call, "name": name, "input": {"n": self.count}}),
             );
             open.push((call, uuid));
+            self.between();
             // A slow stream lets a result in between the blocks of its message.
             if self.random.chance(10) {
                 self.answer(&mut open);
@@ -226,6 +249,18 @@ impl Graph {
                 open.pop();
             } else {
                 self.answer(&mut open);
+                self.between();
+            }
+        }
+    }
+
+    /// What a hook or a running tool writes meanwhile.
+    fn between(&mut self) {
+        while self.is_busy && self.random.chance(35) {
+            match self.random.below(4) {
+                0 => self.attachment(),
+                1 => self.duration(),
+                _ => self.progress(),
             }
         }
     }

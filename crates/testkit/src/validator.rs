@@ -121,6 +121,7 @@ fn shape(role: &str, block: &Value) -> Option<String> {
         ("redacted_thinking", "assistant") => None,
         ("tool_use", "assistant") if !is_id(text(block, "id")) => refuse("id"),
         ("tool_use", "assistant") if !is_id(text(block, "name")) => refuse("name"),
+        ("tool_use", "assistant") if text(block, "name").len() > 200 => refuse("long name"),
         ("tool_use", "assistant") if !block.get("input").is_some_and(Value::is_object) => {
             refuse("input is no object")
         }

@@ -21,7 +21,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::view::row;
 use unspool_model::view::transcript::{Agents, Reading, Started};
 use unspool_model::view::turns::{self, TurnRow};
-use unspool_store::family::{self, Agent, Family};
+use unspool_store::family::{self, Agent, Family, Helper};
 use unspool_store::find::{AgentFile, SessionFile};
 use unspool_store::follow::Tail;
 use unspool_store::read::{Ending, Loaded, Reader};
@@ -195,11 +195,7 @@ fn first(book: &Book) -> Result<Family, String> {
                 let whole = whole(&reader, &path);
                 let _ = orders.send(Order::Whole(Box::new(whole)));
             });
-            return Ok(Family {
-                main,
-                agents: Vec::new(),
-                warnings: Vec::new(),
-            });
+            return Ok(Family::alone(main));
         }
     }
     whole(&reader, &book.path)
@@ -218,11 +214,7 @@ fn whole(reader: &Reader, path: &Path) -> Result<Family, String> {
             found.identify_agents();
             family::family_by(&reader, &found, &file)
         }
-        Target::Agent(file) => reader.read(&file.path, Role::Agent).map(|main| Family {
-            main,
-            agents: Vec::new(),
-            warnings: Vec::new(),
-        }),
+        Target::Agent(file) => reader.read(&file.path, Role::Agent).map(Family::alone),
     };
     let mut family = family.map_err(|error| error.to_string())?;
     for agent in &mut family.agents {
@@ -266,6 +258,7 @@ fn grow(book: &Book, state: &mut State, family: &mut Family) -> bool {
     }
     if !family.main.is_partial() {
         join(book, state, family, &reader);
+        join_helpers(book, family);
     }
     true
 }
@@ -299,13 +292,19 @@ fn join(book: &Book, state: &mut State, family: &mut Family, reader: &Reader) {
         if family.agents.iter().any(|agent| agent.file == path) {
             continue;
         }
-        let Ok(Target::Agent(AgentFile { id, .. })) = target(&path) else {
+        let Ok(Target::Agent(AgentFile { id, run, .. })) = target(&path) else {
             continue;
         };
+        if unspool_store::find::is_helper(&id) {
+            continue;
+        }
         let Ok(loaded) = reader.read(&path, Role::Agent) else {
             continue;
         };
         if family::is_warm_up(&loaded.session) {
+            if family.helpers.iter().all(|helper| helper.file != path) {
+                family.helpers.extend(Helper::of(&path, &loaded.session));
+            }
             continue;
         }
         if let Ok(tail) = Tail::after(&loaded) {
@@ -316,9 +315,21 @@ fn join(book: &Book, state: &mut State, family: &mut Family, reader: &Reader) {
             id,
             file: path,
             loaded,
+            run,
         };
         mask(reader, &mut agent);
         family.agents.push(agent);
+    }
+}
+
+/// What the client's own helpers used since.
+fn join_helpers(book: &Book, family: &mut Family) {
+    let Ok(Target::Session(file)) = target(&book.path) else {
+        return;
+    };
+    let around = unspool_store::find::around(&file.path);
+    for helper in family::helpers_of(&around, &file) {
+        family.renew_helper(helper);
     }
 }
 
@@ -342,6 +353,7 @@ fn sizes(book: &Book, family: &Family) -> Vec<u64> {
     let mut sizes = vec![size(&book.path)];
     if !family.main.is_partial() {
         sizes.extend(family.agents.iter().map(|agent| size(&agent.file)));
+        sizes.extend(family.helpers.iter().map(|helper| size(&helper.file)));
         sizes.push(agent_files(&book.path).len() as u64);
     }
     sizes
@@ -349,11 +361,7 @@ fn sizes(book: &Book, family: &Family) -> Vec<u64> {
 
 /// Answers questions about a session until it has to be read on.
 fn look(book: &Book, state: &mut State, family: &Family, inbox: &Receiver<Order>) -> Why {
-    let agents: Agents<'_> = family
-        .agents
-        .iter()
-        .map(|agent| (agent.id.clone(), agent.told()))
-        .collect();
+    let agents: Agents<'_> = family.told();
     let mut shown = Shown::new(book, family, &agents, state.revision);
     for of in &state.entered {
         shown.turns(of);
@@ -563,7 +571,7 @@ fn outline(told: &Open<'_>, partial: bool) -> Vec<Turn> {
     let turn = |(at, stretch): (usize, &unspool_model::view::transcript::Stretch)| {
         let first = told.reading.records(at).first().copied();
         let first = first.map(|at| &told.session.records[at as usize]);
-        let row = stretch.turn.checked_sub(1).and_then(|at| told.rows.get(at));
+        let row = turns::numbered(&told.rows, stretch.turn);
         let n = stretch.turn as i64;
         Turn {
             // Where only the end was read, turns are counted from there.

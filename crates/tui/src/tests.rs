@@ -260,8 +260,7 @@ pub fn row(id: &str, project: &str, title: &str, status: &str, last: &str) -> Ar
     let session = Session::new(Role::Main);
     let now = Time::parse("2026-01-05T12:00:00.000Z").unwrap();
     let empty = unspool_model::view::row::row(
-        &session,
-        &[],
+        &unspool_model::view::session_usage::SessionFiles::alone(&session),
         &HashMap::new(),
         Prices::bundled(),
         &unspool_model::view::status::Signals::default(),

@@ -37,6 +37,25 @@ export function money(usd: number | null | undefined): string {
   return "$" + number(usd);
 }
 
+export interface Cost {
+  cost_usd: number | null;
+  cost_usd_known?: number | null;
+  unpriced_messages?: number;
+}
+
+/** What something cost; where some messages have no price, what the others cost at least. */
+export function cost(row: Cost | null | undefined): string {
+  if (!row) return "–";
+  if (row.cost_usd != null || !row.cost_usd_known) return money(row.cost_usd);
+  return row.cost_usd_known < 0.005 ? "≥ $0.00" : "≥ " + money(row.cost_usd_known);
+}
+
+/** How many messages have no price, to be shown beside a cost. */
+export function unpriced(row: Cost | null | undefined): string | undefined {
+  const many = row?.unpriced_messages;
+  return many ? `${many === 1 ? "1 message" : `${number(many)} messages`} without a price` : undefined;
+}
+
 export function duration(ms: number | null | undefined): string {
   if (ms == null) return "";
   if (ms < 1000) return `${ms} ms`;

@@ -62,13 +62,26 @@ export interface SessionRow {
   bytes: number;
   usage: Usage;
   cost_usd: number | null;
+  cost_usd_known?: number | null;
+  unpriced_messages?: number;
+  used_by?: { own: Used; agents: Used; client: Used };
   cost_today_usd?: number | null;
+  cost_today_usd_known?: number | null;
   context_tokens: number | null;
   context_limit: number | null;
   forked_from: string | null;
   is_subagent: boolean;
   /** Only its start and end were read so far. */
   partial?: boolean;
+}
+
+/** What some messages used. */
+export interface Used {
+  messages: number;
+  usage: Usage;
+  cost_usd: number | null;
+  cost_usd_known: number;
+  unpriced_messages: number;
 }
 
 export interface AgentRow {
@@ -82,6 +95,8 @@ export interface AgentRow {
   calls: number;
   usage: Usage;
   cost_usd: number | null;
+  cost_usd_known?: number | null;
+  unpriced_messages?: number;
   recent_output: string | null;
 }
 
@@ -183,6 +198,8 @@ export interface Item {
     compacted: boolean;
     duration_ms: number | null;
     cost_usd: number | null;
+    cost_usd_known?: number;
+    unpriced_messages?: number;
     messages: number;
     permission_mode: string | null;
     agents: number;
@@ -235,6 +252,8 @@ export interface Bucket {
   failed: number;
   output: number;
   cost_usd: number | null;
+  cost_usd_known?: number;
+  unpriced_messages?: number;
   context_tokens: number | null;
   compacted: boolean;
   live: boolean;
@@ -295,6 +314,7 @@ export interface UsageSum extends Usage {
   messages: number;
   total: number;
   cost_usd: number | null;
+  cost_usd_known: number;
   unpriced_messages: number;
   first: string | null;
   last: string | null;

@@ -1,6 +1,7 @@
 //! Lines without end: how much memory each reading command takes for a hostile file.
 //!
-//! The promise is 64 MB and twice the longest line, of which 64 MB count at most.
+//! The promise is 64 MB and twice the longest line, of which 64 MB count at most, and a little for
+//! every line that makes sense: [`PER_LINE`] bytes, [`PER_LINE_SHOWN`] while a turn is written out.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -11,6 +12,12 @@ use super::AttackLog;
 use crate::measure;
 
 const ID: &str = "11110000-0000-4000-8000-000000000001";
+
+/// What a session keeps of each line.
+const PER_LINE: f64 = 110.0;
+
+/// What is held of each line of the turn that is being written as text: all of it, twice.
+const PER_LINE_SHOWN: f64 = 750.0;
 
 /// Commands that read whole sessions.
 const COMMANDS: &[&[&str]] = &[
@@ -35,6 +42,8 @@ struct HostileFile {
     write: fn(&Path) -> std::io::Result<()>,
     /// The length of its longest line, in megabytes.
     longest: f64,
+    /// How many lines make sense, in millions.
+    lines: f64,
 }
 
 const FILES: &[HostileFile] = &[
@@ -45,6 +54,7 @@ const FILES: &[HostileFile] = &[
             file.set_len(2_000_000_000)
         },
         longest: 2_000.0,
+        lines: 0.0,
     },
     HostileFile {
         name: "one string of 2 GB",
@@ -59,6 +69,7 @@ const FILES: &[HostileFile] = &[
             file.write_all(LAST.as_bytes())
         },
         longest: 2_100.0,
+        lines: 0.0,
     },
     HostileFile {
         name: "a line with a million keys",
@@ -72,6 +83,7 @@ const FILES: &[HostileFile] = &[
             file.write_all(LAST.as_bytes())
         },
         longest: 14.0,
+        lines: 0.0,
     },
     HostileFile {
         name: "a million types in a million lines",
@@ -83,6 +95,7 @@ const FILES: &[HostileFile] = &[
             file.write_all(LAST.as_bytes())
         },
         longest: 0.0,
+        lines: 1.0,
     },
     HostileFile {
         name: "12 MB of opening brackets",
@@ -93,6 +106,7 @@ const FILES: &[HostileFile] = &[
             file.write_all(LAST.as_bytes())
         },
         longest: 12.0,
+        lines: 0.0,
     },
 ];
 
@@ -120,6 +134,11 @@ pub fn run(program: &Path, log: &mut AttackLog) -> Result<(), String> {
         ];
         let limit = 64.0 + 2.0 * hostile.longest.min(64.0);
         for command in COMMANDS {
+            let per_line = match command[0] {
+                "show" | "export" => PER_LINE_SHOWN,
+                _ => PER_LINE,
+            };
+            let limit = limit + per_line * hostile.lines;
             let cost = measure::cost(program, command, &variables)?;
             eprintln!(
                 "  {}: {}: {:.0} MB, {:.1} s, status {}",

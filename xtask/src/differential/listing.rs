@@ -1,6 +1,6 @@
 //! `list_sessions` and `unspool ls --json`, field by field.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use unspool_testkit::home::Home;
@@ -76,16 +76,30 @@ fn is_plain_prompt(line: &Value) -> bool {
         && !raw.contains("[Request interrupted by user")
 }
 
-/// Left out here: no line of a conversation in it.
+/// Left out here: no line of a conversation in it, or nothing that a person typed or a model said.
 fn unlisted_by_us(info: &Value, case: &Case) -> Reason {
-    let said = objects(case)
-        .iter()
-        .any(|line| line["type"] == "user" || line["type"] == "assistant");
-    if said {
-        Err(format!("only they list it: {info}"))
-    } else {
-        Ok("list_without_conversation")
+    let lines = objects(case);
+    let is_said = |line: &Value| line["type"] == "user" || line["type"] == "assistant";
+    if !lines.iter().any(is_said) {
+        return Ok("list_without_conversation");
     }
+    // A line under a uuid that stood before is a copy of that line here.
+    let mut seen = HashSet::new();
+    let is_first = |line: &&Value| {
+        line["uuid"]
+            .as_str()
+            .is_none_or(|uuid| seen.insert(uuid.to_owned()))
+    };
+    match lines.iter().filter(is_first).any(is_spoken) {
+        true => Err(format!("only they list it: {info}")),
+        false => Ok("list_nobody_spoke"),
+    }
+}
+
+/// A reply, or a prompt that is no sub-agent's and no note for the screen.
+fn is_spoken(line: &Value) -> bool {
+    let is_own = line["isSidechain"] != true && line["isVisibleInTranscriptOnly"] != true;
+    line["type"] == "assistant" || is_own && is_plain_prompt(line)
 }
 
 fn fields(row: &Value, info: &Value, case: &Case) -> Vec<Reason> {

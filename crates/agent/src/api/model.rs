@@ -110,8 +110,8 @@ pub fn most_output(name: &str) -> u64 {
 }
 
 /// How many tokens fit into its context.
-pub fn window(name: &str, seen: u64) -> u64 {
-    unspool_model::usage::context_limit(name, seen).unwrap_or(200_000)
+pub fn window(name: &str, seen: u64, prices: &Prices) -> u64 {
+    prices.limit(name, seen).unwrap_or(200_000)
 }
 
 /// The name as the API knows it: without what only says how much context there is.

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use unspool_model::price::Prices;
+
 use crate::api::client::Client;
 use crate::commands::Commands;
 use crate::definitions::Definitions;
@@ -43,6 +45,8 @@ pub struct Setup {
     pub turns: Option<u32>,
     /// Dollars that may be spent.
     pub budget: Option<f64>,
+    /// What models cost.
+    pub prices: Arc<Prices>,
     /// Whether it makes room in the context by itself.
     pub compacts: bool,
     /// Whether somebody can be asked.

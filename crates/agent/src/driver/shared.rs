@@ -23,6 +23,7 @@ use crate::request::Frame;
 use crate::sandbox::Fence;
 use crate::tool::{Call, Outcome};
 use crate::tools::Kept;
+use unspool_model::price::Prices;
 
 /// What comes in, from all sides.
 pub(crate) enum Message {
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     /// Who that sub-agent is.
     pub(crate) agent: Option<AskingAgent>,
     pub(crate) spent: Mutex<Spent>,
+    /// What models cost.
+    pub(crate) prices: Arc<Prices>,
 }
 
 impl Shared {

@@ -13,6 +13,8 @@ pub struct Spent {
     pub usage: Usage,
     /// Dollars, as far as prices are known.
     pub usd: f64,
+    /// How many answers have no known price.
+    pub unpriced_messages: u64,
     /// Searches of the web.
     pub searches: u64,
     /// The same by model.
@@ -22,24 +24,41 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// Adds an answer.
-    pub fn add(&mut self, model: &str, usage: &Map<String, Value>) {
+    /// Adds an answer, at these prices.
+    pub fn add(&mut self, model: &str, usage: &Map<String, Value>, prices: &Prices) {
         let (tokens, searches) = read(usage);
         self.usage += tokens;
         self.searches += searches;
+        let is = |key: &str, value: &str| usage.get(key).and_then(Value::as_str) == Some(value);
         let terms = Terms {
             web_searches: u32::try_from(searches).unwrap_or(u32::MAX),
+            batch: is("service_tier", "batch"),
+            fast: is("speed", "fast"),
+            us: is("inference_geo", "us"),
             ..Terms::default()
         };
-        let cost = Prices::bundled().cost(model, tokens, terms);
-        if cost.is_none() && !self.unpriced.iter().any(|name| name == model) {
-            self.unpriced.push(model.to_owned());
+        let cost = prices.cost(model, tokens, terms);
+        if cost.is_none() {
+            self.unpriced_messages += 1;
+            if !self.unpriced.iter().any(|name| name == model) {
+                self.unpriced.push(model.to_owned());
+            }
         }
         let usd = cost.map_or(0.0, |cost| cost.usd());
         self.usd += usd;
         let of_model = self.models.entry(model.to_owned()).or_default();
         of_model.0 += tokens;
         of_model.1 += usd;
+    }
+
+    /// Dollars; `None` if an answer has no known price.
+    pub fn cost(&self) -> Option<f64> {
+        (self.unpriced_messages == 0).then_some(self.usd)
+    }
+
+    /// Whether so many dollars are spent, or may be: what has no price may cost anything.
+    pub fn reaches(&self, most: f64) -> bool {
+        self.usd >= most || self.unpriced_messages > 0
     }
 
     /// `usage` as the API writes it.

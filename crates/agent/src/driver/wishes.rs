@@ -70,7 +70,7 @@ impl Driver {
                 let name = model::named(&name);
                 lock(&self.shared.frame).model.clone_from(&name);
                 self.own_model = None;
-                self.machine.limits.window = model::window(&name, 0);
+                self.machine.limits.window = model::window(&name, 0, &self.shared.prices);
                 self.tell(Notice::Model(name));
             }
             Command::Compact { words } => {

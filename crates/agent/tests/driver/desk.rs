@@ -20,6 +20,7 @@ use unspool_agent::request::Frame;
 use unspool_agent::settings::{Places, Settings};
 use unspool_agent::tools::{self, Kept};
 use unspool_ask::Access;
+use unspool_model::price::Prices;
 use unspool_testkit::model::Model;
 
 pub const LONG: Duration = Duration::from_secs(60);
@@ -175,6 +176,7 @@ fn setup(model: &Model, project: &Path, config: &Path, settings: &str) -> Setup 
         fence: None,
         turns: None,
         budget: None,
+        prices: Arc::new(Prices::bundled().clone()),
         compacts: true,
         asks: true,
         history: None,

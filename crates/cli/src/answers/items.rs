@@ -12,7 +12,6 @@ use unspool_show::wire::item::{CUT, Frame, ItemRow};
 use unspool_show::wire::turn::TurnRow;
 
 use super::{Desktop, ITEMS, bad};
-use crate::commands::turns as listing;
 use crate::failure::Failure;
 use crate::opened::{Opened, View};
 
@@ -25,12 +24,13 @@ impl Desktop {
         let (session, source) = opened.lines(view);
         let course = view.outline.base().course();
         let first = first_items(&view.outline);
+        let used = opened.used(&self.inner.prices);
         let row = |turn: &Turn| {
             let mut turn = turn.clone();
             turns::tell(session, source, &mut turn);
-            let cost = listing::price(session, &turn, &self.inner.prices);
+            let used = used.get(turn.n).copied().unwrap_or_default();
             TurnAt {
-                row: TurnRow::new(session, course, &turn, cost),
+                row: TurnRow::new(session, course, &turn, &used),
                 first_item: first.get(&turn.n).copied().unwrap_or(0),
                 items: None,
             }
@@ -144,23 +144,18 @@ impl Desktop {
         row.first_item = view.all.binary_search(&(range.start as u32)).ok();
         row.items = Some(range.len());
         let own = outline.thread() == 0;
-        let turn = match outline.turn(part) {
-            0 => turns::prelude(session),
-            n => outline.base().turns().get(n - 1).cloned(),
-        };
-        let Some(mut turn) = turn.filter(|_| own) else {
+        let turn = turns::numbered(outline.base().turns(), outline.turn(part));
+        let Some(mut turn) = turn.filter(|_| own).cloned() else {
             return;
         };
         turns::tell(session, source, &mut turn);
-        if turn.n == 0 {
-            turn.prompt.clear();
-        }
         let opener = &session.records[turn.record as usize];
         row.uuid = opener.uuid.as_ref().map(ToString::to_string);
         row.at = turn.at.map(|at| at.to_string());
         row.line = opener.line;
-        let cost = listing::price(session, &turn, &self.inner.prices);
-        frame.head(row, &turn, outline.base().course(), cost);
+        let used = opened.used(&self.inner.prices);
+        let used = used.get(turn.n).copied().unwrap_or_default();
+        frame.head(row, &turn, outline.base().course(), &used);
     }
 
     /// The end of a large session at once. Nothing else is begun: reading all of it takes every
@@ -192,7 +187,8 @@ impl Desktop {
         let total = level.count(&view);
         let from = total.saturating_sub(count);
         let mut rows = self.rows(&opened, &view, id, ask, from..total, Some(CUT))?;
-        let known = view.outline.base().turns().len() as i64;
+        let known = view.outline.base().turns().last();
+        let known = known.map_or(0, |turn| turn.n as i64);
         for row in &mut rows {
             row.i -= total as i64;
             row.turn -= known + 1;

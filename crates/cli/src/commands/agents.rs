@@ -4,14 +4,22 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::price::Cost;
-use unspool_model::view::agents;
-use unspool_model::view::status::Crew;
+use unspool_model::agent_kind::AgentKind;
+use unspool_model::price::Prices;
+use unspool_model::session::Role;
+use unspool_model::view::cost::CostSum;
+use unspool_model::view::status::{self, Crew};
+use unspool_model::view::{agents, cost};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
+use unspool_store::each;
 use unspool_store::family::Agent;
+use unspool_store::find::{self, SessionFile};
+use unspool_store::read::Reader;
+use unspool_store::resolve::Target;
 
+use crate::commands::ls::short;
 use crate::failure::Failure;
 use crate::world::{Chosen, World};
 
@@ -22,18 +30,63 @@ pub struct AgentsArgs {
     pub session: Option<OsString>,
 }
 
-/// The sub-agents of a session, and what each cost.
-pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Cost>)> {
-    let files = chosen.family.agents.iter().map(Agent::listed);
-    let files: Vec<_> = files.collect();
+/// The sub-agents and teammates of a session, what the client did for itself, and what each cost.
+pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<CostSum>)> {
+    let helpers = chosen.family.read_helpers(&world.reader());
+    let files = chosen.family.agents.iter().chain(&helpers);
+    let files: Vec<_> = files.map(Agent::listed).collect();
     let main = &chosen.family.main;
-    let mut rows = agents::agents(&main.session, &main.source, &files);
+    let mut rows = agents::agents(&main.session, &main.source, &files, &chosen.family.runs);
     agents::settle(&mut rows, &crew(world, chosen));
     let prices = world.prices();
     let cost = |row: &agents::AgentRow| agents::cost(&main.session, &files, row, &prices);
     let costs: Vec<_> = rows.iter().map(cost).collect();
-    rows.into_iter().zip(costs).collect()
+    let mut all: Vec<_> = rows.into_iter().zip(costs).collect();
+    all.extend(team(world, chosen, &prices));
+    all
 }
+
+/// What the lead of a team is called; its lines do not say.
+const LEAD: &str = "team-lead";
+
+/// The others of the team of a session: sessions in the same folder whose lines name the team.
+fn team(
+    world: &World,
+    chosen: &Chosen,
+    prices: &Prices,
+) -> Vec<(agents::AgentRow, Option<CostSum>)> {
+    let (Target::Session(own), Some(team)) = (&chosen.target, &chosen.family.main.session.team)
+    else {
+        return Vec::new();
+    };
+    let found = find::around(&own.path);
+    let others = found.sessions.iter().filter(|file| file.path != own.path);
+    let others: Vec<_> = others.collect();
+    let reader = Reader {
+        threads: 1,
+        ..world.reader()
+    };
+    let signals = world.signals();
+    let row = |file: &&SessionFile| {
+        let start = reader.read_start(&file.path, Role::Main, START).ok()?;
+        if start.session.team.as_ref() != Some(team) {
+            return None;
+        }
+        let session = reader.read(&file.path, Role::Main).ok()?.session;
+        let signals = signals.of(&file.config, &file.id);
+        let status = status::status(&session, &signals, world.now());
+        let cost = cost::cost(&session, &session.messages, prices);
+        Some((
+            agents::mate(&session, &file.id, LEAD, status.state.name()),
+            Some(cost),
+        ))
+    };
+    let mates = each::map(&others, each::threads(), |file| file.bytes, row);
+    mates.into_iter().flatten().collect()
+}
+
+/// How much of a session's start tells which team it is of.
+const START: u64 = 64 << 10;
 
 /// Lists sub-agents.
 pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
@@ -61,23 +114,49 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         let name = if row.agent.is_empty() {
             "(no lines left)"
         } else {
-            &row.agent
+            short(&row.agent)
         };
         table.row([
             format!("{}{name}", "  ".repeat(row.depth - 1)),
-            row.kind.clone().unwrap_or_default(),
-            row.description.clone().unwrap_or_default(),
+            kind(row),
+            sent_for(row),
             row.status.to_owned(),
             row.turns.to_string(),
             row.calls.to_string(),
             amount::tokens(row.usage.total()),
-            amount::cost(cost.map(Cost::usd)),
+            cost.map_or_else(|| "?".to_owned(), amount::cost_sum),
         ]);
     }
     if !world.ui.json {
         table.write(&mut out, &world.ui.style())?;
     }
     Ok(out.flush()?)
+}
+
+/// What kind of agent, or what it is if it is no sub-agent.
+fn kind(row: &agents::AgentRow) -> String {
+    let role = row.role.name().replace('_', " ");
+    match row.role {
+        AgentKind::SubAgent | AgentKind::Workflow => row.kind.clone().unwrap_or_default(),
+        AgentKind::Teammate => row.kind.clone().unwrap_or(role),
+        _ => role,
+    }
+}
+
+/// What it is called, and what it was sent for.
+fn sent_for(row: &agents::AgentRow) -> String {
+    let name = [row.phase.as_deref(), row.name.as_deref()];
+    let name = match row.role {
+        // The phases of a run follow its name.
+        AgentKind::Run => row.name.clone().unwrap_or_default(),
+        _ => name.into_iter().flatten().collect::<Vec<_>>().join(" · "),
+    };
+    let about = match row.role {
+        AgentKind::Run => row.phase.clone().or(row.description.clone()),
+        _ => row.description.clone(),
+    };
+    let parts = [Some(name).filter(|name| !name.is_empty()), about];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
 /// Who is at work.

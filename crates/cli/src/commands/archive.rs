@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use clap::Args;
 use unspool_model::time::Time;
@@ -13,15 +14,16 @@ use unspool_show::table::{Column, Table};
 use unspool_show::wire::log::ArchiveRow;
 use unspool_show::{amount, clean};
 use unspool_store::archive::{self, Archive};
-use unspool_store::find::{Found, SessionFile};
+use unspool_store::find::SessionFile;
 use unspool_store::journal::{self, Task};
-use unspool_store::list::{self, List};
 use unspool_store::live::Live;
+use unspool_store::owned::OwnedFiles;
 use unspool_store::resolve::Target;
 use unspool_store::{Role, read};
 
 use crate::failure::Failure;
 use crate::progress::Bar;
+use crate::removal;
 use crate::when;
 use crate::world::World;
 
@@ -40,23 +42,23 @@ pub struct ArchiveArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     pub sessions: Vec<OsString>,
 
-    /// All sessions of the machine
+    /// All sessions
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
 
-    /// All sessions that were last written before this: `20d`, `2026-01-03`
+    /// All sessions last written before this time: `20d`, `2026-01-03`
     #[arg(long, value_name = "T", conflicts_with = "sessions")]
     pub older_than: Option<String>,
 
-    /// Leave the originals where they are, as is the default
+    /// Keep the originals (the default)
     #[arg(long, conflicts_with = "remove")]
     pub keep: bool,
 
-    /// Remove the originals once their copy is verified; can be undone
+    /// Remove the originals after verifying the copies (undoable)
     #[arg(long)]
     pub remove: bool,
 
-    /// Only say what would be done
+    /// Show what would be done, and write nothing
     #[arg(long, conflicts_with_all = ["list", "purged"])]
     pub dry_run: bool,
 
@@ -64,11 +66,11 @@ pub struct ArchiveArgs {
     #[arg(long, conflicts_with_all = ["sessions", "all", "older_than", "remove"])]
     pub list: bool,
 
-    /// Bring a session back from its newest archive, or from the one with this id
+    /// Restore a session from its newest archive, or from this archive id
     #[arg(long, value_name = "ID", conflicts_with_all = ["sessions", "all", "older_than", "remove", "list"])]
     pub restore: Option<String>,
 
-    /// List sessions that are gone but whose prompts are still known
+    /// List deleted sessions whose prompts are still known
     #[arg(long, conflicts_with_all = ["sessions", "all", "older_than", "remove", "list", "restore"])]
     pub purged: bool,
 }
@@ -91,39 +93,32 @@ pub fn run(world: &World, args: &ArchiveArgs) -> Result<(), Failure> {
     let mut bar = Bar::new(&world.ui, "archiving");
     let all: u64 = wanted.iter().map(|(_, file)| file.bytes).sum();
     let (mut rows, mut done) = (Vec::new(), 0);
-    for (found, file) in &wanted {
+    for (owned, file) in &wanted {
         bar.show(done, all);
         done += file.bytes;
-        rows.push(one(world, args, &dir, &known, &live, found, file)?);
+        rows.push(one(world, args, &dir, &known, &live, owned, file)?);
     }
     bar.clear();
     show(world, &rows)
 }
 
-/// The sessions that are asked for, each with what was found around it.
-fn wanted(world: &World, args: &ArchiveArgs) -> Result<Vec<(Found, SessionFile)>, Failure> {
-    let mut wanted = Vec::new();
+/// The sessions that are asked for, each with what says whose files are whose.
+fn wanted(
+    world: &World,
+    args: &ArchiveArgs,
+) -> Result<Vec<(Rc<OwnedFiles>, SessionFile)>, Failure> {
     if args.all || args.older_than.is_some() {
         let zone = world.ui.zone();
         let before = args.older_than.as_ref();
         let before = before.map(|text| when::parse(text, world.now(), zone));
         let before = before.transpose()?.map_or(i64::MAX, |time| time.0);
-        let found = world.found()?;
+        let found = world.walked()?;
         if found.sessions.is_empty() {
             return Err(world.no_sessions());
         }
-        for file in found.sessions.iter().filter(|file| file.modified < before) {
-            // Sub-agents are beside their session.
-            let near =
-                |folder: &str, config: &Path| folder == &*file.folder && *config == *file.config;
-            let mut around = Found::default();
-            let agents = found.agents.iter();
-            around.agents = agents
-                .filter(|agent| near(&agent.folder, &agent.config))
-                .cloned()
-                .collect();
-            wanted.push((around, file.clone()));
-        }
+        let owned = Rc::new(OwnedFiles::new(&found));
+        let old = found.sessions.iter().filter(|file| file.modified < before);
+        let wanted: Vec<_> = old.map(|file| (Rc::clone(&owned), file.clone())).collect();
         if wanted.is_empty() {
             return Err(Failure::nothing("no session is that old"));
         }
@@ -135,12 +130,12 @@ fn wanted(world: &World, args: &ArchiveArgs) -> Result<Vec<(Found, SessionFile)>
     } else {
         &args.sessions
     };
+    let mut wanted = Vec::new();
     for session in named {
         match world.target(Some(session))? {
             Target::Session(file) => {
-                let mut found = unspool_store::find::around(&file.path);
-                found.identify_agents();
-                wanted.push((found, file));
+                let found = unspool_store::find::around(&file.path);
+                wanted.push((Rc::new(OwnedFiles::new(&found)), file));
             }
             Target::Agent(_) => {
                 return Err(Failure::failed("a sub-agent is archived with its session")
@@ -157,7 +152,7 @@ fn one(
     dir: &Path,
     known: &[Archive],
     live: &Live,
-    found: &Found,
+    owned: &OwnedFiles,
     file: &SessionFile,
 ) -> Result<ArchiveRow, Failure> {
     if args.remove
@@ -167,7 +162,7 @@ fn one(
         return Err(Failure::failed(format!("{id} is in use: {why}"))
             .hint("archive it without --remove, or wait until nothing writes to it"));
     }
-    let files = archive::files(found, file);
+    let files = archive::files(owned, file);
     let current = known.iter().rev().find(|one| {
         // A copy that is to be all that is left is checked again.
         let is_all = || one.listed == archive::listed(file) && archive::check(dir, one).is_ok();
@@ -229,35 +224,8 @@ fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, F
         roots: journal::roots(file),
         ..Task::default()
     })?;
-    let list = file.path.with_file_name(list::NAME);
-    if let Some(mut entries) = List::read(&list, "")
-        && entries.take(&file.id).is_some()
-    {
-        entries.write(&mut work, &list)?;
-    }
-    for path in files {
-        work.remove(path)?;
-    }
-    for folder in folders(file, files) {
-        work.remove_folder(&folder)?;
-    }
+    removal::remove(&mut work, file, files)?;
     Ok(work.commit()?)
-}
-
-/// Folders that are the session's alone, the deepest first.
-fn folders(file: &SessionFile, files: &[PathBuf]) -> Vec<PathBuf> {
-    let owned = |path: &&Path| {
-        let mut parts = path.components();
-        parts.any(|part| part.as_os_str() == file.id.as_str())
-    };
-    let mut folders: Vec<PathBuf> = files
-        .iter()
-        .flat_map(|path| path.ancestors().skip(1).take_while(owned))
-        .map(Path::to_owned)
-        .collect();
-    folders.sort_unstable_by_key(|path| std::cmp::Reverse(path.components().count()));
-    folders.dedup();
-    folders
 }
 
 fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Failure> {

@@ -13,6 +13,8 @@ use unspool_model::view::profile::Profile;
 use unspool_show::clean;
 use unspool_show::wire::check::{FaultRow, VerdictRow, left_out};
 use unspool_store::each;
+use unspool_store::family;
+use unspool_store::find::Found;
 use unspool_store::read::Reader;
 
 use crate::commands::info;
@@ -47,12 +49,18 @@ struct Checked {
 }
 
 impl Checked {
-    fn new(id: &str, path: &Path, session: &Session) -> Checked {
+    fn new(id: &str, path: &Path, session: &Session, (found, asked): (&Found, Profile)) -> Checked {
+        let mut clients = Profile::that_matter(session);
+        if asked != Profile::Strict && !clients.contains(&asked) {
+            clients.push(asked);
+            clients.sort_unstable();
+        }
+        let elsewhere = family::parents_beside(found, path, session);
         Checked {
             id: id.to_owned(),
             path: path.display().to_string(),
-            faults: check::faults(session),
-            clients: check::resumable(session),
+            faults: check::faults_beside(session, &elsewhere),
+            clients: check::resumable_among(session, clients),
             unknown: session.unknown.clone(),
             agent: session.role() == Role::Agent,
         }
@@ -99,10 +107,20 @@ pub fn run(world: &World, args: &CheckArgs) -> Result<(), Failure> {
 
 fn one(world: &World, args: &CheckArgs) -> Result<Checked, Failure> {
     let chosen = world.view(args.session.as_deref())?;
+    let path = chosen.target.path();
+    let session = &chosen.family.main.session;
+    // The files of a sub-agent's session stand around that.
+    let around = path
+        .ancestors()
+        .skip(1)
+        .find(|dir| dir.ends_with("subagents"));
+    let around = around.and_then(Path::parent).unwrap_or(path);
+    let found = world.found_around(around)?;
     Ok(Checked::new(
         chosen.id(),
-        chosen.target.path(),
-        &chosen.family.main.session,
+        path,
+        session,
+        (&found, world.profile),
     ))
 }
 
@@ -140,7 +158,7 @@ fn all(world: &World) -> Result<Vec<Checked>, Failure> {
             Ok::<_, String>(
                 session
                     .is_conversation()
-                    .then(|| Checked::new(id, path, &session)),
+                    .then(|| Checked::new(id, path, &session, (&found, world.profile))),
             )
         },
     );
@@ -169,7 +187,7 @@ fn rows(world: &World, out: &mut dyn Write, one: &Checked) -> Result<(), Failure
         clients: one
             .clients
             .iter()
-            .map(|client| (client.profile.name().to_owned(), client.into()))
+            .map(|client| (client.profile.name(), client.into()))
             .collect(),
         unknown: one.unknown.clone(),
     };

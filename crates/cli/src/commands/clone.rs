@@ -23,9 +23,9 @@ use crate::world::{Chosen, World};
   unspool clone 2f72 --compress 0-50:35 --with 'claude -p \"$UNSPOOL_PROMPT\"'
                                                the older half in fewer words
 
-The source is never changed. What would not resume, or would say something else than what was
-asked, is not written. Sub-agents, tool results, backups of files, todos and tasks come along.
-Presets (turns with tools that are kept, share of these that is cut short):
+The source is never changed. A copy that would not resume, or would change more than was asked,
+is not written. Sub-agents, tool results, file backups, todos and tasks are copied, too.
+Presets (number of last turns that keep their tool calls / percentage of those truncated):
   default 20/50 %   aggressive 10/50 %   heavy 10/80 %   extreme 0
 Your own: in config.toml, `[presets.mine]` with `keep = 15` and `truncate = 30`.")]
 pub struct CloneArgs {
@@ -36,7 +36,7 @@ pub struct CloneArgs {
     #[command(flatten)]
     pub trims: Trims,
 
-    /// Move the copy to this directory, to be resumed there
+    /// Put the copy into this directory's project, to resume it there
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
 
@@ -44,15 +44,15 @@ pub struct CloneArgs {
     #[arg(long, value_name = "T")]
     pub title: Option<String>,
 
-    /// Give every line a new id
+    /// Give every line a new uuid
     #[arg(long)]
     pub new_uuids: bool,
 
-    /// Leave parallel results a tree, and equal times equal
+    /// Don't linearize parallel tool results
     #[arg(long)]
     pub keep_tree: bool,
 
-    /// Say what would be done, and write nothing
+    /// Show what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -60,23 +60,23 @@ pub struct CloneArgs {
 /// Everything that can be taken from a session.
 #[derive(Debug, Default, Args)]
 pub struct Trims {
-    /// Trim tool calls as a preset says: default, aggressive, heavy, extreme, or your own
+    /// Trim tool calls by preset: default, aggressive, heavy, extreme, or your own
     #[arg(long, value_name = "NAME", help_heading = "Tools")]
     pub preset: Option<String>,
 
-    /// Keep the calls of the last N turns with tools; older ones go
+    /// Keep tool calls of the last N turns that have any; remove older ones
     #[arg(long, value_name = "N", help_heading = "Tools")]
     pub keep_tools: Option<usize>,
 
-    /// Of the kept turns with tools, cut this share short, oldest first
+    /// Truncate tool calls in this percentage of the kept turns, oldest first
     #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Tools")]
     pub truncate_tools: Option<u8>,
 
-    /// Strip the calls of this share of all turns, oldest first
+    /// Strip tool calls from this percentage of turns, oldest first
     #[arg(long, value_name = "PCT", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Tools")]
     pub strip_tools: Option<u8>,
 
-    /// Whether stripped calls go or are cut short
+    /// Whether stripped calls are removed or truncated
     #[arg(
         long,
         value_enum,
@@ -86,15 +86,15 @@ pub struct Trims {
     )]
     pub mode: StripMode,
 
-    /// Cut only results that are larger than this many bytes
+    /// Truncate only results larger than N bytes
     #[arg(long, value_name = "BYTES", help_heading = "Tools")]
     pub results_over: Option<usize>,
 
-    /// Strip thinking: all of it, or of the oldest share of turns
+    /// Strip thinking: all of it, or from this percentage of turns, oldest first
     #[arg(long, value_name = "PCT", num_args = 0..=1, require_equals = true, default_missing_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Texts")]
     pub strip_thinking: Option<u8>,
 
-    /// Drop bookkeeping that no client sends
+    /// Drop bookkeeping lines that no client sends
     #[arg(long, help_heading = "Texts")]
     pub slim: bool,
 
@@ -120,7 +120,7 @@ pub struct Trims {
     )]
     pub until: Option<String>,
 
-    /// Leave this turn out (can be repeated)
+    /// Drop this turn (can be repeated)
     #[arg(
         long,
         value_name = "N",
@@ -129,11 +129,11 @@ pub struct Trims {
     )]
     pub drop_turn: Vec<String>,
 
-    /// Keep only the branch that leads to the line with this id, and go on there
+    /// Keep only the branch that ends at the line with this uuid
     #[arg(long, value_name = "UUID", help_heading = "Turns")]
     pub branch: Option<String>,
 
-    /// Write the replies of these turns shorter by a model: percent of the turns, and of the text to keep (can be repeated)
+    /// Shorten replies with a model: percentage range of turns, and percentage of text to keep (can be repeated)
     #[arg(long, value_name = "START-END:TARGET", help_heading = "Compression")]
     pub compress: Vec<String>,
 
@@ -159,15 +159,15 @@ pub struct Trims {
     #[arg(long, value_name = "CMD", help_heading = "Compression")]
     pub with: Option<String>,
 
-    /// Also write prompts shorter
+    /// Shorten prompts, too
     #[arg(long, requires = "compress", help_heading = "Compression")]
     pub include_user: bool,
 
-    /// The model that writes shorter
+    /// Model that shortens or summarizes
     #[arg(long, value_name = "M", help_heading = "Compression")]
     pub model: Option<String>,
 
-    /// Do not ask before texts are sent to the API
+    /// Don't ask before sending texts to the API
     #[arg(long, help_heading = "Compression")]
     pub yes: bool,
 }
@@ -175,10 +175,10 @@ pub struct Trims {
 /// What becomes of stripped calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum StripMode {
-    /// They go, with their results
+    /// Remove calls with their results
     #[default]
     Remove,
-    /// Their first lines stay
+    /// Keep their first lines
     Truncate,
 }
 

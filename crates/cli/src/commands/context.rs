@@ -18,7 +18,7 @@ pub struct ContextArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     pub session: Option<OsString>,
 
-    /// How many of the largest pieces to name
+    /// Number of largest blocks to list
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub most: usize,
 }

@@ -17,7 +17,7 @@ use crate::world::World;
   unspool daemon stop
   unspool daemon install    start it with every login
 
-Nothing needs it: `ls`, `status`, `watch` and the hook use it if it runs and work without it.")]
+Optional: `ls`, `status`, `watch` and the hook use it if it is running and work without it.")]
 pub struct DaemonArgs {
     /// What to do
     #[command(subcommand)]
@@ -31,11 +31,11 @@ pub enum Action {
     Start,
     /// Stop it
     Stop,
-    /// Say whether it runs, and how it is
+    /// Show whether it is running, and its health
     Status,
-    /// Write the unit that starts it with every login
+    /// Install a service that starts it at login
     Install,
-    /// Be the daemon, in the foreground: for units
+    /// Run in the foreground (for systemd and launchd)
     Run,
 }
 

@@ -35,15 +35,16 @@ use crate::world::{Chosen, World};
   unspool export @ --to md --max-chars 2000 | llm 'what went wrong here?'
 
 Detail: prompts (what was typed), minimal (and the answers), low (and a line per call, changes
-and failures), high (and all inputs and results), full (and thinking, and what the client told
-the model). json, jsonl and messages are always whole.
-Keys, tokens and passwords are masked unless --no-redact. Files are for nobody else to read.")]
+and failures), high (and all inputs and results), full (and thinking, and what hooks and the
+client told the model). Pages are full unless you say otherwise, for they fold; Markdown and text
+are high. json, jsonl and messages are always whole.
+Keys, tokens and passwords are masked unless --no-redact. Files are created with mode 0600.")]
 pub struct ExportArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     #[arg(value_name = "SESSION")]
     pub sessions: Vec<OsString>,
 
-    /// Every session of this machine
+    /// All sessions
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
 
@@ -51,23 +52,23 @@ pub struct ExportArgs {
     #[arg(long, value_name = "P", requires = "all")]
     pub project: Option<String>,
 
-    /// The format [default: as the name of the file ends]
+    /// Output format [default: from the file name]
     #[arg(long, value_name = "FORMAT")]
     pub to: Option<FormatArg>,
 
-    /// Write to this file, or into this folder (one file each, and an index); `-` is standard output
+    /// Output file, or directory (one file per session and an index); `-` is standard output
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
 
-    /// How much of each session
-    #[arg(long, value_name = "HOW", default_value = "full")]
-    pub detail: DetailArg,
+    /// How much of each session to include [default: full for html, high for md and txt]
+    #[arg(long, value_name = "HOW")]
+    pub detail: Option<DetailArg>,
 
-    /// Leave keys, tokens and passwords as they are
+    /// Do not mask keys, tokens and passwords
     #[arg(long)]
     pub no_redact: bool,
 
-    /// Cut longer texts after so many characters
+    /// Truncate texts after N characters
     #[arg(long, value_name = "N")]
     pub max_chars: Option<usize>,
 
@@ -79,7 +80,7 @@ pub struct ExportArgs {
 /// A format by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
-    /// One page for a browser, without anything from elsewhere
+    /// One self-contained HTML page
     Html,
     /// Markdown
     Md,
@@ -107,10 +108,9 @@ impl FormatArg {
 }
 
 /// How much of a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DetailArg {
     /// Everything
-    #[default]
     Full,
     /// Without thinking and notes
     High,
@@ -123,6 +123,15 @@ pub enum DetailArg {
 }
 
 impl DetailArg {
+    /// What nobody asked otherwise gets: a page folds what few want to read, and elsewhere it
+    /// would stand between everything else.
+    fn of(format: Format) -> DetailArg {
+        match format {
+            Format::Markdown | Format::Text => DetailArg::High,
+            _ => DetailArg::Full,
+        }
+    }
+
     fn detail(self) -> Detail {
         match self {
             DetailArg::Full => Detail::Full,
@@ -172,7 +181,7 @@ pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, F
         project: None,
         to: Some(to),
         output: Some(path.clone()),
-        detail: DetailArg::Full,
+        detail: None,
         no_redact: world.reveal,
         max_chars: None,
         force: false,
@@ -259,7 +268,8 @@ impl<'a> Export<'a> {
             Failure::failed("no format is named")
                 .hint("say `--to html`, md, txt, json, jsonl or messages")
         })?;
-        if !format.is_for_people() && args.detail != DetailArg::Full {
+        let detail = args.detail.unwrap_or_else(|| DetailArg::of(format));
+        if !format.is_for_people() && detail != DetailArg::Full {
             return Err(Failure::failed(format!(
                 "--detail makes no sense for {}: it is always whole",
                 format.name()
@@ -278,7 +288,7 @@ impl<'a> Export<'a> {
             args,
             format,
             options: Options {
-                detail: args.detail.detail(),
+                detail: detail.detail(),
                 max_chars: args.max_chars,
                 zone: world.ui.zone().clone(),
             },
@@ -347,7 +357,7 @@ impl<'a> Export<'a> {
             };
             let row = row(self.world, &chosen);
             let meant = |wanted: &String| project::is_meant(&row.project, wanted);
-            let empty = self.args.all && !chosen.family.main.session.is_conversation();
+            let empty = self.args.all && !chosen.family.main.session.is_used();
             if empty || !self.args.project.as_ref().is_none_or(meant) {
                 continue;
             }
@@ -449,9 +459,7 @@ impl<'a> Export<'a> {
             _ => {}
         }
         let main = &chosen.family.main;
-        let agents = chosen.family.agents.iter();
-        let agents = agents.map(|agent| (agent.id.clone(), agent.told()));
-        let agents: HashMap<_, _> = agents.collect();
+        let agents = chosen.family.told();
         let whole = Whole {
             session: &main.session,
             source: &main.source,
@@ -494,16 +502,13 @@ impl<'a> Export<'a> {
 pub fn row(world: &World, chosen: &Chosen) -> SessionRow {
     let main = &chosen.family.main;
     let session = &main.session;
-    let agents: Vec<_> = chosen
-        .family
-        .agents
-        .iter()
-        .map(|agent| &agent.loaded.session)
-        .collect();
     let prices = world.prices();
     let signals = world.signals_of(&chosen.target);
     let now = world.now();
-    let row = row::row(session, &agents, &HashMap::new(), &prices, &signals, now);
+    let titles = HashMap::new();
+    let row = chosen
+        .family
+        .used(|files| row::row(files, &titles, &prices, &signals, now));
     let path = chosen.target.path();
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
     let place = Place {

@@ -50,7 +50,7 @@ pub struct HookArgs {
     #[command(subcommand)]
     pub action: Option<Action>,
 
-    /// Exit with 1 where an event could not be noted or handed over
+    /// Exit with 1 if an event could not be recorded or delivered
     #[arg(long)]
     pub strict: bool,
 
@@ -62,11 +62,11 @@ pub struct HookArgs {
 /// What to do about the hook.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Put the hook into the settings of Claude Code
+    /// Install the hook in Claude Code's settings
     Install(install::InstallArgs),
-    /// Take the hook out of the settings again
+    /// Remove the hook from the settings
     Uninstall(install::UninstallArgs),
-    /// Show where it is installed, whether it would send, and what happened last
+    /// Show where it is installed, whether it sends, and its last events
     Status(status::StatusArgs),
 }
 

@@ -25,11 +25,11 @@ use crate::world::World;
   unspool index build          index everything now
   unspool index drop           delete all caches
 
-`search --ranked` makes the index by itself: prompts, replies, titles, commands and paths at
-once, thinking and tool results in the background; outputs that were put in files of their
-own are left out. It holds words and their places, never text, and no word of what looks like
-a secret. It can be deleted at any time.
-UNSPOOL_NO_BACKGROUND=1 keeps it from being built in the background.")]
+`search --ranked` builds the index when needed: prompts, replies, titles, commands and paths at
+once, thinking and tool results in the background; outputs in files of their own are left out.
+It stores words and positions, never text, and no word of what looks like a secret. It can be
+deleted at any time.
+UNSPOOL_NO_BACKGROUND=1 disables building in the background.")]
 pub struct IndexArgs {
     /// What to do [default: status]
     #[command(subcommand)]

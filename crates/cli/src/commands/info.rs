@@ -6,10 +6,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use unspool_model::view::session_usage::session_usage;
 use unspool_model::view::{check, info};
 use unspool_show::amount;
 use unspool_show::clean;
 use unspool_show::wire::check::InfoRow;
+use unspool_show::wire::cost::UsedRow;
+use unspool_show::wire::session::UsageRow;
 use unspool_store::resolve::Target;
 use unspool_store::side;
 
@@ -28,15 +31,20 @@ pub fn run(world: &World, args: &InfoArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
     let faults = check::faults(&main.session);
+    let prices = world.prices();
+    let used = chosen.family.used(|files| session_usage(files, &prices));
     let mut row = InfoRow::new(
         chosen.id(),
         &chosen.path(),
         main.bytes,
         info::info(&main.session),
+        &used,
         &faults,
     );
     row.lines = row.lines.max(main.lines);
     row.side_files = side_files(&chosen);
+    row.tag = main.session.tag().map(str::to_owned);
+    world.mask_in(&mut row.tag);
     let mut out = world.ui.out();
     if world.ui.json {
         world.ui.row(&mut out, &row)?;
@@ -82,6 +90,9 @@ fn side_files(chosen: &Chosen) -> BTreeMap<String, Vec<String>> {
 fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
     writeln!(out, "session   {}", clean::line(&row.session))?;
     writeln!(out, "file      {}", clean::line(&row.path))?;
+    if let Some(tag) = &row.tag {
+        writeln!(out, "tag       {}", clean::line(tag))?;
+    }
     writeln!(
         out,
         "size      {} in {} lines",
@@ -99,6 +110,7 @@ fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
         .collect();
     counts(out, "versions", &versions)?;
     writeln!(out, "models    {}", clean::line(&row.models.join(", ")))?;
+    used(out, row)?;
     for (kind, files) in &row.side_files {
         writeln!(
             out,
@@ -118,6 +130,39 @@ fn print(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
     }
     more_faults(out, "fault     and", &row.faults_left_out)?;
     drift(out, &row.unknown)
+}
+
+/// Tokens and cost, and whose they are where they are not all its own.
+fn used(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
+    let told = |used: &UsedRow| {
+        let UsageRow {
+            input,
+            output,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+        } = used.usage;
+        let tokens = input + output + cache_read + cache_write_5m + cache_write_1h;
+        let known = Some(used.cost_usd_known);
+        let cost = amount::cost_told(used.cost_usd, known, used.unpriced_messages);
+        format!("{} tokens, {cost}", amount::tokens(tokens))
+    };
+    let by = &row.used_by;
+    let all = UsedRow {
+        messages: by.own.messages + by.agents.messages + by.client.messages,
+        usage: row.usage,
+        cost_usd: row.cost_usd,
+        cost_usd_known: row.cost_usd_known,
+        unpriced_messages: row.unpriced_messages,
+    };
+    writeln!(out, "usage     {}", told(&all))?;
+    if by.agents.messages > 0 {
+        writeln!(out, "          sub-agents {}", told(&by.agents))?;
+    }
+    if by.client.messages > 0 {
+        writeln!(out, "          the client itself {}", told(&by.client))?;
+    }
+    Ok(())
 }
 
 /// Says how many faults were not told, by kind.

@@ -20,9 +20,9 @@ use crate::world::World;
   unspool log
   unspool log 2f72 --json | jq -r '[.n, .operation, .source, .session] | @tsv'
 
-The newest comes last. What has a number can be undone with `unspool undo N`.")]
+Newest last. Edits with a number can be undone with `unspool undo N`.")]
 pub struct LogArgs {
-    /// Only what was done to this session or made it; it may be gone by now
+    /// Only edits of this session, even if it no longer exists
     pub session: Option<OsString>,
 }
 

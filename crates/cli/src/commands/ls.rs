@@ -8,21 +8,26 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
+use unspool_model::agent_kind::AgentKind;
 use unspool_model::id::Id;
-use unspool_model::price::{Cost, Prices};
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
+use unspool_model::spent::Spending;
+use unspool_model::tag;
 use unspool_model::time::Time;
 use unspool_model::view::row::{self, SessionRow as Row};
+use unspool_model::view::session_usage::{SessionFiles, usage_since};
 use unspool_model::view::status::{self, Crew, Signals, State, Status};
 use unspool_model::view::usage::period;
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::each;
-use unspool_store::family::{agents_by_session, is_warm_up};
-use unspool_store::find::{AgentFile, Found, SessionFile};
+use unspool_store::family::{agents_by_session, helpers_by_session, is_warm_up, read_helpers};
+use unspool_store::find::{AgentFile, Found, OtherFile, SessionFile};
 use unspool_store::project;
 use unspool_store::read::Reader;
+use unspool_store::side;
 
 use crate::commands::show;
 use crate::failure::Failure;
@@ -42,7 +47,7 @@ pub struct LsArgs {
     #[arg(long, value_name = "P")]
     pub project: Option<String>,
 
-    /// Only sessions with something since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    /// Only sessions active since this time, such as `7d`, `24h`, `today` or `2026-01-03`
     #[arg(long, value_name = "T")]
     pub since: Option<String>,
 
@@ -51,7 +56,11 @@ pub struct LsArgs {
     #[arg(long, value_name = "S")]
     pub status: Option<String>,
 
-    /// Also files that are not conversations
+    /// Only sessions with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+
+    /// Also list sessions without a prompt or reply, and files that are not sessions
     #[arg(long)]
     pub all: bool,
 
@@ -83,18 +92,22 @@ pub fn plain(mut world: World) -> Result<(), Failure> {
 /// Lists sessions.
 pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     let now = world.now();
-    let wanted = Wanted::new(
+    let mut wanted = Wanted::new(
         world,
         args.project.as_deref(),
         args.since.as_deref(),
         args.status.as_deref(),
     )?;
+    wanted.tag = args.tag.as_deref().map(tag::cleaned);
     // A daemon knows sessions, not each of their files.
     let known = (!args.agents && !args.all).then(|| live::rows(world));
     let (found, mut rows) = match known.flatten() {
         Some(rows) => (Found::default(), rows),
         None => read(world, args, now)?,
     };
+    let now_known: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+    let waiting = background(world, &now_known, now);
+    rows.extend(waiting);
     rows.retain(|row| wanted.takes(row));
     rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     if args.all {
@@ -117,6 +130,44 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
+/// Sessions in the background of which no transcript is written yet.
+fn background(world: &World, known: &HashSet<&str>, now: Time) -> Vec<SessionRow> {
+    if world.demo.is_some() {
+        return Vec::new();
+    }
+    let mut rows = Vec::new();
+    let signals = world.signals();
+    for dir in &world.dirs {
+        for job in side::jobs(dir) {
+            let Some(id) = job.session.clone().filter(|id| !known.contains(&**id)) else {
+                continue;
+            };
+            let place = Place {
+                id: id.clone(),
+                path: dir.join("jobs").join(&job.id).display().to_string(),
+                project: job.cwd.clone().unwrap_or_default(),
+                bytes: 0,
+                parent: None,
+            };
+            let session = Session::new(Role::Main);
+            let signals = signals.of(dir, &id);
+            let prices = Prices::bundled();
+            let files = SessionFiles::alone(&session);
+            let row = row::row(&files, &HashMap::new(), prices, &signals, now);
+            rows.push(SessionRow {
+                title: job.intent.clone(),
+                goal: job.intent,
+                cwd: job.cwd,
+                first: job.created,
+                last: job.updated,
+                process: Some("bg".to_owned()),
+                ..SessionRow::new(&session, row, place)
+            });
+        }
+    }
+    rows
+}
+
 /// Reads all files.
 fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRow>), Failure> {
     let found = world.found()?;
@@ -124,7 +175,11 @@ fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRo
         return Err(world.no_sessions());
     }
     let prices = world.prices();
-    let mut rows = rows(world, &found, args.agents, &prices, now);
+    let kinds = Kinds {
+        agents: args.agents,
+        unused: args.all,
+    };
+    let mut rows = rows(world, &found, kinds, &prices, now);
     if args.agents || args.all {
         rows.extend(orphans(world, &found, &prices, now));
     }
@@ -136,6 +191,7 @@ pub struct Wanted {
     project: Option<String>,
     since: Option<Time>,
     state: Option<State>,
+    tag: Option<String>,
 }
 
 impl Wanted {
@@ -151,6 +207,7 @@ impl Wanted {
             project: project.map(str::to_owned),
             since: since.transpose()?,
             state: status.map(state).transpose()?,
+            tag: None,
         })
     }
 
@@ -162,6 +219,10 @@ impl Wanted {
         self.project.as_ref().is_none_or(fits)
             && self.since.is_none_or(recent)
             && self.state.is_none_or(|state| row.status == state.name())
+            && self
+                .tag
+                .as_ref()
+                .is_none_or(|tag| row.tag.as_ref() == Some(tag))
     }
 }
 
@@ -194,28 +255,44 @@ struct Listed {
     untitled: Option<Vec<u64>>,
 }
 
+/// Which rows there are beside those of sessions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kinds {
+    /// Those of sub-agents.
+    pub agents: bool,
+    /// Those of files in which nobody typed and nobody answered.
+    pub unused: bool,
+}
+
 /// The rows of all sessions that can be read.
 pub fn rows(
     world: &World,
     found: &Found,
-    agents: bool,
+    kinds: Kinds,
     prices: &Prices,
     now: Time,
 ) -> Vec<SessionRow> {
     let mut by_session = agents_by_session(found);
-    let mut jobs: Vec<(&SessionFile, Vec<&AgentFile>)> = Vec::new();
+    let mut helpers = helpers_by_session(found);
+    let mut jobs: Vec<Files<'_>> = Vec::new();
     for file in &found.sessions {
         let key = (&*file.config, &*file.folder, file.id.as_str());
-        jobs.push((file, by_session.remove(&key).unwrap_or_default()));
+        jobs.push(Files {
+            file,
+            agents: by_session.remove(&key).unwrap_or_default(),
+            helpers: helpers.remove(&key).unwrap_or_default(),
+        });
     }
-    let weight = |(file, agents): &(&SessionFile, Vec<&AgentFile>)| {
-        file.bytes + agents.iter().map(|agent| agent.bytes).sum::<u64>()
+    let weight = |files: &Files<'_>| {
+        let agents = files.agents.iter().map(|agent| agent.bytes);
+        let helpers = files.helpers.iter().map(|helper| helper.bytes);
+        files.file.bytes + agents.chain(helpers).sum::<u64>()
     };
     let signals = world.signals();
     let today = period::around(now, world.ui.zone());
-    let read = each::map(&jobs, each::threads(), weight, |(file, own)| {
-        let signals = signals.of(&file.config, &file.id);
-        list(file, own, agents, prices, &signals, now, today.start)
+    let read = each::map(&jobs, each::threads(), weight, |files| {
+        let signals = signals.of(&files.file.config, &files.file.id);
+        list(files, kinds, prices, &signals, now, today.start)
     });
     let mut titles: HashMap<u64, String> = HashMap::new();
     let mut listed = Vec::new();
@@ -248,10 +325,17 @@ fn hash(id: &Id) -> u64 {
     hasher.finish()
 }
 
+/// A session's files.
+struct Files<'a> {
+    file: &'a SessionFile,
+    agents: Vec<&'a AgentFile>,
+    /// Those of the client's own helpers.
+    helpers: Vec<&'a OtherFile>,
+}
+
 fn list(
-    file: &SessionFile,
-    own: &[&AgentFile],
-    with_agents: bool,
+    files: &Files<'_>,
+    kinds: Kinds,
     prices: &Prices,
     signals: &Signals,
     now: Time,
@@ -263,20 +347,31 @@ fn list(
     };
     let read =
         |path: &std::path::Path, role| reader.read(path, role).map_err(|error| error.to_string());
+    let file = files.file;
     let session = read(&file.path, Role::Main)?.session;
-    if !session.is_conversation() {
+    if !session.is_used() && !kinds.unused {
         return Ok(None);
     }
     let mut agents = Vec::new();
-    for agent in own {
+    let helpers = read_helpers(&files.helpers, 1).into_iter();
+    let mut helpers: Vec<Spending> = helpers.map(|helper| helper.spending).collect();
+    for agent in &files.agents {
         // A sub-agent that cannot be read is no reason to lose its session.
-        if let Ok(loaded) = read(&agent.path, Role::Agent)
-            && !is_warm_up(&loaded.session)
-        {
-            agents.push((*agent, loaded));
+        match read(&agent.path, Role::Agent) {
+            Ok(loaded) if is_warm_up(&loaded.session) => {
+                helpers.push(Spending::of(&loaded.session));
+            }
+            Ok(loaded) => agents.push((*agent, loaded)),
+            Err(_) => {}
         }
     }
     let sessions: Vec<&Session> = agents.iter().map(|(_, loaded)| &loaded.session).collect();
+    let helpers: Vec<&Spending> = helpers.iter().collect();
+    let used = SessionFiles {
+        session: &session,
+        agents: &sessions,
+        helpers: &helpers,
+    };
     let none = HashMap::new();
     let project = project::project(&session, &file.folder).to_owned();
     let place = Place {
@@ -286,13 +381,13 @@ fn list(
         bytes: file.bytes,
         parent: None,
     };
-    let view = row::row(&session, &sessions, &none, prices, signals, now);
-    let today = row::cost_since(&session, &sessions, prices, midnight);
+    let view = row::row(&used, &none, prices, signals, now);
+    let today = usage_since(&used, prices, midnight);
     let mut rows = vec![SessionRow {
-        cost_today_usd: today.map(Cost::usd),
-        ..SessionRow::new(&session, view, place)
+        not_a_session: (!session.is_used()).then(|| unused(&session)),
+        ..SessionRow::new(&session, view, place).with_today(&today)
     }];
-    if with_agents {
+    if kinds.agents {
         let crew = Crew::of(&session, &sessions, signals, now);
         rows.extend(agents.iter().map(|(agent, loaded)| {
             let status = crew.status(&loaded.session, signals, now);
@@ -312,6 +407,19 @@ fn list(
         given,
         untitled,
     }))
+}
+
+/// Why a file is listed only with all others, and what stands in it.
+fn unused(session: &Session) -> String {
+    /// So many kinds of line are named.
+    const NAMED: usize = 3;
+    let labels: Vec<&str> = session.labels.iter().map(|(label, _)| label).collect();
+    let more = if labels.len() > NAMED { ", …" } else { "" };
+    let named = labels[..labels.len().min(NAMED)].join(", ");
+    match labels.is_empty() {
+        true => "nothing in it can be read".to_owned(),
+        false => format!("nobody typed and nobody answered: {named}{more}"),
+    }
 }
 
 /// Sub-agents whose session is gone.
@@ -373,8 +481,17 @@ fn agent_row(
         parent: Some(agent.session.clone().unwrap_or_default()),
     };
     let none = Signals::default();
-    let row = row::row(session, &[], &HashMap::new(), prices, &none, Time(0));
-    SessionRow::new(session, Row { status, ..row }, place)
+    let files = SessionFiles::alone(session);
+    let row = row::row(&files, &HashMap::new(), prices, &none, Time(0));
+    let kind = match session.agent_kind() {
+        AgentKind::Teammate => AgentKind::Teammate,
+        _ if agent.run.is_some() => AgentKind::Workflow,
+        _ => AgentKind::SubAgent,
+    };
+    SessionRow {
+        agent_kind: Some(kind.name().to_owned()),
+        ..SessionRow::new(session, Row { status, ..row }, place)
+    }
 }
 
 /// Files that are not conversations.
@@ -405,10 +522,14 @@ fn others(found: &Found) -> Vec<SessionRow> {
             let none = Signals::default();
             let titles = HashMap::new();
             let prices = Prices::bundled();
-            let empty = row::row(&session, &[], &titles, prices, &none, Time(0));
+            let files = SessionFiles::alone(&session);
+            let empty = row::row(&files, &titles, prices, &none, Time(0));
             SessionRow {
+                agent_kind: other.helper.map(|kind| kind.name().to_owned()),
                 not_a_session: Some(other.why.to_owned()),
                 cost_usd: None,
+                cost_usd_known: None,
+                used_by: None,
                 ..SessionRow::new(&session, empty, place)
             }
         })
@@ -436,6 +557,10 @@ fn table(rows: &[SessionRow], now: Time) -> Table {
             .or(row.title.as_ref())
             .cloned()
             .unwrap_or_default();
+        let title = match &row.tag {
+            Some(tag) => format!("#{tag} {title}"),
+            None => title,
+        };
         table.row([
             short(&row.id).to_owned(),
             age,
@@ -454,7 +579,7 @@ fn table(rows: &[SessionRow], now: Time) -> Table {
 fn cost(row: &SessionRow) -> String {
     match row.not_a_session {
         Some(_) => String::new(),
-        None => amount::cost(row.cost_usd),
+        None => amount::cost_at_least(row.cost_usd, row.cost_usd_known),
     }
 }
 
@@ -475,9 +600,12 @@ pub fn short(id: &str) -> &str {
 
 /// What a session is doing, for people.
 pub fn told(row: &SessionRow) -> String {
-    let state = row.doing();
+    let state = match &row.background {
+        Some(job) => format!("{}, background {}", row.doing(), job.state),
+        None => row.doing().to_owned(),
+    };
     match row.agents_working {
-        0 => state.to_owned(),
+        0 => state,
         1 => format!("{state}, 1 agent"),
         agents => format!("{state}, {agents} agents"),
     }

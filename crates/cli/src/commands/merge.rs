@@ -16,13 +16,13 @@ use crate::world::World;
   unspool merge 2f72 91ab --by-time   the one that began earlier comes first
   unspool merge 2f72 91ab --dry-run   what that would be
 
-Only the branch of each session that goes on is taken. What two of them share stands once.")]
+Takes the live branch of each session. Lines that they share are written once.")]
 pub struct MergeArgs {
-    /// The sessions, in the order in which they are to be told
+    /// Sessions to merge, in order
     #[arg(required = true, num_args = 2.., value_name = "SESSION")]
     pub sessions: Vec<OsString>,
 
-    /// Order them by the time of their first lines
+    /// Order by time of the first line
     #[arg(long)]
     pub by_time: bool,
 
@@ -30,7 +30,7 @@ pub struct MergeArgs {
     #[arg(long, value_name = "T")]
     pub title: Option<String>,
 
-    /// Say what would be done, and write nothing
+    /// Show what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }

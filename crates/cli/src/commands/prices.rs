@@ -41,14 +41,14 @@ pub struct PricesArgs {
     #[command(subcommand)]
     pub command: Option<PricesCommand>,
 
-    /// Only this model as transcripts name it, or models with this in their name
+    /// A model as transcripts name it, or part of a model name
     pub model: Option<String>,
 }
 
 /// What else can be done with prices.
 #[derive(Debug, Subcommand)]
 pub enum PricesCommand {
-    /// Take in a newer table of prices
+    /// Update the price table from a file
     Update(UpdateArgs),
 }
 

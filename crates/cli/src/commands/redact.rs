@@ -40,15 +40,15 @@ use crate::world::World;
   unspool redact 2f72 --in-place            the session itself; `unspool undo` takes it back
 
 Each secret becomes [REDACTED:rule:hash]; equal secrets have equal hashes. In place that is
-done in the transcript, sub-agents, tool results, copies of changed files, todos, tasks, what its
-shell had set, and the lines of the session in the list of prompts. What undo needs is kept in
+done in every file of the session: transcript, sub-agents, tool results, copies of changed
+files, notes, its job and log, and its lines in the list of prompts. What undo needs is kept in
 our own folder, secrets included.")]
 pub struct RedactArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     #[arg(required_unless_present = "all")]
     pub session: Option<OsString>,
 
-    /// All sessions of the machine, and what is left of others; only in place
+    /// All sessions, and leftover files of others; only in place
     #[arg(long, conflicts_with = "session", requires = "in_place")]
     pub all: bool,
 
@@ -56,7 +56,7 @@ pub struct RedactArgs {
     #[arg(long)]
     pub in_place: bool,
 
-    /// Only say what would be done
+    /// Show what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -144,27 +144,20 @@ fn job(file: SessionFile, mut sources: Vec<Source>) -> Job {
     }
 }
 
-/// Every session with its files, and then all that is left: the list of prompts, and files of
-/// sessions that are gone.
+/// Every session with its files, and then all that is left: files of sessions that are gone, and
+/// what is nobody's, such as the list of prompts.
 fn everything(world: &World) -> Result<Vec<Job>, Failure> {
-    let found = world.found()?;
-    if found.sessions.is_empty() && found.agents.is_empty() {
-        return Err(world.no_sessions());
-    }
-    let mut jobs = Vec::new();
-    let mut seen: HashSet<PathBuf> = HashSet::new();
-    for (file, mut sources) in secrets::of_each(&found) {
-        let shared = |holds: &Holds| matches!(holds, Holds::Prompts { .. } | Holds::List { .. });
-        sources.retain(|source| !shared(&source.holds));
-        seen.extend(sources.iter().map(|source| source.path.clone()));
-        jobs.push(job(file.clone(), sources));
-    }
-    let mut rest = secrets::of_all(&found, &world.dirs);
-    rest.retain(|source| !seen.contains(&source.path));
+    let found = world.walked()?;
+    let (each, rest) = secrets::of_each(&found, &world.dirs);
+    let each = each.into_iter();
+    let mut jobs: Vec<Job> = each.map(|(file, all)| job(file.clone(), all)).collect();
     jobs.push(Job {
         file: None,
         sources: rest,
     });
+    if jobs.iter().all(|job| job.sources.is_empty()) {
+        return Err(world.no_sessions());
+    }
     Ok(jobs)
 }
 
@@ -193,7 +186,8 @@ fn redact(
     // Nothing is written through links, and a note must not be in the way of the rest.
     let task = task(world, args, job);
     sources.retain(|source| {
-        let linked = source.holds == Holds::Note && is_linked(&source.path, &task.roots);
+        let is_note = matches!(source.holds, Holds::Note | Holds::Lines);
+        let linked = is_note && is_linked(&source.path, &task.roots);
         if linked {
             let path = source.path.display();
             let what = format!("{path} holds secrets and is left as it is: a link leads to it");
@@ -274,6 +268,7 @@ fn replace(
         Holds::Output
         | Holds::Backup
         | Holds::Note
+        | Holds::Lines
         | Holds::Prompts { .. }
         | Holds::List { .. } => {
             let mut done = Rewritten::default();

@@ -10,6 +10,7 @@ use unspool_show::table::{Column, Table};
 use unspool_show::wire::edit::{LineCounts, MoveRow};
 use unspool_store::journal::Task;
 use unspool_store::live::Live;
+use unspool_store::owned::OwnedFiles;
 use unspool_store::rehome::{self, Moved, Mover};
 use unspool_store::{Found, project};
 
@@ -19,14 +20,14 @@ use crate::world::World;
 /// Arguments of `move`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The directory itself is not touched: move it before or after. What is moved are the sessions
-that were started in it or below it, with their sub-agents and everything beside them, the
-client's lists of them and its history of prompts. `unspool undo` brings all of it back.")]
+The directory itself is not touched: move it before or after. Moves the sessions started in it
+or below it, with their sub-agents and side files, the client's session lists and its prompt
+history. `unspool undo` reverts all of it.")]
 pub struct MoveArgs {
-    /// The directory as it was named
+    /// Old path of the directory
     pub old: PathBuf,
 
-    /// The directory as it is named now
+    /// New path of the directory
     pub new: PathBuf,
 
     /// Only show what would move
@@ -123,7 +124,8 @@ fn refuse(world: &World, movers: &[Mover]) -> Result<(), Failure> {
 }
 
 fn outlook(found: &Found, movers: &[Mover]) -> Result<Vec<Moved>, Failure> {
-    let all = movers.iter().map(|mover| rehome::outlook(found, mover));
+    let owned = OwnedFiles::new(found);
+    let all = movers.iter().map(|mover| rehome::outlook(&owned, mover));
     Ok(all.collect::<Result<_, _>>()?)
 }
 

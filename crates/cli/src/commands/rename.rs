@@ -33,7 +33,7 @@ pub struct RenameArgs {
     /// The new title
     pub title: String,
 
-    /// Say what would be done, and do nothing
+    /// Show what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -16,19 +16,19 @@ use crate::world::World;
   unspool repair 2f72              a copy that every client resumes
   unspool repair 2f72 --in-place   the session itself; `unspool undo` takes it back
 
-Mends torn and glued lines, broken parents and circles, calls without results and results
-without calls, ids that stand twice, empty texts, half characters, a missing end of line,
-parallel results that some clients lose, and an error at the end that stands in the way.
+Repairs torn and glued lines, broken and circular parents, tool calls without results and
+results without calls, duplicate ids, empty texts, lone surrogates, a missing final newline,
+parallel results that some clients lose, and an API error at the end that blocks resuming.
 Healthy lines keep every byte.")]
 pub struct RepairArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     pub session: Option<OsString>,
 
-    /// Change the session itself, unless somebody works on it
+    /// Edit the session itself, unless it is in use
     #[arg(long)]
     pub in_place: bool,
 
-    /// Say what would be done, and write nothing
+    /// Show what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 }

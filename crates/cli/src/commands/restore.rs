@@ -28,7 +28,7 @@ pub struct RestoreArgs {
     /// The file, or the end of its path
     pub path: String,
 
-    /// The turn after which the file is wanted; `-1` for the last
+    /// Restore the file as of the end of this turn; `-1` is the last
     #[arg(long, value_name = "TURN", allow_hyphen_values = true)]
     pub at: i64,
 

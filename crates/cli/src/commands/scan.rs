@@ -28,15 +28,16 @@ use crate::world::World;
   unspool scan --all --json | jq -r .rule | sort | uniq -c
   unspool scan --all --sarif > secrets.sarif
 
-Looks at transcripts, sub-agents, tool results, copies of changed files and the list of
-prompts, and for the values of variables whose names contain KEY, TOKEN, SECRET or PASS.
+Scans every file of a session: transcripts, sub-agents, tool results, copies of changed
+files, notes, jobs, logs and prompts; and for the values of variables whose names contain KEY,
+TOKEN, SECRET or PASS.
 Equal hashes are equal secrets. Secrets themselves are shown only with --reveal.
 Exit code 0: clean; 1: something was found. `unspool redact` takes them out.")]
 pub struct ScanArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     pub session: Option<OsString>,
 
-    /// All sessions of the machine
+    /// All sessions
     #[arg(long, conflicts_with = "session")]
     pub all: bool,
 
@@ -72,7 +73,7 @@ pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
     if let Ok(mut bar) = bar.lock() {
         bar.clear();
     }
-    for warning in warnings {
+    for warning in &warnings {
         world.ui.warn(&warning.to_string());
     }
     let found = sources.iter().zip(hits);
@@ -80,7 +81,7 @@ pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
     if args.sarif || world.ui.json {
         machine(world, args, &found)?;
     } else {
-        people(world, &found, total)?;
+        people(world, &found, total, warnings.len())?;
     }
     if found.is_empty() {
         Ok(())
@@ -100,10 +101,11 @@ pub fn one(world: &World, args: &ScanArgs) -> Result<Vec<Source>, Failure> {
 /// The files of all sessions.
 pub fn everything(world: &World) -> Result<Vec<Source>, Failure> {
     let found = world.walked()?;
-    if found.sessions.is_empty() && found.agents.is_empty() {
+    let sources = secrets::of_all(&found, &world.dirs);
+    if sources.is_empty() {
         return Err(world.no_sessions());
     }
-    Ok(secrets::of_all(&found, &world.dirs))
+    Ok(sources)
 }
 
 fn row(world: &World, source: &Source, hit: &Hit) -> SecretRow {
@@ -144,7 +146,12 @@ fn machine(world: &World, args: &ScanArgs, found: &[(&Source, Vec<Hit>)]) -> Res
     Ok(out.flush()?)
 }
 
-fn people(world: &World, found: &[(&Source, Vec<Hit>)], total: u64) -> Result<(), Failure> {
+fn people(
+    world: &World,
+    found: &[(&Source, Vec<Hit>)],
+    total: u64,
+    unread: usize,
+) -> Result<(), Failure> {
     let style = world.ui.style();
     let mut out = world.ui.out();
     for (source, hits) in found {
@@ -166,9 +173,15 @@ fn people(world: &World, found: &[(&Source, Vec<Hit>)], total: u64) -> Result<()
     out.flush()?;
     let count: usize = found.iter().map(|(_, hits)| hits.len()).sum();
     if count == 0 {
-        world
-            .ui
-            .note(&format!("no secrets in {}", amount::bytes(total)));
+        let unread = match unread {
+            0 => String::new(),
+            count => format!(
+                " that could be read; {} could not",
+                amount::count(count as u64, "file")
+            ),
+        };
+        let looked = amount::bytes(total);
+        world.ui.note(&format!("no secrets in {looked}{unread}"));
         return Ok(());
     }
     let mut hashes: Vec<&str> = found

@@ -34,15 +34,15 @@ use crate::world::World;
   unspool search --ranked 'flaky test -windows project:webshop since:30d'
   unspool search panic --json | jq -r '[.session, .line, .snippet] | @tsv'
 
-The query is one literal text, quotes and newlines included. It is looked for in the decoded
-text of everything: prompts, replies, thinking, what tools were given and what they said,
-progress, titles, sub-agents, and outputs that were put in files of their own. Colours that
-programs print are not in the way. Capitals matter only if the query has some.
+The query is literal text, quotes and newlines included. It is searched for in the decoded text
+of everything: prompts, replies, thinking, what tools were given and what they said,
+progress, titles, sub-agents, and outputs that were put in files of their own. ANSI colours are
+ignored. Smart case: case matters only if the query has capitals.
 
 With --ranked the query is words that must all be in a line, \"phrases\", -not, and
 project: tool: file: since: model: branch: such as project:webshop or file:\"src/main.rs\";
-tool:, branch: and since: are about lines, the others about whole sessions. Capitals and
-accents never matter, words match as a whole, Chinese and Japanese text at any place. Ranked
+tool:, branch: and since: are about lines, the others about whole sessions. Case and accents are
+ignored; whole words match, Chinese and Japanese text matches anywhere. Ranked
 search knows prompts, replies, titles, thinking and what tools were given and said; it
 leaves out outputs that were put in files of their own, progress, what the client notes
 beside a result, notes of the program to the model, and words over 64 characters. Search
@@ -56,11 +56,11 @@ pub struct SearchArgs {
     #[arg(long, short = 'e')]
     pub regex: bool,
 
-    /// Capitals never matter
+    /// Ignore case
     #[arg(long, short, conflicts_with = "case_sensitive")]
     pub ignore_case: bool,
 
-    /// Capitals always matter
+    /// Match case exactly
     #[arg(long, short = 's')]
     pub case_sensitive: bool,
 
@@ -76,31 +76,31 @@ pub struct SearchArgs {
     #[arg(long, value_name = "SESSION")]
     pub session: Option<OsString>,
 
-    /// Only what was written since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    /// Only lines written since this time, such as `7d`, `24h`, `today` or `2026-01-03`
     #[arg(long, value_name = "T")]
     pub since: Option<String>,
 
-    /// Only what was written before then; a day counts to its end
+    /// Only lines written until this time (a date includes that whole day)
     #[arg(long, value_name = "T")]
     pub until: Option<String>,
 
-    /// Show at most so many hits, 0 for all [default: 50, all with --json]
+    /// Maximum number of hits, 0 for all [default: 50, all with --json]
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
 
-    /// Show so many lines of text around each match
+    /// Lines of text to show around each match
     #[arg(long, short = 'C', value_name = "N", default_value_t = 0)]
     pub context: usize,
 
-    /// Only paths of files that tools were given
+    /// Search only the file paths given to tools
     #[arg(long)]
     pub files: bool,
 
-    /// The best hits first, by an index of words [limit: 20]
+    /// Rank hits by relevance, using the index [limit: 20]
     #[arg(long, conflicts_with_all = ["regex", "ignore_case", "case_sensitive", "context", "files", "session"])]
     pub ranked: bool,
 
-    /// Do not go on building the index in the background
+    /// Do not continue building the index in the background
     #[arg(long, requires = "ranked")]
     pub no_background: bool,
 }

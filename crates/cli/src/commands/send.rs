@@ -1,6 +1,6 @@
 //! `send`: turns as traces, to Langfuse or any receiver of OTLP.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -12,6 +12,7 @@ use unspool_send::target::Target;
 use unspool_show::wire::send::{SentRow, SpanRow};
 use unspool_show::{amount, clean};
 use unspool_store::SessionFile;
+use unspool_store::find::Found;
 use unspool_store::resolve;
 
 use crate::failure::Failure;
@@ -23,47 +24,47 @@ use crate::world::World;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unspool send --to langfuse                   the latest session of this directory
-  unspool send --all --to langfuse             everything, oldest first; can be broken off
+  unspool send --all --to langfuse             everything, oldest first; safe to interrupt
   unspool send --since 7d --to otlp --dry-run  what would be sent
 
-Every turn becomes a trace with its replies, tools and sub-agents, at the times they had. Ids are
-made of what the transcript says, and what was taken is remembered: sending again sends what is
-new or has grown. Keys, tokens and passwords are masked. Langfuse: LANGFUSE_PUBLIC_KEY,
+Every turn becomes a trace with its replies, tool calls and sub-agents, at their original times.
+Ids derive from the transcript and accepted turns are recorded, so sending is idempotent: only
+turns that are new or have grown are sent again. Keys, tokens and passwords are masked. Langfuse: LANGFUSE_PUBLIC_KEY,
 LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL, or the same with CC_ before them. OTLP over HTTP:
 OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.")]
 pub struct SendArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     pub sessions: Vec<OsString>,
 
-    /// All sessions of the machine
+    /// All sessions
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
 
-    /// All sessions with something since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    /// All sessions active since this time, such as `7d`, `24h`, `today` or `2026-01-03`
     #[arg(long, value_name = "T", conflicts_with = "sessions")]
     pub since: Option<String>,
 
-    /// Whom to send to
+    /// Where to send
     #[arg(long, value_name = "WHOM")]
     pub to: To,
 
-    /// Only show what would be sent
+    /// Show what would be sent, and send nothing
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Also what was sent before
+    /// Resend everything
     #[arg(long)]
     pub full: bool,
 
-    /// Also what the model thought
+    /// Include thinking
     #[arg(long)]
     pub thinking: bool,
 
-    /// Cut every text behind so many characters
+    /// Truncate texts after N characters
     #[arg(long, value_name = "N")]
     pub max_chars: Option<usize>,
 
-    /// Leave keys, tokens and passwords in
+    /// Do not mask keys, tokens and passwords
     #[arg(long)]
     pub no_redact: bool,
 }
@@ -109,7 +110,11 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
         let since = args.since.as_deref();
         let since = since.map(|text| when::parse(text, world.now(), world.ui.zone()));
         let since = since.transpose()?;
-        let mut files = world.walked()?.sessions;
+        let found = world.found()?;
+        if args.all {
+            name_orphans(world, &found);
+        }
+        let mut files = found.sessions;
         if files.is_empty() {
             return Err(world.no_sessions());
         }
@@ -141,6 +146,28 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
     files.dedup_by(|a, b| a.path == b.path);
     sending::oldest_first(world, &mut files);
     Ok(files)
+}
+
+/// Says which sub-agents cannot be sent because their sessions are gone.
+fn name_orphans(world: &World, found: &Found) {
+    let sessions = found.sessions.iter();
+    let sessions: HashSet<(&str, &str)> = sessions.map(|file| (&*file.folder, &*file.id)).collect();
+    let orphans = found.agents.iter().filter(|agent| {
+        let session = agent.session.as_deref().unwrap_or_default();
+        !sessions.contains(&(&*agent.folder, session))
+    });
+    let names: Vec<String> = orphans.map(|agent| format!("agent-{}", agent.id)).collect();
+    const NAMED: usize = 20;
+    let more = names.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let named = names.iter().take(NAMED).cloned().chain(more);
+    if !names.is_empty() {
+        let named = named.collect::<Vec<_>>().join(", ");
+        let count = amount::count(names.len() as u64, "sub-agent");
+        world.ui.warn(&format!(
+            "not sent, because their sessions are gone: {count} ({named})"
+        ));
+    }
 }
 
 /// What went wrong on the side.

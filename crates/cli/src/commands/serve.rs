@@ -27,7 +27,7 @@ Prints one line: the link that opens the dashboard. Who has it may read all sess
 machine while the program runs, so it is good for this run only, and only on this machine
 unless --allow-remote. Programs send the token as `Authorization: Bearer TOKEN`.")]
 pub struct ServeArgs {
-    /// The port; if the usual one is taken, the next that is free
+    /// Port to listen on [default: 7717, else the next free one]
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
 
@@ -35,23 +35,23 @@ pub struct ServeArgs {
     #[arg(long)]
     pub open: bool,
 
-    /// Listen on this address [default: this machine alone]
+    /// Address to listen on [default: loopback only]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<IpAddr>,
 
-    /// Let other machines connect, if --listen says so
+    /// Allow connections from other machines (with --listen)
     #[arg(long, requires = "listen")]
     pub allow_remote: bool,
 
-    /// A name by which other machines know this one (can be repeated)
+    /// Host name to accept requests for (can be repeated)
     #[arg(long, value_name = "NAME", requires = "allow_remote")]
     pub host: Vec<String>,
 
-    /// The certificate for TLS, in PEM
+    /// TLS certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
 
-    /// Its key, in PEM
+    /// TLS private key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 }

@@ -1,6 +1,5 @@
 //! `show`: the conversation of a session.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
 
@@ -8,7 +7,8 @@ use clap::{Args, ValueEnum};
 use unspool_model::log::Source;
 use unspool_model::session::Role;
 use unspool_model::view::pick::{self, Pick, Spot, TurnRange};
-use unspool_model::view::transcript::{self, AgentFile, Body, Item};
+use unspool_model::view::transcript::{self, Body, Item};
+use unspool_model::view::turns;
 use unspool_show::style::{Style, Tools};
 use unspool_show::text::Conversation;
 use unspool_show::wire::block::BlockRow;
@@ -40,19 +40,19 @@ pub struct ShowArgs {
     #[arg(long, value_name = "N", conflicts_with = "turn")]
     pub line: Option<u32>,
 
-    /// Show what the model thought
+    /// Show thinking
     #[arg(long)]
     pub thinking: bool,
 
-    /// Open the conversations of sub-agents
+    /// Include the conversations of sub-agents
     #[arg(long)]
     pub agents: bool,
 
-    /// How much to show of tool calls
+    /// How much of tool calls to show
     #[arg(long, value_name = "HOW", default_value = "short")]
     pub tools: ToolsArg,
 
-    /// Print the lines of the file as they are, but for masked secrets (see --reveal)
+    /// Print the raw JSONL lines, with secrets masked (see --reveal)
     #[arg(long)]
     pub raw: bool,
 
@@ -61,7 +61,7 @@ pub struct ShowArgs {
     pub at_once: bool,
 }
 
-/// How much to show of tool calls.
+/// How much of tool calls to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ToolsArg {
     /// Nothing
@@ -113,8 +113,9 @@ pub fn end(world: &World, session: &OsStr, turns: u32) -> Result<(), Failure> {
 fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure> {
     let session = &chosen.family.main.session;
     let turns = session.turns.iter().filter(|turn| turn.thread == 0).count() as u32;
+    let first = u32::from(!turns::has_work_before(session));
     if !args.turn.is_empty()
-        && !(1..=turns).any(|n| args.turn.iter().any(|range| range.contains(n, turns)))
+        && !(first..=turns).any(|n| args.turn.iter().any(|range| range.contains(n, turns)))
     {
         return Err(
             Failure::nothing(format!("no such turn: the session has {turns}"))
@@ -205,11 +206,7 @@ fn is_large(target: &Target) -> bool {
 fn end_of(world: &World, target: Target, turns: usize) -> Result<Chosen, Failure> {
     let reader = world.reader();
     let main = reader.read_end(target.path(), Role::Main, turns + 1, u64::MAX)?;
-    let family = Family {
-        main,
-        agents: Vec::new(),
-        warnings: Vec::new(),
-    };
+    let family = Family::alone(main);
     Ok(Chosen { target, family })
 }
 
@@ -227,12 +224,7 @@ fn text(
         ToolsArg::Short => Tools::Short,
         ToolsArg::Full => Tools::Full,
     };
-    let agents: HashMap<String, AgentFile<'_>> = chosen
-        .family
-        .agents
-        .iter()
-        .map(|agent| (agent.id.clone(), agent.told()))
-        .collect();
+    let agents = chosen.family.told();
     let main = &chosen.family.main;
     let loud = Style {
         tools: Tools::Full,
@@ -320,24 +312,14 @@ fn json(world: &World, chosen: &Chosen, pick: &Pick, line: Option<u32>) -> Resul
 fn raw(world: &World, chosen: &Chosen, pick: &Pick) -> Result<(), Failure> {
     let main = &chosen.family.main;
     let session = &main.session;
-    let turn_of = session.turns_by_record();
+    let numbers = turns::numbers(session);
     let count = session.turns.iter().filter(|turn| turn.thread == 0).count() as u32;
-    let mut number = HashMap::new();
-    for (at, _) in session
-        .turns
-        .iter()
-        .enumerate()
-        .filter(|(_, turn)| turn.thread == 0)
-    {
-        number.insert(at as u32, number.len() as u32 + 1);
-    }
     if pick.turns.is_empty() && !world.ui.is_terminal() {
         return whole(world, chosen);
     }
     world.ui.paged_data(|out| {
         for (at, record) in session.records.iter().enumerate() {
-            let turn = turn_of[at].and_then(|turn| number.get(&turn).copied());
-            if !turn.map_or(pick.takes_rest(), |turn| pick.takes(turn, count)) {
+            if !numbers[at].map_or(pick.takes_rest(), |turn| pick.takes(turn, count)) {
                 continue;
             }
             let bytes = main

@@ -36,15 +36,15 @@ pub struct SqlArgs {
     #[arg(required_unless_present = "schema")]
     pub query: Option<String>,
 
-    /// Print the views, their columns and what they mean
+    /// Print the views and their columns
     #[arg(long, conflicts_with_all = ["query", "csv", "excel"])]
     pub schema: bool,
 
-    /// Print rows as CSV, with a line of names first
+    /// Print CSV with a header line
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
-    /// Print rows as CSV for a spreadsheet: no text is taken for a formula
+    /// Print CSV for spreadsheets, with formulas neutralized
     #[arg(
         long,
         conflicts_with = "json",

@@ -19,8 +19,7 @@ use crate::world::World;
   set -g status-right '#(unspool status)'     in tmux
   PS1='$(unspool status) \\$ '                  in a shell
 
-Asks the daemon if one runs; without it, looks at the ends of the files that were written to
-within a day.")]
+Asks the daemon if one is running; otherwise reads the ends of files written within a day.")]
 pub struct StatusArgs {}
 
 /// Says what is going on.

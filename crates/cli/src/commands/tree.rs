@@ -47,8 +47,8 @@ pub fn nodes(world: &World, chosen: &Chosen) -> Vec<Node> {
     tree::tree(&main.session, &main.source, chosen.id(), &relatives)
 }
 
-/// Sessions in the same folder that share lines with this one: forks, and what they were
-/// forked from.
+/// Sessions in the same folder that share lines with this one, or go on from it: forks, what they
+/// were forked from, and plans that were handed over.
 fn relatives(world: &World, chosen: &Chosen) -> Vec<Relative> {
     let Target::Session(own) = &chosen.target else {
         return Vec::new();
@@ -69,10 +69,11 @@ fn relatives(world: &World, chosen: &Chosen) -> Vec<Relative> {
         |file| file.bytes,
         |file| {
             let other: Session = reader.read(&file.path, Role::Main).ok()?.session;
-            let (last_shared, shared) = tree::shared_with(session, &other)?;
+            let (kin, last_shared, shared) = tree::kin(session, &own.id, &other, &file.id)?;
             let title = other.title(&HashMap::new()).unwrap_or_default();
             let title = world.masked(&title).into_owned();
             Some(Relative {
+                kin,
                 session: file.id.clone(),
                 last_shared,
                 shared,
@@ -91,6 +92,12 @@ fn draw(out: &mut dyn Write, nodes: &[Node]) -> Result<(), Failure> {
             children.entry(parent).or_default().push(at);
         }
     }
+    // What it goes on from stands in front of everything.
+    let before = nodes.iter().filter(|node| node.kind == "before");
+    for node in before {
+        let what = format!("goes on from {}", short(&node.uuid));
+        writeln!(out, "○ {what}  {}", clean::line(&node.label))?;
+    }
     // A line of conversation stays at one depth; only branches move to the right.
     let mut stack: Vec<(usize, String, String)> = vec![(0, String::new(), String::new())];
     while let Some((at, lead, rest)) = stack.pop() {
@@ -99,6 +106,8 @@ fn draw(out: &mut dyn Write, nodes: &[Node]) -> Result<(), Failure> {
         let what = match node.kind {
             "session" => short(&node.uuid).to_owned(),
             "fork" => format!("fork {}", short(&node.uuid)),
+            "origin" => format!("forked from {}", short(&node.uuid)),
+            "after" => format!("goes on in {}", short(&node.uuid)),
             "prompt" => String::new(),
             kind => kind.to_owned(),
         };

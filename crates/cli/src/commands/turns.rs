@@ -4,9 +4,6 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::Args;
-use unspool_model::price::{Cost, Prices};
-use unspool_model::session::Session;
-use unspool_model::view::cost;
 use unspool_model::view::turns::{self, Course, Options};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
@@ -30,16 +27,9 @@ pub struct TurnsArgs {
     #[arg(long)]
     pub calls: bool,
 
-    /// A pause longer than this many minutes makes a turn a resume
+    /// A pause longer than N minutes marks a turn as a resume
     #[arg(long, value_name = "MINUTES", default_value_t = 5)]
     pub gap: u64,
-}
-
-/// What the replies of a turn cost.
-pub fn price(session: &Session, row: &turns::TurnRow, prices: &Prices) -> Option<Cost> {
-    let messages = row.messages.iter();
-    let messages = messages.map(|&at| &session.messages[at as usize]);
-    cost::cost(session, messages, prices)
 }
 
 /// Lists turns.
@@ -98,10 +88,11 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
         Column::flexible("reply", 16),
     ]);
     let prices = world.prices();
+    let used = chosen.family.used_by_turn(&rows, &prices);
     for row in &rows {
-        let cost = price(session, row, &prices);
+        let used = &used[row.n];
         if world.ui.json {
-            let row = TurnRow::new(session, &course, row, cost);
+            let row = TurnRow::new(session, &course, row, used);
             world.ui.row(&mut out, &row)?;
             continue;
         }
@@ -120,8 +111,8 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
             format!("{mark}{}", row.prompt),
             row.calls.len().to_string(),
             row.duration_ms.map_or_else(String::new, amount::duration),
-            amount::tokens(row.usage.output),
-            amount::cost(cost.map(Cost::usd)),
+            amount::tokens(used.all().usage.output),
+            amount::cost_sum(used.all().cost),
             format!("{stop}{}", row.reply.clone().unwrap_or_default()),
         ]);
     }

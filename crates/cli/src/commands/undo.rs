@@ -21,23 +21,23 @@ use crate::world::World;
   unspool undo             undo the latest edit
   unspool undo 7 --dry-run what undoing number 7 would do
 
-A file that changed since is not touched; with --force it is moved aside, never deleted. Undoing
-is an edit itself: undo its number to do it again. Copies of what was there before are kept for
-30 days, and those of the last 50 edits in any case.")]
+A file that changed since is not touched; with --force it is moved aside, never deleted. An undo
+is an edit itself: undo its number to redo. Previous versions are kept for 30 days, and those of
+the last 50 edits in any case.")]
 pub struct UndoArgs {
     /// The number of the edit [default: the latest that is not undone]
     #[arg(value_name = "N")]
     pub number: Option<u64>,
 
-    /// List what was done, newest first
+    /// List edits, newest first
     #[arg(long, conflicts_with_all = ["number", "force", "dry_run"])]
     pub list: bool,
 
-    /// Move files that changed since aside and go on
+    /// Undo even if files changed since; changed files are kept beside
     #[arg(long)]
     pub force: bool,
 
-    /// Say what would be done, and do nothing
+    /// Show what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 }

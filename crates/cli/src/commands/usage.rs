@@ -8,6 +8,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use jiff::civil::Weekday;
 use unspool_index::spending::Spendings;
 use unspool_model::price::Prices;
 use unspool_model::spent::Spending;
@@ -33,42 +34,46 @@ use crate::world::World;
   unspool usage --json | jq -s 'map(.cost_usd) | add'
 
 A message counts once, on the day of its first line, however many lines and files repeat it.
-Sub-agents count in their session. Prices are those of `unspool prices`; a model without a
-price makes the cost of its row unknown (`?`, null), never 0.")]
+Sub-agents count in their session. Prices are those of `unspool prices`; where some messages
+have none, a row shows what the others cost (`≥ $1.20`), and `cost_usd` is null, never 0.")]
 pub struct UsageArgs {
-    /// What to sum up by
+    /// Group by
     #[arg(value_enum, default_value = "day")]
     pub per: Grouping,
 
-    /// Only messages since then, such as `7d`, `24h`, `today` or `2026-01-03`
+    /// Only messages since this time, such as `7d`, `24h`, `today` or `2026-01-03`
     #[arg(long, value_name = "T")]
     pub since: Option<String>,
 
-    /// Only messages until then; a day counts to its end
+    /// Only messages until this time (a date includes that whole day)
     #[arg(long, value_name = "T")]
     pub until: Option<String>,
 
-    /// Also tell these apart
+    /// Also group by
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     pub by: Vec<Grouping>,
+
+    /// The day that weeks begin with
+    #[arg(long, value_enum, value_name = "DAY", default_value = "monday")]
+    pub start_of_week: WeekStart,
 
     /// Only this project: its name, its directory, or a part of it
     #[arg(long, value_name = "P")]
     pub project: Option<String>,
 
-    /// Tell sub-agents apart from their sessions
+    /// List sub-agents separately from their sessions
     #[arg(long)]
     pub own: bool,
 
-    /// Say how a row came about: its day, session, project or model, as the row names it
+    /// Explain how a row was computed: its day, session, project or model, as the row names it
     #[arg(long, value_name = "ROW")]
     pub explain: Option<String>,
 
-    /// Refresh until stopped
+    /// Keep refreshing until interrupted
     #[arg(long, conflicts_with = "explain")]
     pub live: bool,
 
-    /// Read every file anew, and keep nothing
+    /// Read every file again, without the cache
     #[arg(long)]
     pub no_cache: bool,
 }
@@ -79,7 +84,7 @@ pub enum Grouping {
     /// Days of the local zone, or of `--timezone`
     #[value(alias = "daily")]
     Day,
-    /// Weeks, from Monday
+    /// Weeks, from Monday or `--start-of-week`
     #[value(alias = "weekly")]
     Week,
     /// Months
@@ -97,6 +102,42 @@ pub enum Grouping {
     /// Windows of five hours, as the limits of plans go by
     #[value(alias = "blocks")]
     Block,
+    /// The fast mode and the standard one
+    Speed,
+}
+
+/// A day that weeks can begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum WeekStart {
+    /// As ISO 8601 has it
+    #[default]
+    Monday,
+    /// Tuesday
+    Tuesday,
+    /// Wednesday
+    Wednesday,
+    /// Thursday
+    Thursday,
+    /// Friday
+    Friday,
+    /// Saturday
+    Saturday,
+    /// As in North America
+    Sunday,
+}
+
+impl WeekStart {
+    fn weekday(self) -> Weekday {
+        match self {
+            WeekStart::Monday => Weekday::Monday,
+            WeekStart::Tuesday => Weekday::Tuesday,
+            WeekStart::Wednesday => Weekday::Wednesday,
+            WeekStart::Thursday => Weekday::Thursday,
+            WeekStart::Friday => Weekday::Friday,
+            WeekStart::Saturday => Weekday::Saturday,
+            WeekStart::Sunday => Weekday::Sunday,
+        }
+    }
 }
 
 impl Grouping {
@@ -109,6 +150,7 @@ impl Grouping {
             Grouping::Project => Per::Project,
             Grouping::Model => Per::Model,
             Grouping::Block => Per::Block,
+            Grouping::Speed => Per::Speed,
         }
     }
 }
@@ -125,10 +167,14 @@ pub struct Account<'a> {
     pub ledger: &'a Ledger,
     /// The file of each session itself; none unless rows are about sessions.
     mains: HashMap<String, u32>,
+    prices: &'a Prices,
+    /// The day that weeks begin with.
+    pub week_start: Weekday,
 }
 
 impl<'a> Account<'a> {
-    fn of(spendings: &'a Spendings, per: &[Per]) -> Account<'a> {
+    fn of(spendings: &'a Spendings, args: &UsageArgs, prices: &'a Prices) -> Account<'a> {
+        let per = report::keys(args);
         let (sources, ledger) = (spendings.sources(), spendings.ledger());
         let places = places(sources, ledger);
         let by_session = per.contains(&Per::Session);
@@ -141,12 +187,14 @@ impl<'a> Account<'a> {
             files: spendings.files(),
             places,
             ledger,
+            prices,
+            week_start: args.start_of_week.weekday(),
         }
     }
 
     /// How full the context of a session's file is.
     pub fn context(&self, at: u32) -> Option<(u64, Option<u64>)> {
-        self.ledger.files.get(at as usize)?.context
+        self.ledger.context(at, self.prices)
     }
 
     /// The file of a session itself.
@@ -156,7 +204,8 @@ impl<'a> Account<'a> {
 
     /// The same, to be grouped.
     pub fn books<'b>(&'b self, prices: &'b Prices, world: &'b World) -> Books<'b> {
-        Books::new(self.ledger, &self.places, prices, world.ui.zone())
+        let books = Books::new(self.ledger, &self.places, prices, world.ui.zone());
+        books.with_week_start(self.week_start)
     }
 }
 
@@ -209,8 +258,8 @@ pub fn rows(
 ) -> Result<Vec<UsageSum>, Failure> {
     let filter = Filter::new(world, args)?;
     spendings.update(world.walked()?);
-    let account = Account::of(spendings, &report::keys(args));
     let prices = world.prices();
+    let account = Account::of(spendings, args, &prices);
     let rows = report::rows(args, &account, &account.books(&prices, world), &filter);
     let row = |row| report::wire(world, &account, &report::keys(args), row);
     Ok(rows.iter().map(row).collect())
@@ -235,7 +284,7 @@ pub fn run(world: &World, args: &UsageArgs) -> Result<(), Failure> {
         for note in spendings.notes() {
             world.ui.warn(&note);
         }
-        let account = Account::of(&spendings, &report::keys(args));
+        let account = Account::of(&spendings, args, &prices);
         if !args.live {
             let mut out = world.ui.out();
             let remarks = write(world, args, &account, &prices, &filter, &mut out)?;

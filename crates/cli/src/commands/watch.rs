@@ -354,7 +354,7 @@ fn table(rows: &[&SessionRow], now: Time) -> Table {
             rest(&context.map_or_else(String::new, |tokens| {
                 amount::fullness(tokens, row.context_limit)
             })),
-            rest(&amount::cost(row.cost_usd)),
+            rest(&amount::cost_at_least(row.cost_usd, row.cost_usd_known)),
         ]);
     }
     table

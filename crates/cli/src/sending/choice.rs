@@ -1,11 +1,11 @@
 //! Which turns are to be sent, and under which session.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use unspool_model::session::Session;
 use unspool_model::view::ready::Progress;
-use unspool_send::id::{Digest, TraceId};
+use unspool_send::id::{Digest, SpanId, TraceId};
 use unspool_send::ledger::Ledger;
 use unspool_send::spans::{Kind, State, Trace, Traces};
 
@@ -28,6 +28,8 @@ pub struct Head {
     pub spans: u32,
     /// Its last line.
     last_line: u32,
+    /// The spans below its root, and which of them are replies.
+    below: Box<[(SpanId, bool)]>,
 }
 
 impl Head {
@@ -44,6 +46,7 @@ impl Head {
             },
             spans: u32::try_from(trace.spans.len()).unwrap_or(u32::MAX),
             last_line: trace.last_line,
+            below: below(trace).collect(),
         }
     }
 
@@ -58,6 +61,12 @@ impl Head {
     fn ids(&self) -> impl Iterator<Item = TraceId> {
         [Some(self.id), self.unanswered].into_iter().flatten()
     }
+}
+
+/// The spans below the root of a trace, and which of them are replies.
+pub fn below(trace: &Trace) -> impl Iterator<Item = (SpanId, bool)> + '_ {
+    let below = trace.spans.iter().skip(1);
+    below.map(|span| (span.id, span.kind == Kind::Generation))
 }
 
 /// The heads of all turns of a session.
@@ -96,7 +105,22 @@ pub fn keep_ids(heads: &mut [Head], traces: &Traces<'_>, ledger: &Ledger, owners
 
 /// What is known beside the ledger: who had which turn first, in this run.
 #[derive(Default)]
-pub struct Owners(HashMap<TraceId, Owner>);
+pub struct Owners {
+    traces: HashMap<TraceId, Owner>,
+    /// The trace that a span stands in. Other files hold the same message in turns that begin with
+    /// another one, and so in other traces: forks that begin later, and sub-agents that repeat what
+    /// was said before them. The first of them has it.
+    spans: HashMap<SpanId, TraceStart>,
+}
+
+/// Enough of the id of a trace to tell it from others.
+type TraceStart = [u8; 8];
+
+fn start_of(id: TraceId) -> TraceStart {
+    let mut start = TraceStart::default();
+    start.copy_from_slice(&id.0[..8]);
+    start
+}
 
 struct Owner {
     session: Arc<str>,
@@ -107,15 +131,26 @@ struct Owner {
 impl Owners {
     /// A turn that an older file holds, which is not sent now.
     pub fn older(&mut self, id: TraceId, session: &Arc<str>) {
-        self.0.entry(id).or_insert_with(|| Owner {
+        self.traces.entry(id).or_insert_with(|| Owner {
             session: Arc::clone(session),
             spans: 0,
         });
     }
 
+    /// The spans of a trace are its own, unless another has them already: those are told.
+    pub fn place(
+        &mut self,
+        id: TraceId,
+        below: impl Iterator<Item = (SpanId, bool)>,
+    ) -> Vec<(SpanId, bool)> {
+        let start = start_of(id);
+        let taken = below.filter(|(span, _)| *self.spans.entry(*span).or_insert(start) != start);
+        taken.collect()
+    }
+
     /// Whether it goes out in this run.
     fn is_out(&self, id: TraceId) -> bool {
-        self.0.get(&id).is_some_and(|owner| owner.spans > 0)
+        self.traces.get(&id).is_some_and(|owner| owner.spans > 0)
     }
 }
 
@@ -127,7 +162,7 @@ pub struct View<'a> {
     pub session: &'a Session,
     /// It was left: an open last turn goes as it is.
     pub left: bool,
-    /// Also what was sent before.
+    /// Resend everything.
     pub full: bool,
     /// Nothing of it is sent now: somebody else is at it.
     pub skip: bool,
@@ -146,6 +181,8 @@ pub struct Choice {
     pub waiting: u64,
     /// One of those will be sent as it is when the session is quiet for long.
     pub owed: bool,
+    /// Spans that stand in another trace.
+    pub foreign: HashSet<SpanId>,
 }
 
 /// What is to be sent; nobody else will send the same in this run.
@@ -154,7 +191,12 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
     let before = ledger.before(view.id);
     for (at, head) in heads.iter().enumerate() {
         let known = ledger.sent(head.id);
-        let first = head.ids().find_map(|id| owners.0.get(&id));
+        let taken = owners.place(head.id, head.below.iter().copied());
+        let replies = |spans: &[(SpanId, bool)]| spans.iter().filter(|span| span.1).count();
+        // All that was said in it is told elsewhere.
+        let is_copy = replies(&taken) > 0 && replies(&taken) == replies(&head.below);
+        choice.foreign.extend(taken.iter().map(|(span, _)| *span));
+        let first = head.ids().find_map(|id| owners.traces.get(&id));
         // Whoever sent it first gave it its session; then whoever had it first in this run.
         let owner = known
             .map(|known| &known.session)
@@ -166,7 +208,7 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
         let sent = known.is_some_and(|known| known.has(head.digest)) && !view.full;
         let smaller = known.filter(|_| !mine && !view.full);
         let smaller = smaller.is_some_and(|known| head.spans <= known.spans);
-        if in_flight > 0 && head.spans <= in_flight {
+        if is_copy || (in_flight > 0 && head.spans <= in_flight) {
             choice.elsewhere += 1;
         } else if sent {
             choice.already += 1;
@@ -183,7 +225,7 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
         } else {
             let session = Arc::clone(&owner);
             let spans = head.spans.max(1);
-            owners.0.insert(head.id, Owner { session, spans });
+            owners.traces.insert(head.id, Owner { session, spans });
             choice.turns.push((at, owner));
         }
     }
@@ -234,6 +276,7 @@ mod tests {
             session: &session,
             source: &log,
             agents: Vec::new(),
+            runs: &[],
             prices: Prices::bundled(),
         };
         let heads = heads(&Traces::new(material, &facts, Options::default()));
@@ -347,6 +390,7 @@ mod tests {
                 session: &session,
                 source: &log,
                 agents: Vec::new(),
+                runs: &[],
                 prices: Prices::bundled(),
             };
             let traces = Traces::new(material, &facts, Options::default());

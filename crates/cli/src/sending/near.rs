@@ -160,6 +160,11 @@ impl Folder {
         places.map(|&at| &self.found.agents[at])
     }
 
+    /// The session with this id.
+    pub fn session(&self, id: &str) -> Option<&SessionFile> {
+        self.found.sessions.iter().find(|file| file.id == id)
+    }
+
     /// A session with its sub-agents.
     pub fn family(&self, reader: &Reader, file: &SessionFile) -> Result<Family, Error> {
         self.rest(reader, file, 0, |_| true)

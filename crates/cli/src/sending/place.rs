@@ -9,7 +9,7 @@ use unspool_send::target::{COLLECTOR, LANGFUSE, Names, Target, join};
 
 use crate::failure::Failure;
 
-/// Whom to send to.
+/// Where to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum To {
     /// Langfuse: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL

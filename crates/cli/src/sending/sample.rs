@@ -54,7 +54,7 @@ pub fn sample(
         let traces: Vec<Trace> = opened.chosen(&choice).map(|(_, trace)| trace).collect();
         summary.turns += traces.len() as u64;
         summary.spans += traces.iter().map(|it| it.spans.len() as u64).sum::<u64>();
-        let goal = || read.family.main.session.goal.clone();
+        let goal = || read.family.main.session.own_title().map(str::to_owned);
         each(Sample {
             file: file.clone(),
             title: read.facts.title.clone().or_else(goal),

@@ -12,7 +12,7 @@ use unspool_model::price::Prices;
 use unspool_model::session::Role;
 use unspool_model::time::Time;
 use unspool_model::view::ready;
-use unspool_send::id::TraceId;
+use unspool_send::id::{SpanId, TraceId};
 use unspool_send::ledger::Ledger;
 use unspool_send::spans::{Facts, Material, Options, SubAgent, Trace, Traces};
 use unspool_store::family::Family;
@@ -71,7 +71,15 @@ pub struct Opened<'a> {
 }
 
 /// Turns that older files hold, and the sessions of those.
-pub type Older = Vec<(TraceId, Arc<str>)>;
+pub type Older = Vec<OlderTurn>;
+
+/// A turn that an older file holds.
+pub struct OlderTurn {
+    trace: TraceId,
+    session: Arc<str>,
+    /// The spans below its root, and which of them are replies.
+    below: Vec<(SpanId, bool)>,
+}
 
 impl<'a> Setting<'a> {
     /// Looks at the surroundings.
@@ -150,6 +158,7 @@ impl<'a> Setting<'a> {
             session: &read.family.main.session,
             source: &read.family.main.source,
             agents: agents.collect(),
+            runs: &read.family.runs,
             prices: &self.prices,
         };
         let before = read.mark.as_ref().map_or(0, |mark| mark.turns);
@@ -180,7 +189,13 @@ impl<'a> Setting<'a> {
             None => near::root(&opened.read.family.main.session),
         };
         let made = || self.made.get_or_init(|| Made::by(self.world));
-        for other in opened.read.folder.older(opened.file, root, made) {
+        let session = &opened.read.family.main.session;
+        let origin = session.forked_from.as_ref().map(ToString::to_string);
+        let origin = origin.and_then(|id| opened.read.folder.session(&id));
+        let mut older = opened.read.folder.older(opened.file, root, made);
+        older.extend(origin.filter(|origin| origin.path != opened.file.path));
+        older.dedup_by(|a, b| a.path == b.path);
+        for other in older {
             // It says itself what is its own.
             if self.paths.contains(&*other.path) {
                 continue;
@@ -192,12 +207,17 @@ impl<'a> Setting<'a> {
                 session: &loaded.session,
                 source: &loaded.source,
                 agents: Vec::new(),
+                runs: &[],
                 prices: &self.prices,
             };
             let facts = Facts::default();
             let traces = Traces::new(material, &facts, self.options);
             let id: Arc<str> = other.id.as_str().into();
-            all.extend(traces.iter().map(|trace| (trace.id, Arc::clone(&id))));
+            all.extend(traces.iter().map(|trace| OlderTurn {
+                trace: trace.id,
+                session: Arc::clone(&id),
+                below: choice::below(&trace).collect(),
+            }));
         }
         all
     }
@@ -211,8 +231,9 @@ impl<'a> Setting<'a> {
         ledger: &Ledger,
         owners: &mut Owners,
     ) -> Choice {
-        for (trace, session) in older {
-            owners.older(*trace, session);
+        for turn in older {
+            owners.older(turn.trace, &turn.session);
+            owners.place(turn.trace, turn.below.iter().copied());
         }
         choice::keep_ids(&mut opened.heads, &opened.traces, ledger, owners);
         let view = View {
@@ -249,6 +270,7 @@ impl Opened<'_> {
             let head = &self.heads[*at];
             let mut trace = head.trace(&self.traces)?;
             trace.session = session.to_string();
+            trace.leave_out(&choice.foreign);
             Some((head, trace))
         })
     }

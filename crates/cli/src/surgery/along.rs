@@ -11,10 +11,11 @@ use unspool_model::edit::identity::Identity;
 use unspool_model::edit::{Pen, Plan};
 use unspool_model::session::Role;
 use unspool_store::Error;
-use unspool_store::carry::{self, Home};
+use unspool_store::carry::{self, Carried, Home};
 use unspool_store::each;
 use unspool_store::family;
-use unspool_store::find::{AgentFile, SessionFile};
+use unspool_store::find::{self, SessionFile};
+use unspool_store::owned::OwnedFiles;
 use unspool_store::read::{Loaded, Reader};
 use unspool_store::rewrite::{rewrite, rewrite_on};
 
@@ -41,7 +42,7 @@ const SMALL: u64 = 1 << 20;
 enum Agent {
     Done(Vec<u8>),
     Large(Box<Loaded>),
-    /// It only woke the client up; its file goes with the others.
+    /// It only woke the client up: there is nothing in it.
     Nothing,
     /// It cannot be read; nor could it be in the old session.
     Unread(Error),
@@ -54,9 +55,19 @@ impl Along<'_> {
     /// much.
     pub fn carry(&self, bench: &mut Bench, taken: &mut HashSet<PathBuf>) -> Result<u64, Failure> {
         let before = taken.len();
-        self.agents(bench, taken)?;
-        let old = Home::of(self.file);
-        for one in carry::carried(&old, self.home) {
+        let found = find::around(&self.file.path);
+        let owned = OwnedFiles::new(&found).of(self.file);
+        let all = carry::carried(&owned, &Home::of(self.file), self.home);
+        let (transcripts, rest): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|one| one.is_transcript);
+        let mut left = transcripts.iter();
+        each::in_order(
+            each::threads(),
+            || Ok(left.next()),
+            |one| (one, self.agent(&one.from)),
+            |(one, agent)| self.put(bench, taken, one, agent),
+        )?;
+        for one in rest {
             if !taken.insert(one.to.clone()) {
                 continue;
             }
@@ -68,25 +79,13 @@ impl Along<'_> {
         Ok((taken.len() - before) as u64)
     }
 
-    fn agents(&self, bench: &mut Bench, taken: &mut HashSet<PathBuf>) -> Result<(), Failure> {
-        let found = self.world.found_around(&self.file.path)?;
-        let files = family::agents_of(&found, self.file);
-        let mut left = files.iter();
-        each::in_order(
-            each::threads(),
-            || Ok(left.next()),
-            |file| (file, self.agent(file)),
-            |(file, agent)| self.put(bench, taken, file, agent),
-        )
-    }
-
     /// Reads a sub-agent, and rewrites it at once if it is small.
-    fn agent(&self, file: &AgentFile) -> Agent {
+    fn agent(&self, path: &Path) -> Agent {
         let reader = Reader {
             threads: 1,
             ..Reader::to_edit()
         };
-        let loaded = match reader.read(&file.path, Role::Agent) {
+        let loaded = match reader.read(path, Role::Agent) {
             Ok(loaded) => loaded,
             Err(error) => return Agent::Unread(error),
         };
@@ -101,7 +100,7 @@ impl Along<'_> {
         let pen = Pen::new(&loaded.session, &plan, Some(self.identity));
         match rewrite_on(1, &loaded, pen, &|line| self.veil.line(line), &mut bytes) {
             Ok(_) => Agent::Done(bytes),
-            Err(why) => Agent::Failed(Error::io(&file.path, why)),
+            Err(why) => Agent::Failed(Error::io(path, why)),
         }
     }
 
@@ -109,42 +108,23 @@ impl Along<'_> {
         &self,
         bench: &mut Bench,
         taken: &mut HashSet<PathBuf>,
-        file: &AgentFile,
+        one: &Carried,
         agent: Agent,
     ) -> Result<(), Failure> {
-        let to = self.home.agent(&file.id);
         match agent {
-            Agent::Nothing => return Ok(()),
+            Agent::Nothing => {}
             Agent::Failed(error) => return Err(error.into()),
             Agent::Unread(error) => {
-                let warning = error.warning(&file.path);
+                let warning = error.warning(&one.from);
                 self.world.ui.warn(&warning.to_string());
-                return Ok(());
             }
-            _ if !taken.insert(to.clone()) => {}
-            Agent::Done(bytes) => bench.put(Spot::New(&to), |out| out.write_all(&bytes))?,
-            Agent::Large(loaded) => bench.put(Spot::New(&to), |out| {
+            _ if !taken.insert(one.to.clone()) => {}
+            Agent::Done(bytes) => bench.put(Spot::New(&one.to), |out| out.write_all(&bytes))?,
+            Agent::Large(loaded) => bench.put(Spot::New(&one.to), |out| {
                 let plan = Plan::new(&loaded.session);
                 let pen = Pen::new(&loaded.session, &plan, Some(self.identity));
                 rewrite(&loaded, pen, &|line| self.veil.line(line), out).map(drop)
             })?,
-        }
-        self.notes(bench, taken, &file.path, &to)
-    }
-
-    /// Old clients keep no folder for a session, and nothing about its agents.
-    fn notes(
-        &self,
-        bench: &mut Bench,
-        taken: &mut HashSet<PathBuf>,
-        agent: &Path,
-        to: &Path,
-    ) -> Result<(), Failure> {
-        let notes = agent.with_extension("meta.json");
-        let to = to.with_extension("meta.json");
-        let is_beside = notes.starts_with(Home::of(self.file).beside());
-        if notes.is_file() && !is_beside && taken.insert(to.clone()) {
-            bench.copy(&notes, &to)?;
         }
         Ok(())
     }

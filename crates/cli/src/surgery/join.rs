@@ -108,10 +108,11 @@ pub fn merge(
 fn prove(merged: &merge::Merge, after: &Session, result: &mut EditResult) -> Result<(), Failure> {
     result.tokens.after = edit::tokens(after);
     let problems = merged.compare(after);
-    result.checks = edit::check::clients_known()
+    result.checks = edit::check::clients_of(after)
+        .into_iter()
         .map(|name| CheckRow {
-            name: name.to_owned(),
-            ok: problems.iter().all(|problem| problem.about != name),
+            ok: problems.iter().all(|problem| problem.about != *name),
+            name,
             detail: "resumes it".to_owned(),
         })
         .collect();

@@ -246,21 +246,22 @@ fn prove(repair: &Repair, old: &Old, after: &Made, result: &mut EditResult) -> R
     result.tokens.after = edit::tokens(&after.session);
     let problems = repair.compare(&old.said, &after.session);
     let long = !after.session.long_lines.is_empty();
-    let clients = edit::check::clients_known();
-    let names = [FAULTS, CONVERSATION].into_iter().chain(clients);
+    let clients = edit::check::clients_of(&after.session);
+    let names = [FAULTS, CONVERSATION].map(str::to_owned);
+    let names = names.into_iter().chain(clients);
     result.checks = names
         .map(|name| {
-            let wrong = problems.iter().find(|problem| problem.about == name);
-            let fine = match name {
+            let wrong = problems.iter().find(|problem| problem.about == *name);
+            let fine = match &*name {
                 FAULTS if long => "none is left but lines that are too long to be decoded",
                 FAULTS => "none is left",
                 CONVERSATION => "every line that was in it still is",
                 _ => "resumes it",
             };
             CheckRow {
-                name: name.to_owned(),
                 ok: wrong.is_none(),
                 detail: wrong.map_or_else(|| fine.to_owned(), |problem| problem.what.clone()),
+                name,
             }
         })
         .collect();

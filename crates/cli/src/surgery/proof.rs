@@ -77,7 +77,7 @@ pub fn refused(problems: &[Problem]) -> Result<(), Failure> {
                 "the result would not be what was asked: {}{more}; nothing was written",
                 first.what
             );
-            let hint = match first.about {
+            let hint = match &*first.about {
                 NOTHING => "take less away, such as with another preset; `--dry-run` says how much",
                 _ => {
                     "look at the session with `unspool check`; `unspool repair` mends what is broken"
@@ -110,7 +110,7 @@ fn rows(wanted: &Wanted, problems: &[Problem]) -> Vec<CheckRow> {
     let mut rows = vec![row(FAULTS, faults), row(CONVERSATION, same)];
     for (client, resumes, lost) in wanted.lost_before() {
         rows.push(row(
-            client,
+            &client,
             match (resumes, lost) {
                 (false, _) => "does not resume it, nor did it resume the source".to_owned(),
                 (true, 0) => "resumes it".to_owned(),

@@ -587,6 +587,47 @@ fn turns_and_dollars_can_be_limited() {
 }
 
 #[test]
+fn costs_and_budgets_go_by_the_prices_in_use() {
+    let home = home();
+    let model = Model::start(|_, _| Answer::text("done")).unwrap();
+    let ask = |more: &[&str]| {
+        let output = chat(
+            &home,
+            &model,
+            &[&["--output-format", "json"], more, &["hi"]].concat(),
+        );
+        let result: Value = serde_json::from_str(&out(&output)).unwrap();
+        result
+    };
+    let bundled = ask(&[]);
+    let used = bundled["modelUsage"].as_object().unwrap();
+    let name = used.keys().next().unwrap();
+    home.write(
+        ".unspool/prices-override.json",
+        format!(
+            r#"{{"models": {{"{name}": {{"input": 100000, "output": 100000, "cache_read": 100000,
+                "cache_write_5m": 100000, "cache_write_1h": 100000}}}}}}"#
+        ),
+    );
+    let own = ask(&[]);
+    let usd = |result: &Value| result["total_cost_usd"].as_f64().unwrap();
+    assert!(usd(&own) > 1_000.0 * usd(&bundled), "{own} {bundled}");
+    assert!(own["unpriced_messages"].is_null(), "{own}");
+    let asked = model.requests().len();
+    let mut command = home.command();
+    command
+        .env("ANTHROPIC_API_KEY", "test-key")
+        .env("ANTHROPIC_BASE_URL", model.url())
+        .args(["chat", "-p", "--model", "nobody-knows-1"])
+        .args(["--max-budget-usd", "1", "hi"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("no known price"), "{}", err(&output));
+    assert_eq!(model.requests().len(), asked, "nothing was asked");
+    fine(&model);
+}
+
+#[test]
 fn a_full_context_becomes_a_summary_by_itself() {
     let home = home();
     let model = Model::playing(vec![

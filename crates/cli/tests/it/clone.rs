@@ -68,6 +68,10 @@ fn a_plain_copy_says_the_same_under_another_id() {
     for (old, mut new_line) in old.iter().zip(copy[1..].iter().cloned()) {
         assert_eq!(new_line["sessionId"], new);
         new_line["sessionId"] = old["sessionId"].clone();
+        // Which line it is a copy of is all that is new.
+        let from = new_line.as_object_mut().unwrap().remove("forkedFrom");
+        let copied = serde_json::json!({"sessionId": ID, "messageUuid": old["uuid"]});
+        assert_eq!(from, old["uuid"].is_string().then_some(copied));
         assert_eq!(&new_line, old);
     }
     assert_eq!(copy[0]["type"], "summary");
@@ -218,7 +222,11 @@ fn new_ids_leave_no_old_one_behind() {
     let home = home_with_session();
     let source = lines(&folder(&home).join(format!("{ID}.jsonl")));
     let result = cloned(&home, &["--new-uuids"]);
-    let text = fs::read_to_string(result["path"].as_str().unwrap()).unwrap();
+    let mut copy = lines(Path::new(result["path"].as_str().unwrap()));
+    for line in &mut copy {
+        line.as_object_mut().unwrap().remove("forkedFrom");
+    }
+    let text = serde_json::to_string(&copy).unwrap();
     for old in source.iter().filter_map(|line| line["uuid"].as_str()) {
         assert!(!text.contains(old), "{old}");
     }

@@ -224,6 +224,21 @@ fn of_rename() {
 }
 
 #[test]
+fn of_tag() {
+    let home = machine();
+    both(&home, &["tag", ID, "seen"]);
+    both(&home, &["tag", ID, "--remove"]);
+}
+
+#[test]
+fn of_delete() {
+    let home = machine();
+    let gone = both(&home, &["delete", OTHER]).remove(0);
+    assert!(gone["files"].as_array().unwrap().len() > 4, "{gone}");
+    both(&home, &["delete", "--empty"]);
+}
+
+#[test]
 fn of_archive() {
     let home = machine();
     both(&home, &["archive", ID]);

@@ -542,3 +542,184 @@ mod unix {
         assert!(told.contains("Hint: make it yours alone"), "{told}");
     }
 }
+
+#[test]
+fn a_tag_is_one_line_at_the_end_and_is_shown_found_and_taken_off() {
+    let home = home_with_session();
+    let before = fs::read_to_string(transcript(&home)).unwrap();
+    let rows = json(&home, &["tag", "5e55", "needs\u{200b}", "review"]);
+    assert_eq!(rows[0]["tag"], "needs review");
+    let line = format!("{{\"type\":\"tag\",\"tag\":\"needs review\",\"sessionId\":\"{ID}\"}}\n");
+    let after = fs::read_to_string(transcript(&home)).unwrap();
+    assert_eq!(after, format!("{before}{line}"));
+    assert_eq!(json(&home, &["ls"])[0]["tag"], "needs review");
+    assert_eq!(json(&home, &["ls", "--tag", "needs review"]).len(), 1);
+    assert_eq!(json(&home, &["info", "5e55"])[0]["tag"], "needs review");
+    assert_eq!(
+        json(&home, &["sql", "select tag from sessions"])[0]["tag"],
+        "needs review"
+    );
+    assert!(home.run(&["ls"]).contains("#needs review fix it"));
+    assert!(
+        home.run(&["ls", "--tag", "other"])
+            .contains("no session fits")
+    );
+    // The same again changes nothing.
+    assert!(
+        home.run(&["tag", "5e55", "needs", "review"])
+            .contains("nothing was written")
+    );
+    assert_eq!(fs::read_to_string(transcript(&home)).unwrap(), after);
+    let rows = json(&home, &["tag", "5e55"]);
+    assert_eq!(
+        (&rows[0]["tag"], &rows[0]["before"]),
+        (&Value::Null, &"needs review".into())
+    );
+    assert!(json(&home, &["ls"])[0].get("tag").is_none());
+    home.run(&["undo"]);
+    assert_eq!(fs::read_to_string(transcript(&home)).unwrap(), after);
+    home.run(&["undo", "1"]);
+    assert_eq!(fs::read_to_string(transcript(&home)).unwrap(), before);
+    assert!(
+        home.run(&["tag", "5e55", "\u{200b}"])
+            .contains("--- status 2")
+    );
+}
+
+#[test]
+fn a_deleted_session_goes_with_all_its_files_and_undo_brings_it_back() {
+    let home = home_with_session();
+    let claude = home.claude_dir();
+    home.write(format!(".claude/file-history/{ID}/abc@v1"), "old");
+    home.write(format!(".claude/todos/{ID}-agent-{ID}.json"), "[]");
+    let hour = std::time::Duration::from_secs(3600);
+    let then = std::time::SystemTime::now() - hour;
+    for (path, _) in tree(&claude) {
+        fs::File::options()
+            .append(true)
+            .open(path)
+            .unwrap()
+            .set_modified(then)
+            .unwrap();
+    }
+    let before = tree(&claude);
+    let dry = home.run(&["delete", "5e55", "--dry-run"]);
+    assert!(
+        dry.contains("would be deleted") && dry.contains("abc@v1"),
+        "{dry}"
+    );
+    assert_eq!(tree(&claude), before);
+    assert!(home.run(&["delete"]).contains("--- status 2"));
+    assert!(
+        home.run(&["delete", "--list"])
+            .contains("the trash is empty")
+    );
+    let said = home.run(&["delete", "5e55"]);
+    assert!(
+        said.contains("is deleted") && said.contains("unspool undo 1"),
+        "{said}"
+    );
+    assert!(
+        tree(&claude)
+            .iter()
+            .all(|(path, _)| !path.display().to_string().contains(ID))
+    );
+    let listed = json(&home, &["delete", "--list"]);
+    assert_eq!(
+        (&listed[0]["session"], &listed[0]["title"]),
+        (&ID.into(), &"fix it".into())
+    );
+    assert!(listed[0]["files"].as_array().unwrap().len() > 3);
+    home.run(&["undo"]);
+    assert_eq!(tree(&claude), before);
+    assert!(
+        home.run(&["delete", "--list"])
+            .contains("the trash is empty")
+    );
+    // What undo wrote a moment ago is not in use for that.
+    for (path, _) in tree(&claude) {
+        fs::File::options()
+            .append(true)
+            .open(path)
+            .unwrap()
+            .set_modified(then)
+            .unwrap();
+    }
+    home.run(&["delete", "5e55"]);
+    let gone = json(&home, &["delete", "--empty"]);
+    assert_eq!((gone.len(), &gone[0]["emptied"]), (1, &true.into()));
+    assert!(
+        home.run(&["delete", "--list"])
+            .contains("the trash is empty")
+    );
+    let undone = home.run(&["undo"]);
+    assert!(undone.contains("no longer kept"), "{undone}");
+}
+
+#[test]
+fn a_session_in_use_is_not_deleted() {
+    let home = home_with_session();
+    let before = tree(&home.claude_dir());
+    let written = fs::File::options()
+        .append(true)
+        .open(transcript(&home))
+        .unwrap();
+    written.set_modified(std::time::SystemTime::now()).unwrap();
+    let said = home.run(&["delete", "5e55"]);
+    assert!(
+        said.contains("is in use") && said.contains("--- status 2"),
+        "{said}"
+    );
+    assert_eq!(tree(&home.claude_dir()), before);
+}
+
+#[test]
+fn lines_of_a_clone_say_which_line_they_are_a_copy_of() {
+    let home = home_with_session();
+    let lines = |text: &str| -> Vec<Value> {
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let old = lines(&fs::read_to_string(transcript(&home)).unwrap());
+    for args in [&["clone", "5e55"][..], &["clone", "5e55", "--new-uuids"]] {
+        let made = json(&home, args);
+        let path = made[0]["path"].as_str().unwrap();
+        let new = lines(&fs::read_to_string(path).unwrap());
+        let copies = new
+            .iter()
+            .filter(|line| line["parentUuid"] != Value::Null || line["uuid"].is_string());
+        let names: Vec<&Value> = copies.map(|line| &line["forkedFrom"]).collect();
+        assert!(names.len() > 5);
+        for (line, from) in old
+            .iter()
+            .filter(|line| line["uuid"].is_string())
+            .zip(names)
+        {
+            assert_eq!(from["sessionId"], ID);
+            assert_eq!(from["messageUuid"], line["uuid"]);
+        }
+        assert!(
+            new.iter()
+                .all(|line| line["uuid"].is_string() || line.get("forkedFrom").is_none())
+        );
+        let listed = json(&home, &["ls"]);
+        let row = listed
+            .iter()
+            .find(|row| row["id"] == made[0]["session"])
+            .unwrap();
+        assert_eq!(row["forked_from"], ID);
+        // A clone of it says so in turn.
+        let again = json(&home, &["clone", made[0]["session"].as_str().unwrap()]);
+        let text = fs::read_to_string(again[0]["path"].as_str().unwrap()).unwrap();
+        let first = lines(&text)
+            .into_iter()
+            .find(|line| line["uuid"].is_string())
+            .unwrap();
+        assert_eq!(first["forkedFrom"]["sessionId"], made[0]["session"]);
+        assert_eq!(
+            text.matches("forkedFrom").count(),
+            old.iter().filter(|line| line["uuid"].is_string()).count()
+        );
+    }
+}

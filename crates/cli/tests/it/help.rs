@@ -7,8 +7,8 @@ use crate::home;
 const COMMANDS: &[&str] = &[
     "ls", "show", "turns", "info", "messages", "tree", "agents", "files", "restore", "context",
     "check", "clone", "export", "send", "repair", "merge", "redact", "scan", "move", "rename",
-    "archive", "undo", "log", "hook", "search", "usage", "prices", "sql", "index", "schema",
-    "status", "watch", "daemon", "serve", "chat",
+    "tag", "delete", "archive", "undo", "log", "hook", "search", "usage", "prices", "sql", "index",
+    "schema", "status", "watch", "daemon", "serve", "chat",
 ];
 
 #[test]
@@ -30,11 +30,10 @@ fn every_command_has_help_with_a_purpose() {
 #[test]
 fn the_help_lists_every_command_that_is_tested_here() {
     let list = home().run(&["--help"]);
-    let (_, commands) = list.split_once("Commands:\n").unwrap();
-    let (commands, _) = commands.split_once("\n\n").unwrap();
-    let names = commands
-        .lines()
-        .filter_map(|line| line.split_whitespace().next());
+    let (_, commands) = list.split_once("Read sessions:\n").unwrap();
+    let (commands, _) = commands.split_once("Options:\n").unwrap();
+    let rows = commands.lines().filter(|line| line.starts_with("  "));
+    let names = rows.filter_map(|line| line.split_whitespace().next());
     let names: Vec<&str> = names.filter(|name| *name != "help").collect();
     assert_eq!(names.len(), COMMANDS.len(), "{names:?}");
 }

@@ -295,8 +295,17 @@ fn sessions_turns_and_agents_have_the_same_cost() {
         .map(|turn| turn["messages"].as_f64().unwrap())
         .collect();
     for (turn, messages) in turns.iter().zip(&messages) {
-        assert!(close(&turn["cost_usd"], *messages), "{turn}");
+        let own = &turn["used_by"]["own"]["cost_usd"];
+        assert!(close(own, *messages), "{turn}");
     }
+    let all: f64 = turns
+        .iter()
+        .filter_map(|turn| turn["cost_usd"].as_f64())
+        .sum();
+    assert!(
+        close(&all.into(), messages.iter().sum::<f64>() + 1.0),
+        "{turns:?}"
+    );
     let agent = rows(&home, &["agents", ID]).remove(0);
     assert!(close(&agent["cost_usd"], 1.0), "{agent}");
     let session = rows(&home, &["ls"]).remove(0);
@@ -306,7 +315,7 @@ fn sessions_turns_and_agents_have_the_same_cost() {
 
 #[test]
 fn an_unknown_model_makes_costs_null_and_a_question_mark() {
-    let home = paid("glm-4.6");
+    let home = paid("nobody-knows-1");
     assert_eq!(cost(&home), Value::Null);
     assert_eq!(rows(&home, &["turns", ID])[0]["cost_usd"], Value::Null);
     let text = home.run(&["ls"]);

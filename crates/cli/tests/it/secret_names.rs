@@ -10,13 +10,13 @@ use unspool_testkit::validator;
 use crate::{ID, home};
 
 /// A token that no folder name changes, put together here so that nobody finds one in this file.
-fn token() -> String {
+pub fn token() -> String {
     let body = ["x7Qb9ZpLm2", "Rt4VbN8cKd", "3Wf6HsJy1T", "g5Ue0iKq8s"].concat();
     format!("sk-ant-oat01-{body}{}", body.replace('Q', "w"))
 }
 
 /// A machine with one session in whose names a token stands, and a sub-agent of it.
-fn named() -> Home {
+pub fn named() -> Home {
     let home = home();
     let token = token();
     let folder = format!(".claude/projects/-home-dev-{token}");

@@ -2,6 +2,7 @@
 
 mod answers;
 mod doors;
+mod masked_names;
 mod remote;
 mod stream;
 

@@ -25,6 +25,8 @@ enum Ends {
 use Ends::{Itself, Signal};
 
 /// Sessions that are whole, with titles that are not.
+/// What is in the trash.
+const DELETED: &str = "e5ca9e00-0000-4000-8000-00000000000d";
 const SECOND: &str = "e5ca9e00-0000-4000-8000-000000000002";
 const THIRD: &str = "e5ca9e00-0000-4000-8000-000000000003";
 
@@ -96,12 +98,20 @@ const RUNS: &[(&str, &[&str], Ends)] = &[
         &[SECOND, "new\u{9b}31m\u{202e}\u{1b}]0;x\u{7}"],
         Itself,
     ),
+    (
+        "tag",
+        &[SECOND, "seen\u{9b}31m\u{202e}\u{1b}]0;x\u{7}"],
+        Itself,
+    ),
+    ("delete", &[SECOND, "--dry-run"], Itself),
     ("archive", &[SECOND], Itself),
     ("archive", &["--list", "--json"], Itself),
     ("undo", &["--list"], Itself),
     ("log", &[], Itself),
     ("log", &["--json"], Itself),
     ("schema", &["session"], Itself),
+    ("delete", &["--list"], Itself),
+    ("delete", &["--list", "--json"], Itself),
 ];
 
 /// Data of the transcript that has to be seen: what shows nothing is harmless, too.
@@ -111,7 +121,7 @@ const SHOWN: &[&str] = &[
 
 fn hostile() -> Home {
     let mut home = machine();
-    for id in [SECOND, THIRD] {
+    for id in [SECOND, THIRD, DELETED] {
         let title = json!({"type": "custom-title", "customTitle": poison(), "sessionId": id});
         let path = home.session("/home/dev/x", id, "you: word\nclaude: word");
         let text = std::fs::read_to_string(&path).unwrap();
@@ -119,14 +129,16 @@ fn hostile() -> Home {
     }
     home.set("PAGER", "cat")
         .set("LANG", &poison().replace('\0', ""));
+    home.run(&["delete", DELETED]);
     home
 }
 
-/// The names in the list of commands.
+/// The names in the groups of commands.
 fn commands(home: &Home) -> Vec<String> {
     let help = home.run(&["--help"]);
-    let list = help.split("\nCommands:\n").nth(1).unwrap();
-    let lines = list.lines().take_while(|line| line.starts_with("  "));
+    let (_, list) = help.split_once("Read sessions:\n").unwrap();
+    let (list, _) = list.split_once("\nOptions:\n").unwrap();
+    let lines = list.lines().filter(|line| line.starts_with("  "));
     let names = lines.filter(|line| !line.starts_with("   "));
     let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
     names.filter(|name| name != "help").collect()

@@ -70,7 +70,7 @@ fn a_model_without_a_price_has_no_cost_and_never_a_guessed_one() {
     assert_eq!(strange["cost_usd"], Value::Null);
     assert_eq!(strange["unpriced_messages"], 1);
     let text = home.run(&["usage"]);
-    assert!(text.contains("  ?"), "{text}");
+    assert!(text.contains("  ≥ $0.00         1"), "{text}");
     assert!(
         text.contains("1 of 2 messages without a known price (claude-strange-9)"),
         "{text}"
@@ -242,4 +242,107 @@ fn windows_of_five_hours_say_whether_they_are_open() {
     assert_eq!(row(0), ("2026-01-05T01:00:00.000Z", false));
     assert_eq!(row(1), ("2026-01-05T11:00:00.000Z", true));
     assert_eq!(rows[1]["block_end"], "2026-01-05T16:00:00.000Z");
+}
+
+#[test]
+fn weeks_begin_on_the_day_that_is_asked_for() {
+    let home = home();
+    home.session(
+        "/x",
+        ID,
+        "(at=2026-01-11T10:00:00.000Z) you: a\n(usage=1/2/0/0/0) claude: b\n",
+    );
+    let week = |args: &[&str]| {
+        let all = [&["usage", "week", "--json"], args].concat();
+        rows(&home.output(&all).stdout)[0]["week"].clone()
+    };
+    // The eleventh is a Sunday.
+    assert_eq!(week(&[]), "2026-01-05");
+    assert_eq!(week(&["--start-of-week", "sunday"]), "2026-01-11");
+    assert_eq!(week(&["--start-of-week", "saturday"]), "2026-01-10");
+}
+
+/// A reply as a bare line, with more fields of its usage and of the line.
+fn line(id: &str, model: &str, usage: &str, more: &str) -> String {
+    format!(
+        r#"{{"type":"assistant","uuid":"u{id}","sessionId":"{ID}","cwd":"/x","timestamp":"2026-01-05T10:00:00.000Z"{more},"message":{{"id":"{id}","role":"assistant","model":"{model}","content":[{{"type":"text","text":"x"}}],"usage":{{"input_tokens":1000000,"output_tokens":0{usage}}}}}}}"#
+    ) + "\n"
+}
+
+#[test]
+fn the_fast_mode_is_told_apart() {
+    let home = home();
+    let lines = line("a", "claude-opus-4-6", "", "")
+        + &line("b", "claude-opus-4-6", r#","speed":"fast""#, "");
+    home.transcript("/x", ID, lines);
+    let all = rows(&home.output(&["usage", "model", "--json"]).stdout);
+    assert_eq!(all.len(), 1);
+    assert_eq!(
+        (&all[0]["messages"], &all[0]["fast_messages"]),
+        (&2.into(), &1.into())
+    );
+    let apart = rows(
+        &home
+            .output(&["usage", "model", "--by", "speed", "--json"])
+            .stdout,
+    );
+    let of = |speed: &str| apart.iter().find(|row| row["speed"] == speed).unwrap();
+    assert_eq!(of("fast")["cost_usd"], all[0]["fast_cost_usd"]);
+    let cost = |speed: &str| of(speed)["cost_usd"].as_f64().unwrap();
+    assert!(cost("fast") > cost("standard"));
+}
+
+#[test]
+fn what_an_old_client_said_of_the_cost_counts_where_no_price_is_known() {
+    let home = home();
+    home.transcript(
+        "/x",
+        ID,
+        line("a", "nobody-knows-1", "", r#","costUSD":0.25"#),
+    );
+    for args in [
+        &["usage", "session", "--json"][..],
+        &["ls", "--json"],
+        &["turns", ID, "--json"],
+        &["sql", "SELECT cost_usd FROM usage", "--json"],
+        &["sql", "SELECT cost_usd FROM sessions", "--json"],
+    ] {
+        assert_eq!(
+            rows(&home.output(args).stdout)[0]["cost_usd"],
+            0.25,
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn a_limit_of_ones_own_counts_everywhere() {
+    let home = home_with_session();
+    home.write(
+        ".unspool/prices-override.json",
+        r#"{"models": {"claude-sonnet-4-5-20250929": {"input": 1, "output": 2, "limit": 77000}}}"#,
+    );
+    for args in [
+        &["usage", "session", "--json"][..],
+        &["ls", "--json"],
+        &["sql", "SELECT context_limit FROM sessions", "--json"],
+    ] {
+        assert_eq!(
+            rows(&home.output(args).stdout)[0]["context_limit"],
+            77_000,
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn a_config_folder_may_be_named_by_its_projects() {
+    let mut home = home_with_session();
+    let projects = home.claude_dir().join("projects");
+    home.set("CLAUDE_CONFIG_DIR", projects.to_str().unwrap());
+    assert_eq!(rows(&home.output(&["ls", "--json"]).stdout)[0]["id"], ID);
+    assert_eq!(
+        rows(&home.output(&["usage", "--json"]).stdout)[0]["messages"],
+        5
+    );
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use unspool_model::price::Prices;
 use unspool_model::spent::Spending;
 use unspool_model::view::usage::group::Places;
-use unspool_model::view::usage::{Counted, Fate, Ledger};
+use unspool_model::view::usage::{Counted, Fate, Ledger, ModelPrices};
 use unspool_store::spent::{Source, places};
 
 use super::rows::{self, Cells};
@@ -31,7 +31,7 @@ impl Tables {
             sources: spendings.sources(),
             files: spendings.files(),
             ledger,
-            prices,
+            prices: ledger.prices(prices),
         };
         let prices = price_prints(ledger, prices);
         let by_file = count.by_file();
@@ -110,7 +110,7 @@ struct Count<'a> {
     files: Vec<&'a Spending>,
     places: Places,
     ledger: &'a Ledger,
-    prices: &'a Prices,
+    prices: ModelPrices<'a>,
 }
 
 impl Count<'_> {
@@ -137,6 +137,7 @@ impl Count<'_> {
             let model = self.ledger.model(one);
             let price = model.and_then(|model| prices.get(model));
             (id, one.at(), price).hash(&mut hasher);
+            self.ledger.charge(one, &self.prices).hash(&mut hasher);
             (usage.input, usage.output, usage.cache_read).hash(&mut hasher);
             (usage.cache_write_5m, usage.cache_write_1h).hash(&mut hasher);
             (terms.web_searches, terms.batch, terms.fast, terms.us).hash(&mut hasher);
@@ -159,7 +160,7 @@ impl Count<'_> {
             ]);
             cells.extend(rows::tokens(one.usage()));
             cells.extend([
-                rows::usd(self.ledger.cost(one, self.prices)),
+                rows::usd(self.ledger.charge(one, &self.prices)),
                 self.ledger.floor(one).is_some().into(),
             ]);
         }

@@ -13,6 +13,8 @@ use unspool_model::secrets::Secrets;
 use unspool_model::session::{Call, Index, Message, Record, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
+use unspool_model::view::cost::CostSum;
+use unspool_model::view::session_usage::SessionFiles;
 use unspool_model::view::status::Signals;
 use unspool_model::view::turns::{self, Course, TurnRow};
 use unspool_model::view::{agents, cost, files, row};
@@ -49,22 +51,11 @@ pub fn short(text: &str) -> String {
 }
 
 /// The row of a session.
-pub fn session(
-    file: &SessionFile,
-    session: &Session,
-    agents: &[&Session],
-    prices: &Prices,
-) -> Cells {
+pub fn session(file: &SessionFile, files: &SessionFiles<'_>, prices: &Prices) -> Cells {
+    let session = files.session;
     // The time only decides the status, which is not among the columns: it would be old
     // before anybody asks.
-    let row = row::row(
-        session,
-        agents,
-        &HashMap::new(),
-        prices,
-        &Signals::default(),
-        Time(0),
-    );
+    let row = row::row(files, &HashMap::new(), prices, &Signals::default(), Time(0));
     let first = |tally: &unspool_model::tally::Tally| {
         let first = tally.iter().next();
         first.map(|(text, _)| text.to_owned())
@@ -98,12 +89,14 @@ pub fn session(
         count(row.compactions),
         number(file.bytes),
     ];
-    cells.extend(tokens(row.usage));
+    let used = row.used.all();
+    cells.extend(tokens(used.usage));
+    cells.extend(costs(used.cost));
     cells.extend([
-        usd(row.cost),
         row.context_tokens.map_or(Value::Null, number),
         row.context_limit.map_or(Value::Null, number),
         session.forked_from.as_ref().map(ToString::to_string).into(),
+        masked(session.tag().map(str::to_owned)),
     ]);
     cells
 }
@@ -118,7 +111,7 @@ pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, prices: &Pric
         agent,
         prices,
         course: Course::of(session),
-        turn_of: turn_of(session, &turns),
+        turn_of: turns::numbers(session),
         threads: (0..session.threads.len() as Index)
             .map(|thread| agents::thread_name(session, thread))
             .collect(),
@@ -147,14 +140,6 @@ pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, prices: &Pric
     }
 }
 
-/// The number of the turn that each record belongs to.
-fn turn_of(session: &Session, turns: &[TurnRow]) -> Vec<Option<usize>> {
-    let numbers: HashMap<Index, usize> = turns.iter().map(|turn| (turn.record, turn.n)).collect();
-    let by_record = session.turns_by_record().into_iter();
-    let number = |turn: Index| numbers.get(&session.turns[turn as usize].record).copied();
-    by_record.map(|turn| turn.and_then(number)).collect()
-}
-
 /// One file of a family.
 struct File<'a> {
     session: &'a Session,
@@ -162,7 +147,7 @@ struct File<'a> {
     agent: Option<&'a str>,
     prices: &'a Prices,
     course: Course,
-    turn_of: Vec<Option<usize>>,
+    turn_of: Vec<Option<u32>>,
     threads: Vec<String>,
 }
 
@@ -193,7 +178,7 @@ impl File<'_> {
         cells.extend(tokens(turn.usage));
         let messages = turn.messages.iter();
         let messages = messages.map(|&at| &self.session.messages[at as usize]);
-        cells.push(usd(cost::cost(self.session, messages, self.prices)));
+        cells.extend(costs(cost::cost(self.session, messages, self.prices)));
     }
 
     /// The message that begins on this line, if one does.
@@ -296,7 +281,7 @@ impl File<'_> {
     }
 
     fn turn_at(&self, record: Index) -> Value {
-        self.turn_of[record as usize].map_or(Value::Null, count)
+        self.turn_of[record as usize].map_or(Value::Null, Value::from)
     }
 }
 
@@ -323,6 +308,15 @@ fn number(number: u64) -> Value {
 /// What something cost, if that is known.
 pub fn usd(cost: Option<Cost>) -> Value {
     cost.map(Cost::usd).into()
+}
+
+/// What something cost, what of that is known, and how many messages have no price.
+fn costs(cost: CostSum) -> [Value; 3] {
+    [
+        usd(cost.total()),
+        cost.known.usd().into(),
+        number(cost.unpriced),
+    ]
 }
 
 /// Tokens in the order of the columns.

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use crate::db::Schema;
 
 /// Raise this when rows of the same columns are made differently.
-const MEANING: u32 = 2;
+const MEANING: u32 = 3;
 
 /// What is in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,10 +128,23 @@ const COST: Column = Column {
     ..text("cost_usd", "what it cost; NULL where a price is not known")
 };
 
+const COST_KNOWN: Column = Column {
+    kind: Kind::Real,
+    ..text(
+        "cost_usd_known",
+        "what those of its messages cost that have a known price",
+    )
+};
+
+const UNPRICED: Column = int(
+    "unpriced_messages",
+    "how many of its messages have no known price",
+);
+
 /// One row per session.
 pub const SESSIONS: View = View {
     name: "sessions",
-    about: "one row per session; tokens and cost include its sub-agents, and what it repeats of another session",
+    about: "one row per session; tokens and cost include its sub-agents, the client's own helpers, and what it repeats of another session",
     columns: &[
         of_family("id", "the id: the name of its file"),
         text("path", "its file"),
@@ -166,9 +179,12 @@ pub const SESSIONS: View = View {
         CACHE_5M,
         CACHE_1H,
         COST,
+        COST_KNOWN,
+        UNPRICED,
         int("context_tokens", "tokens in the context of the last reply"),
         int("context_limit", "tokens that fit"),
         text("forked_from", "the session it was forked from"),
+        text("tag", "its tag"),
     ],
 };
 
@@ -209,6 +225,8 @@ pub const TURNS: View = View {
         CACHE_5M,
         CACHE_1H,
         COST,
+        COST_KNOWN,
+        UNPRICED,
     ],
 };
 

@@ -121,19 +121,10 @@ fn the_tables_say_what_the_views_of_the_model_say() {
             continue;
         }
         sessions += 1;
-        let agents: Vec<_> = family
-            .agents
-            .iter()
-            .map(|agent| &agent.loaded.session)
-            .collect();
-        let row = row::row(
-            main,
-            &agents,
-            &HashMap::new(),
-            Prices::bundled(),
-            &Signals::default(),
-            Time(0),
-        );
+        let titles = HashMap::new();
+        let signals = Signals::default();
+        let row =
+            family.used(|files| row::row(files, &titles, Prices::bundled(), &signals, Time(0)));
         let told = ask(
             &asked,
             &format!(
@@ -143,7 +134,7 @@ fn the_tables_say_what_the_views_of_the_model_say() {
                 file.path.display()
             ),
         );
-        let usage = row.usage;
+        let usage = row.used.all().usage;
         let expected = [
             row.turns as u64,
             row.messages as u64,
@@ -161,7 +152,10 @@ fn the_tables_say_what_the_views_of_the_model_say() {
         let path = file.path.display();
         let sql = format!("SELECT cost_usd FROM sessions WHERE path = '{path}'");
         let cost = row
+            .used
+            .all()
             .cost
+            .total()
             .map_or("NULL".to_owned(), |cost| format!("{:?}", cost.usd()));
         assert_eq!(ask(&asked, &sql), [[cost]]);
         let mut all = vec![(None, &family.main)];

@@ -7,7 +7,7 @@ use std::time::Instant;
 use unspool_show::wire::session::SessionRow;
 use unspool_store::events;
 use unspool_store::family;
-use unspool_store::find::{self, AgentFile};
+use unspool_store::find::{self, AgentFile, OtherFile};
 use unspool_store::resolve::Target;
 
 use super::{Family, LATELY, Loop, MUCH, SMALL, name_of};
@@ -48,8 +48,39 @@ impl Loop {
         }
         match find::at(&config, path) {
             Some(target) => self.met(target),
-            None => self.gone(path),
+            None => match find::helper_at(&config, path) {
+                Some(file) => self.met_helper(file),
+                None => self.gone(path),
+            },
         }
+    }
+
+    /// Takes note of what one of the client's own helpers wrote.
+    fn met_helper(&mut self, file: OtherFile) {
+        let known = self.owners.get(&file.path).cloned();
+        let name = known.unwrap_or_else(|| {
+            let session = family::helper_session(&file).unwrap_or_default();
+            name_of(&file.config, &file.folder, &session)
+        });
+        self.adopt_helper(Arc::clone(&name), file.clone());
+        let family = self.family(&name);
+        if !family.is_stale() || family.file.is_none() {
+            return;
+        }
+        let Some(fold) = &mut family.fold else {
+            return self.wake(&name);
+        };
+        for read in family::read_helpers(&[&file], 1) {
+            fold.helpers.insert(read.file, read.spending);
+        }
+        family.read.insert(file.path, file.stamp);
+        family.touched = Some(Instant::now());
+        self.show(&name);
+    }
+
+    pub(super) fn adopt_helper(&mut self, name: Name, file: OtherFile) {
+        self.owners.insert(file.path.clone(), Arc::clone(&name));
+        self.family(&name).helpers.insert(file.path.clone(), file);
     }
 
     /// Hooks told something that is not known yet.
@@ -89,9 +120,11 @@ impl Loop {
         if let Some(name) = self.owners.remove(path) {
             let family = self.family(&name);
             family.agents.remove(path);
+            family.helpers.remove(path);
             family.read.remove(path);
             if let Some(fold) = &mut family.fold {
                 fold.agents.remove(path);
+                fold.helpers.remove(path);
             }
             self.show(&name);
             return;
@@ -128,7 +161,7 @@ impl Loop {
             family.read.remove(&file.path);
         }
         (family.fold, family.changes, family.whole) = (None, None, false);
-        if family.agents.is_empty() && family.busy == 0 {
+        if family.agents.is_empty() && family.helpers.is_empty() && family.busy == 0 {
             self.families.remove(name);
         }
         self.folded.remove(name);
@@ -213,6 +246,7 @@ impl Loop {
             name: Arc::clone(name),
             file: file.clone(),
             agents: family.agents.values().cloned().collect(),
+            helpers: family.helpers.values().cloned().collect(),
             extent,
             hold: lately && extent == Extent::Whole,
         });

@@ -63,6 +63,24 @@ impl Loop {
                 None => unknown.push(agent),
             }
         }
+        for file in found
+            .others
+            .into_iter()
+            .filter(|file| file.helper.is_some())
+        {
+            let owner = match &file.session {
+                Some(session) => Some(name_of(&file.config, &file.folder, session)),
+                None => self.owners.get(&file.path).cloned(),
+            };
+            match owner {
+                Some(name) => {
+                    known.insert(file.path.clone());
+                    self.adopt_helper(name, file);
+                }
+                // Its lines know.
+                None => drop(self.hinted.insert(file.path)),
+            }
+        }
         self.owners.retain(|path, _| known.contains(path));
         unknown
     }
@@ -84,7 +102,7 @@ impl Loop {
             let marks = kept.files.iter();
             let marks: BTreeMap<_, _> = marks.map(|mark| (mark.0.clone(), mark.stamp())).collect();
             family.given = kept.given;
-            if marks.len() != family.agents.len() + 1
+            if marks.len() != family.agents.len() + family.helpers.len() + 1
                 || family
                     .stamps()
                     .any(|(path, stamp)| marks.get(path) != Some(&stamp))

@@ -46,7 +46,7 @@ impl Loop {
             let row = row::row(parts, setting, time);
             // When exactly is found out when somebody has time for it.
             let changes = parts.is_restless(time).then_some(time);
-            (row, changes, parts.session.is_conversation())
+            (row, changes, parts.session.is_used())
         });
         let Some((row, changes, is_conversation)) = seen else {
             return;

@@ -58,6 +58,15 @@ impl Loop {
                 _ => changed.push(&agent.path),
             }
         }
+        for helper in found.others.iter().filter(|file| file.helper.is_some()) {
+            seen.insert(&helper.path);
+            let name = self.owners.get(&helper.path);
+            let family = name.and_then(|name| self.families.get(name));
+            let known = family.and_then(|family| family.helpers.get(&helper.path));
+            if known.is_none_or(|known| known.stamp != helper.stamp) {
+                changed.push(&helper.path);
+            }
+        }
         let known = self.families.values().flat_map(Family::stamps);
         let lost = known
             .map(|(path, _)| path)

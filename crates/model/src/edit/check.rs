@@ -4,6 +4,7 @@
 //! [`Wanted`] is taken from the old session and the plan before anything is written; the old
 //! session need not be kept until the new one is read.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -47,14 +48,15 @@ struct Spoken {
 struct Client {
     profile: Profile,
     resumes: bool,
-    lost: HashSet<Id>,
+    /// In the order in which they were said.
+    lost: Vec<Id>,
 }
 
 /// Something that is not as it was wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// What was looked at: [`FAULTS`], [`CONVERSATION`], [`NOTHING`] or the name of a client.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// What is wrong, for a person.
     pub what: String,
 }
@@ -89,7 +91,7 @@ impl Wanted {
             named,
             nameless,
             counted,
-            clients: clients(session, plan.end, &name),
+            clients: clients(session, Profile::that_matter(session), plan.end, &name),
         }
     }
 
@@ -128,7 +130,7 @@ impl Wanted {
     }
 
     /// How many lines of the conversation each client loses already, by its name.
-    pub fn lost_before(&self) -> Vec<(&'static str, bool, usize)> {
+    pub fn lost_before(&self) -> Vec<(String, bool, usize)> {
         let clients = self.clients.iter();
         clients
             .map(|client| (client.profile.name(), client.resumes, client.lost.len()))
@@ -162,10 +164,10 @@ impl Wanted {
         let (named, nameless, counted) = faults_of(after, &Id::clone);
         let is_counted =
             |kind: &FaultKind| self.counted.contains_key(kind) || counted.contains_key(kind);
-        for (kind, id) in named.difference(&self.named) {
-            if is_counted(kind) {
-                continue;
-            }
+        let mut new: Vec<_> = named.difference(&self.named).collect();
+        new.retain(|(kind, _)| !is_counted(kind));
+        new.sort_unstable_by_key(|(kind, id)| (*kind, id.to_string()));
+        for (kind, id) in new {
             let fault = kind.name();
             problems.push(Problem::new(
                 FAULTS,
@@ -220,27 +222,31 @@ impl Wanted {
     }
 
     fn compare_clients(&self, after: &Session, problems: &mut Vec<Problem>) {
-        for (before, now) in self.clients.iter().zip(clients(after, None, &Id::clone)) {
+        let asked = self.clients.iter().map(|client| client.profile).collect();
+        let now = clients(after, asked, None, &Id::clone);
+        for (before, now) in self.clients.iter().zip(now) {
             let name = now.profile.name();
             if before.resumes && !now.resumes {
                 problems.push(Problem::new(
-                    name,
+                    name.clone(),
                     format!("{name} could no longer resume it"),
                 ));
             }
-            if let Some(id) = now.lost.difference(&before.lost).next() {
-                problems.push(Problem::new(
-                    name,
-                    format!("{name} would lose the line {id}"),
-                ));
+            let known: HashSet<&Id> = before.lost.iter().collect();
+            if let Some(id) = now.lost.iter().find(|id| !known.contains(id)) {
+                let what = format!("{name} would lose the line {id}");
+                problems.push(Problem::new(name, what));
             }
         }
     }
 }
 
 impl Problem {
-    fn new(about: &'static str, what: String) -> Problem {
-        Problem { about, what }
+    fn new(about: impl Into<Cow<'static, str>>, what: String) -> Problem {
+        Problem {
+            about: about.into(),
+            what,
+        }
     }
 }
 
@@ -277,11 +283,10 @@ impl Spoken {
     }
 }
 
-/// The names of all clients that a result is held against.
-pub fn clients_known() -> impl Iterator<Item = &'static str> {
-    let all = Profile::ALL.into_iter();
-    all.filter(|profile| *profile != Profile::Strict)
-        .map(Profile::name)
+/// The names of the clients that a result is held against.
+pub fn clients_of(result: &Session) -> Vec<String> {
+    let clients = Profile::that_matter(result).into_iter();
+    clients.map(Profile::name).collect()
 }
 
 /// Whether a line says something to the model.
@@ -363,9 +368,14 @@ fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
 }
 
 /// What each client loses of the conversation, as it goes on from `end`.
-fn clients(session: &Session, end: Option<Index>, name: &dyn Fn(&Id) -> Id) -> Vec<Client> {
+fn clients(
+    session: &Session,
+    asked: Vec<Profile>,
+    end: Option<Index>,
+    name: &dyn Fn(&Id) -> Id,
+) -> Vec<Client> {
     let whole = live_lines(session, Profile::Strict, end);
-    let all = by_client(session);
+    let all = by_client(session, asked);
     all.map(|(client, mut sent)| {
         if let Some(end) = end {
             sent = messages::lines_from(session, client.profile, end);

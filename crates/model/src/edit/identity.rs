@@ -19,6 +19,9 @@ pub struct Identity {
     pub uuids: Option<u64>,
     /// Single ids that are taken and get others.
     pub taken: Taken,
+    /// The session whose lines these are copies of; each line then says so, as those of the
+    /// client's own forks do.
+    pub fork_of: Option<String>,
 }
 
 /// Ids that mean something else where lines go, and what they become.
@@ -41,6 +44,7 @@ impl Identity {
             cwd: None,
             uuids: None,
             taken: Taken::default(),
+            fork_of: None,
         }
     }
 

@@ -62,7 +62,9 @@ fn steer(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, trees: 
     let Some(last) = links.order.iter().rev().copied().find(own) else {
         return false;
     };
+    // An explicit note counts until the next line of the chain.
     let note = last_note(plan, session);
+    let note = note.map(|(at, leaf, explicit)| (at, leaf, explicit && last < at));
     let named = note.and_then(|(_, leaf, explicit)| {
         let leaf = match plan.redirect.get(session, leaf?) {
             Some(other) => other?,
@@ -70,10 +72,13 @@ fn steer(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, trees: 
         };
         Some((session.find(leaf).filter(own)?, explicit))
     });
+    // Where the lines stay a tree, what a client makes of it stays too.
+    let goes_on = |named| match trees {
+        Trees::All => graph::goes_on(session, &wanted, named, last),
+        _ => graph::leads_to(session, &wanted, named, last),
+    };
     let found = match named {
-        Some((named, explicit)) if explicit || !graph::leads_to(session, &wanted, named, last) => {
-            named
-        }
+        Some((named, explicit)) if explicit || !goes_on(named) => named,
         _ => last,
     };
     // What only hangs below the last thing said is no other end.
@@ -91,10 +96,15 @@ fn steer(plan: &mut Plan, session: &Session, links: &Links, leaf: Index, trees: 
     if found == leaf || same {
         return false;
     }
+    let note = note.map(|note| note.0);
+    if let Some(at) = note.filter(|&at| at < last) {
+        // It would count no longer: a new one at the end takes its place.
+        plan.drop(at);
+    }
     plan.note = session.records[leaf as usize]
         .uuid
         .clone()
-        .map(|id| (note.map(|note| note.0), id));
+        .map(|id| (note.filter(|&at| last < at), id));
     true
 }
 
@@ -300,6 +310,9 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
     kept.extend(families.broken(session, links));
     kept.extend(families.newest(session, &live));
     let mut used = Marks::default();
+    let last = live.last().copied();
+    let walk = last.into_iter().flat_map(|last| links.ancestors(last));
+    let on_walk: Marks = walk.collect();
     let mut wishes: Vec<(Index, Index)> = Vec::new();
     for (nth, pair) in live.windows(2).enumerate() {
         let (before, at) = (pair[0], pair[1]);
@@ -315,7 +328,11 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
             .filter(|&&last| !used.contains(last))
             .unwrap_or(&at);
         used.extend(below.iter().copied());
-        if found == before {
+        // What a tool or a hook wrote between two calls of which one stands beside the walk is not
+        // sent, and not every client knows such lines: it stays beside them.
+        let bypassed = below.len() > 1 && !on_walk.contains(at);
+        let lowest = if bypassed { at } else { lowest };
+        if found == before && !bypassed {
             continue;
         }
         // Only calls and results of one message stand beside the walk; all else is where it
@@ -334,8 +351,21 @@ fn straighten(plan: &mut Plan, session: &Session, links: &Links, up: &mut Up<'_>
     if !is_chain(plan, session, links, &wishes) {
         return Trees::All;
     }
+    let before: Vec<_> = wishes
+        .iter()
+        .map(|(at, _)| (*at, plan.changes.get(at).cloned()))
+        .collect();
     for (at, parent) in wishes {
         plan.set_parent(at, session.records[parent as usize].uuid.clone());
+    }
+    if !says_the_same(plan, session, links, &live, start) {
+        for (at, change) in before {
+            match change {
+                Some(change) => drop(plan.changes.insert(at, change)),
+                None => drop(plan.changes.remove(&at)),
+            }
+        }
+        return Trees::All;
     }
     Trees::Some(kept)
 }
@@ -362,6 +392,27 @@ fn is_chain(plan: &Plan, session: &Session, links: &Links, wishes: &[(Index, Ind
         wanted.set(at, Some(parent));
     }
     !graph::has_cycle(&wanted)
+}
+
+/// Whether the conversation still has the lines that it should have, in their order.
+fn says_the_same(
+    plan: &Plan,
+    session: &Session,
+    links: &Links,
+    live: &[Index],
+    start: Option<Index>,
+) -> bool {
+    let Some(end) = leaf(plan, session, links) else {
+        return true;
+    };
+    let says = |at: &Index| {
+        let record = &session.records[*at as usize];
+        let spoken = record.is_conversation() || record.kind == Kind::QueuedCommand;
+        spoken && !plan.is_dropped(*at) && start.is_none_or(|start| start <= *at)
+    };
+    let wanted = parents(plan, session, links);
+    let now = messages::lines_by(session, &wanted, end).into_iter();
+    now.filter(says).eq(live.iter().copied().filter(says))
 }
 
 /// Which message a line belongs to: its own, or the one whose call it answers.

@@ -552,7 +552,7 @@ impl Merge {
             if *count > self.faults.get(kind).copied().unwrap_or(0) {
                 let what = format!("new faults of the kind {}", kind.name());
                 problems.push(Problem {
-                    about: FAULTS,
+                    about: FAULTS.into(),
                     what,
                 });
             }
@@ -574,7 +574,7 @@ impl Merge {
                 self.spoken.len()
             );
             problems.push(Problem {
-                about: CONVERSATION,
+                about: CONVERSATION.into(),
                 what,
             });
         }

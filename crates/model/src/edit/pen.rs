@@ -14,6 +14,7 @@ use super::lines;
 use super::places::{Place, places};
 use super::plan::{BlockChange, Change, Copy, Plan};
 use crate::block::BlockKind;
+use crate::entry::Kind;
 use crate::id::Id;
 use crate::json::{self, Cursor, Span};
 use crate::log::Line;
@@ -254,14 +255,25 @@ impl<'a> Pen<'a> {
         }
         self.calls(record, object, &mut draft);
         // What cannot be read to its end is left as it is.
-        let (mut parent, mut time) = (false, false);
+        let fork = self.fork_of(record);
+        let (mut parent, mut time, mut forked) = (false, false, false);
         let _ = places(object, |place, span| {
             parent |= place == Place::Parent;
             time |= place == Place::Time;
+            if let (Place::Fork, Some(value)) = (place, &fork) {
+                forked = true;
+                // What stood within goes with it.
+                let within = |edit: &Span| edit.start >= span.start && edit.end() <= span.end();
+                draft.edits.retain(|(edit, _)| !within(edit));
+                return draft.edits.push((span, value.clone().into_bytes()));
+            }
             if place != Place::Leaf || leaf.is_none() {
                 self.place(place, span, object, change, &mut draft);
             }
         });
+        if let Some(value) = fork.filter(|_| !forked) {
+            draft.append(object, "forkedFrom", &value);
+        }
         if let Some(change) = change {
             if let (false, Some(value)) = (parent, self.parent_value(change)) {
                 draft.add(object, "parentUuid", &value);
@@ -372,7 +384,7 @@ impl<'a> Pen<'a> {
                     draft.change(span, quoted("end_turn"));
                 }
             }
-            Place::Content => {}
+            Place::Content | Place::Fork => {}
             Place::Message | Place::Call => {
                 let taken = self.identity.map(|identity| &identity.taken);
                 let taken = taken.map(|taken| match place {
@@ -402,6 +414,18 @@ impl<'a> Pen<'a> {
                 None => {}
             },
         }
+    }
+
+    /// What a line says about the one it is a copy of, if lines are to say so: those of the
+    /// chain do, and no others.
+    fn fork_of(&self, record: &Record) -> Option<String> {
+        let source = self.identity?.fork_of.as_ref()?;
+        let uuid = record.uuid.as_ref()?;
+        let is_link = record.kind.is_link() || record.kind == Kind::Progress;
+        is_link.then(|| {
+            let (source, uuid) = (json::quoted(source), json::quoted(&uuid.to_string()));
+            format!(r#"{{"sessionId":{source},"messageUuid":{uuid}}}"#)
+        })
     }
 
     /// Who gives the session another id, if anybody does.
@@ -595,6 +619,15 @@ impl Draft {
         let place = Span::new(open + 1, open + 1);
         // Fields that are added to one place stand side by side: splicing takes both.
         self.change(place, new);
+    }
+
+    /// A field about whose line it is, behind all others.
+    fn append(&mut self, object: &[u8], key: &str, value: &str) {
+        let Some(close) = object.iter().rposition(|&byte| byte == b'}') else {
+            return;
+        };
+        let new = format!(",{}:{value}", json::quoted(key));
+        self.edits.push((Span::new(close, close), new.into_bytes()));
     }
 
     /// A field of ours, in place of an earlier one or behind all others.

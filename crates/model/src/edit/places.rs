@@ -45,6 +45,8 @@ pub(super) enum Place {
     Call,
     /// The copy of a tool result for the screen.
     Copy,
+    /// All that a line says about the one it is a copy of, behind the places in it.
+    Fork,
 }
 
 /// Hands out the places of an object, in the order they stand. Where a key stands twice the
@@ -64,16 +66,18 @@ pub(super) fn places(object: &[u8], mut each: impl FnMut(Place, Span)) -> Result
             }
             "uuid" => Place::Own,
             "parentUuid" => Place::Parent,
-            "logicalParentUuid" | "sourceToolAssistantUUID" | "interruptedMessageUuid" => {
-                Place::Line
-            }
+            "logicalParentUuid"
+            | "sourceToolAssistantUUID"
+            | "interruptedMessageUuid"
+            | "cutUuid"
+            | "turnAttributionKey" => Place::Line,
             "leafUuid" => Place::Leaf,
             "messageId" | "snapshotMessageId" => {
                 message_ids.push(c.skip()?);
                 return Ok(());
             }
             "sessionId" => Place::Session,
-            "session_id" => Place::SomeSession,
+            "session_id" | "requestSessionId" => Place::SomeSession,
             "cwd" => Place::Directory,
             "isSidechain" => Place::Side,
             "timestamp" => Place::Time,
@@ -91,7 +95,13 @@ pub(super) fn places(object: &[u8], mut each: impl FnMut(Place, Span)) -> Result
                     })
                     .map(drop);
             }
-            "forkedFrom" => return fork(c, &mut each),
+            "forkedFrom" => {
+                c.peek();
+                let start = c.position();
+                fork(c, &mut each)?;
+                each(Place::Fork, Span::new(start, c.position()));
+                return Ok(());
+            }
             "worktreeSession" => {
                 return c
                     .object(|c, key| {

@@ -11,9 +11,10 @@ use super::identity::Identity;
 use super::lost::Losses;
 use super::{Loss, Lost};
 use super::{lines, links};
+use crate::entry::Kind;
 use crate::id::Id;
 use crate::marks::Marks;
-use crate::session::{Index, Session};
+use crate::session::{Index, Record, Session};
 use crate::time::Time;
 use crate::title;
 use crate::tokens;
@@ -217,6 +218,23 @@ impl Plan {
     /// Marks a record as shortened to so many percent.
     pub(super) fn mark(&mut self, record: Index, percent: u8) {
         self.changes.entry(record).or_default().mark = Some(percent);
+    }
+
+    /// Takes away what says where to go on, except for the last of them, and that too if lines of
+    /// the conversation follow it: in a copy only the end says where to go on. Call it before the
+    /// plan is made whole, which says it anew where it must be said.
+    pub fn note_at_end_only(&mut self, session: &Session) {
+        let all = || (0..).zip(&session.records);
+        let is_note = |record: &Record| record.kind == Kind::LastPrompt;
+        let notes = all().filter(|(_, record)| is_note(record));
+        let last = notes.clone().max_by_key(|(_, record)| record.offset);
+        let chain = all().filter(|(_, record)| record.in_chain());
+        let end = chain.map(|(_, record)| record.offset).max();
+        let stays = last.filter(|(_, record)| end.is_none_or(|end| end < record.offset));
+        let stays = stays.map(|(at, _)| at);
+        for (at, _) in notes.filter(|(at, _)| Some(*at) != stays) {
+            self.drop(at);
+        }
     }
 
     /// Gives a record another parent.

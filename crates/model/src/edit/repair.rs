@@ -188,6 +188,13 @@ impl Reading {
         let raw = span.of(line.bytes);
         let mut done = Vec::new();
         let text = line::sound(raw, &mut done);
+        let renamed = line::renamed(&text);
+        if renamed.is_some() {
+            let what = "the name of a tool or the id of a call became one that the API accepts";
+            self.note(line, "refused_name", what);
+        }
+        let is_renamed = renamed.is_some();
+        let text = renamed.map_or(text, std::borrow::Cow::Owned);
         for done in &done {
             let (kind, what) = match done {
                 FaultKindOrPair::Fault(FaultKind::NotUtf8) => (
@@ -209,7 +216,7 @@ impl Reading {
         let Some(entry) = decoded.entries.first() else {
             return self.tear(line, span, false);
         };
-        let kept = done.is_empty();
+        let kept = done.is_empty() && !is_renamed;
         self.enter(line, span, &text, entry, kept);
     }
 
@@ -410,6 +417,7 @@ pub fn look(line: &Line<'_>) -> Looked {
     match decoded.entries.as_mut_slice() {
         _ if !sound => Looked::Damaged,
         [] => Looked::Blank,
+        [entry] if line::is_refused(entry) => Looked::Damaged,
         [entry] if line.ended && !crate::json::has_lone_surrogate(line.bytes) => {
             let nameless = entry.uuid.is_none() && entry.kind.is_link();
             match nameless || is_shapeless(entry) || !is_alone(line.bytes, entry.span) {
@@ -512,7 +520,7 @@ impl Repair {
         for fault in faults(after).into_iter().filter(mendable) {
             let (line, kind, detail) = (fault.line, fault.kind.name(), fault.detail);
             problems.push(Problem {
-                about: FAULTS,
+                about: FAULTS.into(),
                 what: format!("line {line} would still have a fault: {kind} ({detail})"),
             });
         }
@@ -529,7 +537,7 @@ impl Repair {
             };
             if !stays {
                 problems.push(Problem {
-                    about: CONVERSATION,
+                    about: CONVERSATION.into(),
                     what: format!("the line {id} would no longer be where it was"),
                 });
                 break;
@@ -538,7 +546,7 @@ impl Repair {
         let lost = |id: &Id| !self.gone.contains(id) && after.find(id).is_none();
         if let Some(id) = before.0.iter().find(|id| lost(id)) {
             problems.push(Problem {
-                about: CONVERSATION,
+                about: CONVERSATION.into(),
                 what: format!("the line {id} would be lost"),
             });
         }
@@ -584,11 +592,13 @@ pub(super) fn clients(session: &Session) -> Vec<Problem> {
     if !live.iter().any(|at| said(&at)) {
         return problems;
     }
-    for profile in Profile::ALL {
+    let clients = Profile::that_matter(session).into_iter();
+    for profile in clients.chain([Profile::Strict]) {
         let name = profile.name();
         let Outcome::Lines(lines) = messages::outcome(session, profile) else {
             let what = format!("{name} would not resume it");
-            problems.push(Problem { about: name, what });
+            let about = name.into();
+            problems.push(Problem { about, what });
             continue;
         };
         let sent: HashSet<Index> = lines.into_iter().collect();
@@ -596,7 +606,8 @@ pub(super) fn clients(session: &Session) -> Vec<Problem> {
         if let Some(at) = lost.find(|at| !sent.contains(at) && !kept.contains(at)) {
             let line = session.records[*at as usize].line;
             let what = format!("{name} would lose line {line}");
-            problems.push(Problem { about: name, what });
+            let about = name.into();
+            problems.push(Problem { about, what });
         }
     }
     problems

@@ -8,7 +8,7 @@
 use foldhash::{HashMap, HashMapExt, HashSet};
 
 use super::Plan;
-use crate::entry::{Detail, Kind};
+use crate::entry::{Detail, Kind, TitleSource};
 use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::session::{Index, Record, Session};
@@ -58,6 +58,7 @@ const RULES: &[(&str, Rule)] = &[
     ("queue-operation/enqueue", Rule::PromptsStay),
     ("queue-operation/popAll", Rule::PromptsStay),
     ("queue-operation/remove", Rule::PromptsStay),
+    ("tag", Rule::LastStays),
     ("tools-used", Rule::Goes),
 ];
 
@@ -76,6 +77,7 @@ pub fn slim(session: &Session, plan: &mut Plan) {
     let links = graph::links(session);
     let followed = followed(session, plan, &links);
     let prompts = prompts(session);
+    let ending = ending_notes(session);
     let mut later: HashMap<(&str, bool), Index> = HashMap::new();
     for (at, record) in session.records.iter().enumerate().rev() {
         let (at, label) = (at as Index, session.label_of(record));
@@ -84,7 +86,7 @@ pub fn slim(session: &Session, plan: &mut Plan) {
         }
         let goes = match rule(label) {
             None => false,
-            Some(Rule::Goes) => true,
+            Some(Rule::Goes) => !ending.contains(&at),
             // An empty title does not undo the one before.
             Some(Rule::LastStays) => later.insert((label, says(session, record)), at).is_some(),
             Some(Rule::GoesIfNothingFollows) => !followed.contains(&at),
@@ -105,9 +107,29 @@ pub fn slim(session: &Session, plan: &mut Plan) {
     }
 }
 
+/// The lines at which an explicit `last-prompt` ceases to count in any case: without them it
+/// would count again.
+fn ending_notes(session: &Session) -> HashSet<Index> {
+    let mut ending = HashSet::default();
+    let mut counts = false;
+    for (at, record) in session.records.iter().enumerate() {
+        if let Some(Detail::LastPrompt { explicit, .. }) = session.detail_of(record) {
+            counts = *explicit;
+        } else if counts && record.thread == 0 && record.in_chain() && record.kind.is_link() {
+            let passed = record.kind == Kind::Progress;
+            counts = passed;
+            ending.extend((!passed).then_some(at as Index));
+        }
+    }
+    ending
+}
+
 fn says(session: &Session, record: &Record) -> bool {
     match session.detail_of(record) {
-        Some(Detail::Title { text, .. }) => !text.trim().is_empty(),
+        // An empty one of a person takes back those before it.
+        Some(Detail::Title { text, source }) => {
+            *source == TitleSource::Custom || !text.trim().is_empty()
+        }
         _ => true,
     }
 }
@@ -154,8 +176,7 @@ fn named(session: &Session) -> HashSet<Index> {
 fn newest(session: &Session, links: &Links) -> Option<Index> {
     let candidate = |at: &&Index| {
         let record = &session.records[**at as usize];
-        let beside = matches!(record.kind, Kind::Attachment | Kind::QueuedCommand);
-        !record.is_sidechain() && !beside && record.at().is_some()
+        !record.is_sidechain() && record.at().is_some()
     };
     let all = links.order.iter().filter(candidate).copied();
     all.reduce(|best, at| {
@@ -174,7 +195,7 @@ fn prompts(session: &Session) -> HashSet<Index> {
     let all = session.records.iter().enumerate();
     let keeps = all.filter(|(at, record)| match session.detail_of(record) {
         Some(Detail::Queue { text, .. }) => {
-            let text = text.as_deref().map(|text| text.trim());
+            let text = text.as_deref().map(queue::typed);
             taken.contains_key(&(*at as Index)) || text.is_some_and(|text| texts.contains(text))
         }
         _ => false,

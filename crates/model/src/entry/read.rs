@@ -1,13 +1,14 @@
 //! Reads one object into an entry: one pass over its bytes, each field once.
 
 use std::borrow::Cow;
+use std::num::NonZeroU64;
 
 use compact_str::CompactString;
 
 use super::failure::Failure;
 use super::{
-    Boundary, Detail, Entry, HEAD, Kind, MessageHead, Notice, Parent, Queueing, Summary,
-    TitleSource, clip, media_note, text_of,
+    AgentClue, Boundary, ClueSource, Detail, Entry, HEAD, Kind, MessageHead, Notice, Parent,
+    Queueing, Summary, TitleSource, agent_named_in, clip, media_note, text_of,
 };
 use crate::block::{self, Block, BlockKind};
 use crate::id::Id;
@@ -36,6 +37,10 @@ struct Parts<'a> {
     entrypoint: Option<CompactString>,
     agent: Option<CompactString>,
     forked_from: Option<Id>,
+    asked_by: Option<Id>,
+    team: Option<CompactString>,
+    member: Option<CompactString>,
+    process: Option<CompactString>,
     source_call: Option<Box<str>>,
     origin: Option<String>,
     operation: Option<Box<str>>,
@@ -43,6 +48,7 @@ struct Parts<'a> {
     title: Option<String>,
     url: Option<String>,
     duration: Option<u64>,
+    stated: Option<NonZeroU64>,
     sidechain: bool,
     meta: bool,
     summary: bool,
@@ -60,6 +66,8 @@ struct Parts<'a> {
     result_agent: Option<Box<str>>,
     result_status: Option<Box<str>>,
     result_task: Option<Box<str>>,
+    tag: Option<String>,
+    result_run: Option<Box<str>>,
     unknown: UnknownNames,
     unknown_inside: UnknownNames,
 }
@@ -71,6 +79,7 @@ struct Nested<'a> {
     human: bool,
     text: Option<String>,
     copy: Option<MessageHead>,
+    agent: Option<Box<str>>,
     trouble: bool,
 }
 
@@ -151,9 +160,19 @@ impl<'a> Parts<'a> {
             "sourceToolUseID" | "parentToolUseID" => self.source_call = boxed(c)?,
             "operation" => self.operation = boxed(c)?,
             "leafUuid" => self.leaf = id(c)?,
-            "summary" | "customTitle" | "aiTitle" | "agentName" => self.title = title(c)?,
+            "tag" => self.tag = title(c)?,
+            "summary" | "customTitle" | "aiTitle" => self.title = title(c)?,
+            // A title on a line of its own, and on others the name of a teammate.
+            "agentName" => {
+                self.title = title(c)?;
+                self.member = self.title.as_deref().map(CompactString::from);
+            }
+            "teamName" => self.team = short(c)?,
+            "sessionKind" => self.process = short(c)?,
+            "requestSessionId" => self.asked_by = id(c)?,
             "prUrl" => self.url = owned(c)?,
             "durationMs" => self.duration = c.count()?,
+            "costUSD" => self.stated = stated(c, line)?,
             "isSidechain" => self.sidechain = c.truth()?,
             "isMeta" => self.meta = c.truth()?,
             "isCompactSummary" => self.summary = c.truth()?,
@@ -175,12 +194,18 @@ impl<'a> Parts<'a> {
                 (self.message, self.role) = (head.keep(), role);
             }
             "content" => self.content = block::read(c, line, &mut self.unknown_inside)?,
-            "origin" => self.origin = nested_text(c, "kind")?,
+            "origin" => self.origin = nested_text(c, key, "kind", &mut self.unknown)?,
             "forkedFrom" => {
-                self.forked_from = nested_text(c, "sessionId")?.map(|text| Id::new(&text))
+                let session = nested_text(c, key, "sessionId", &mut self.unknown)?;
+                self.forked_from = session.map(|text| Id::new(&text));
             }
-            "compactMetadata" | "microcompactMetadata" => boundary(c, &mut self.boundary)?,
-            "attachment" | "data" | "progressData" => self.nested = nested(c, line)?,
+            "compactMetadata" | "microcompactMetadata" => {
+                boundary(c, key, &mut self.boundary, &mut self.unknown)?;
+            }
+            "attachment" | "data" | "progressData" => {
+                self.nested = nested(c, key, line, &mut self.unknown)?;
+            }
+            "snapshot" | "backup" | "thinkingMetadata" => fields(c, key, &mut self.unknown)?,
             "toolUseResult" => self.tool_result(c)?,
             _ => {
                 c.skip()?;
@@ -198,8 +223,13 @@ impl<'a> Parts<'a> {
                 "agentId" => self.result_agent = boxed(c)?,
                 "status" => self.result_status = boxed(c)?,
                 "backgroundTaskId" => self.result_task = boxed(c)?,
+                "runId" => self.result_run = boxed(c)?,
                 // What `TaskOutput` read.
-                "task" => self.result_status = nested_text(c, "status")?.map(Into::into),
+                "task" => {
+                    let mut any = UnknownNames::default();
+                    let status = nested_text(c, "task", "status", &mut any)?;
+                    self.result_status = status.map(Into::into);
+                }
                 _ => drop(c.skip()?),
             }
             Ok(())
@@ -225,6 +255,7 @@ impl<'a> Parts<'a> {
             self.blocks.clear();
             self.unknown_inside = UnknownNames::default();
         }
+        self.message.terms.stated = self.stated;
         let inside = std::mem::take(&mut self.unknown_inside);
         self.unknown.append("", inside);
         let label = self.label(&kind_name);
@@ -246,6 +277,7 @@ impl<'a> Parts<'a> {
             }) => Notice::read(text),
             _ => None,
         };
+        let clues = self.clues(&label, input, notice.as_ref(), line);
         let failed = kind == Kind::ApiError || self.api_error;
         let failure = failed.then(|| Box::new(Failure::read(span.of(line), head.as_deref())));
         Entry {
@@ -267,6 +299,10 @@ impl<'a> Parts<'a> {
             entrypoint: self.entrypoint,
             agent: self.agent,
             forked_from: self.forked_from,
+            asked_by: self.asked_by,
+            team: self.team,
+            member: self.member,
+            process: self.process,
             source_call: self.source_call,
             sidechain: self.sidechain,
             meta: self.meta,
@@ -283,12 +319,50 @@ impl<'a> Parts<'a> {
             result_agent: self.result_agent,
             result_status: self.result_status,
             result_task: self.result_task,
+            result_run: self.result_run,
+            clues,
             failure,
             notice: notice.map(Box::new),
             copy: self.nested.copy,
             unknown: self.unknown.names,
             unknown_others: self.unknown.others,
         }
+    }
+
+    /// Which call started which sub-agent, where the structured result does not say.
+    fn clues(
+        &mut self,
+        label: &str,
+        input: Input,
+        notice: Option<&Notice>,
+        line: &[u8],
+    ) -> Vec<AgentClue> {
+        let one = |from, agent: Box<str>, call: Box<str>| vec![AgentClue { agent, call, from }];
+        if let Some(notice) = notice {
+            let call = notice.call.clone();
+            return call.map_or_else(Vec::new, |call| {
+                one(ClueSource::Notice, notice.task.clone(), call)
+            });
+        }
+        if label == "progress/agent_progress" {
+            let both = self.nested.agent.take().zip(self.source_call.clone());
+            return both.map_or_else(Vec::new, |(agent, call)| {
+                one(ClueSource::Progress, agent, call)
+            });
+        }
+        if input != Input::Results || self.result_agent.is_some() {
+            return Vec::new();
+        }
+        let results = self.blocks.iter();
+        let results = results.filter(|block| block.kind == BlockKind::ToolResult);
+        let named = results.filter_map(|block| {
+            Some(AgentClue {
+                agent: agent_named_in(block.body().of(line))?.into(),
+                call: block.id()?.into(),
+                from: ClueSource::ResultText,
+            })
+        });
+        named.collect()
     }
 
     fn label(&self, kind: &str) -> Cow<'static, str> {
@@ -363,6 +437,7 @@ impl<'a> Parts<'a> {
             transcript_only: self.transcript_only,
             plan: self.plan,
             origin: self.origin.as_deref(),
+            teammate: self.team.is_some() && self.member.is_some(),
         }
     }
 
@@ -403,6 +478,7 @@ impl<'a> Parts<'a> {
             Kind::TurnDuration => {
                 Detail::Duration(u32::try_from(self.duration?).unwrap_or(u32::MAX))
             }
+            Kind::Bookkeeping if name == "tag" => Detail::Tag(self.tag.take()?.into()),
             Kind::QueuedCommand => Detail::Queued {
                 human: self.nested.human,
                 text: text(&mut self.nested.text).into(),
@@ -441,13 +517,40 @@ fn parent(c: &mut Cursor<'_>) -> Read<Parent> {
     })
 }
 
-fn nested_text(c: &mut Cursor<'_>, wanted: &str) -> Read<Option<String>> {
+/// Passes over an object, and notes names in it that were never seen.
+fn fields(c: &mut Cursor<'_>, parent: &str, unknown: &mut UnknownNames) -> Read<()> {
+    c.object(|c, key| {
+        c.skip()?;
+        note(parent, key, unknown);
+        Ok(())
+    })
+    .map(drop)
+}
+
+/// Notes a name within an object of a line if it was never seen there.
+fn note(parent: &str, key: &str, unknown: &mut UnknownNames) {
+    if !known::is_nested_field(parent, key) {
+        let within = match parent {
+            "usage" | "usage.cache_creation" | "usage.server_tool_use" => "field message.",
+            _ => "field ",
+        };
+        unknown.add(&format!("{within}{parent}."), key);
+    }
+}
+
+fn nested_text(
+    c: &mut Cursor<'_>,
+    parent: &str,
+    wanted: &str,
+    unknown: &mut UnknownNames,
+) -> Read<Option<String>> {
     let mut found = None;
     c.object(|c, key| {
         if key == wanted {
             found = owned(c)?;
         } else {
             c.skip()?;
+            note(parent, key, unknown);
         }
         Ok(())
     })?;
@@ -496,7 +599,10 @@ pub(super) fn message<'a>(
             "model" => head.model = name(c)?,
             "role" => role = name(c)?,
             "stop_reason" => head.stop = name(c)?,
-            "usage" => (head.usage, head.terms) = usage(c)?,
+            "usage" => {
+                let noted = wants_content.then_some(&mut *unknown);
+                (head.usage, head.terms) = usage(c, noted)?;
+            }
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
             "content" if wants_content => content = block::read(c, line, unknown)?,
             _ => {
@@ -514,8 +620,33 @@ pub(super) fn message<'a>(
     Ok((head, role))
 }
 
+/// What a line of an old client says its message cost, in picodollars. Nothing is what it says
+/// where it did not know.
+pub(super) fn stated(c: &mut Cursor<'_>, line: &[u8]) -> Read<Option<NonZeroU64>> {
+    let span = c.skip()?;
+    let text = std::str::from_utf8(span.of(line)).unwrap_or_default();
+    let dollars = text.parse().unwrap_or(0.0_f64);
+    // More than a thousand dollars for one message is a mistake.
+    let likely = (0.0..1e3).contains(&dollars);
+    Ok(NonZeroU64::new(if likely {
+        (dollars * 1e12).round() as u64
+    } else {
+        0
+    }))
+}
+
 /// The `usage` of a message: tokens, and what else decides the price.
-fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
+/// Names in it that were never seen are noted if somebody wants them.
+fn usage(
+    c: &mut Cursor<'_>,
+    mut unknown: Option<&mut UnknownNames>,
+) -> Read<(Option<Usage>, Terms)> {
+    let mut other = |c: &mut Cursor<'_>, parent: &str, key: &str| {
+        if let Some(unknown) = &mut unknown {
+            note(parent, key, unknown);
+        }
+        c.skip().map(drop)
+    };
     let mut usage = Usage::default();
     let mut terms = Terms::default();
     let mut writes = 0;
@@ -534,7 +665,7 @@ fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
                         "ephemeral_1h_input_tokens" => {
                             usage.cache_write_1h = c.count()?.unwrap_or(0)
                         }
-                        _ => drop(c.skip()?),
+                        _ => other(c, "usage.cache_creation", key)?,
                     }
                     Ok(())
                 })?;
@@ -548,12 +679,12 @@ fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
                         let count = c.count()?.unwrap_or(0);
                         terms.web_searches = u32::try_from(count).unwrap_or(u32::MAX);
                     } else {
-                        c.skip()?;
+                        other(c, "usage.server_tool_use", key)?;
                     }
                     Ok(())
                 })?;
             }
-            _ => drop(c.skip()?),
+            _ => other(c, "usage", key)?,
         }
         Ok(())
     })?;
@@ -569,7 +700,12 @@ fn usage(c: &mut Cursor<'_>) -> Read<(Option<Usage>, Terms)> {
 /// left to send.
 const MOST_PRESERVED: usize = 100_000;
 
-fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
+fn boundary(
+    c: &mut Cursor<'_>,
+    parent: &str,
+    boundary: &mut Boundary,
+    unknown: &mut UnknownNames,
+) -> Read<()> {
     c.object(|c, key| {
         match key {
             "trigger" => boundary.trigger = boxed(c)?,
@@ -604,14 +740,22 @@ fn boundary(c: &mut Cursor<'_>, boundary: &mut Boundary) -> Read<()> {
                     Ok(())
                 })?;
             }
-            _ => drop(c.skip()?),
+            _ => {
+                c.skip()?;
+                note(parent, key, unknown);
+            }
         }
         Ok(())
     })
     .map(drop)
 }
 
-fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
+fn nested<'a>(
+    c: &mut Cursor<'a>,
+    parent: &str,
+    line: &[u8],
+    unknown: &mut UnknownNames,
+) -> Read<Nested<'a>> {
     let mut nested = Nested {
         human: true,
         ..Nested::default()
@@ -620,18 +764,25 @@ fn nested<'a>(c: &mut Cursor<'a>, line: &[u8]) -> Read<Nested<'a>> {
         match key {
             "type" => nested.kind = name(c)?,
             "humanTurn" => nested.human &= c.truth()?,
-            "origin" => nested.human &= nested_text(c, "kind")?.is_none_or(|kind| kind == "human"),
+            "origin" => {
+                let kind = nested_text(c, key, "kind", unknown)?;
+                nested.human &= kind.is_none_or(|kind| kind == "human");
+            }
             "commandMode" => nested.human &= c.text()?.is_none_or(|mode| mode == "prompt"),
             "prompt" => {
                 let blocks = block::read(c, line, &mut UnknownNames::default())?;
                 nested.text = Some(text_of(&blocks, line).into_owned());
             }
             "message" => nested.copy = copied(c, line)?.map(Head::keep),
+            "agentId" => nested.agent = boxed(c)?,
             "blockingError" => {
                 nested.trouble = true;
                 c.skip()?;
             }
-            _ => drop(c.skip()?),
+            _ => {
+                c.skip()?;
+                note(parent, key, unknown);
+            }
         }
         Ok(())
     })?;

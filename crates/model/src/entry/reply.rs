@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::read::{Head, copied, message};
+use super::read::{Head, copied, message, stated};
 use crate::id::Id;
 use crate::json::{Bad, Cursor};
 use crate::known::UnknownNames;
@@ -118,7 +118,7 @@ fn object<'a>(
     let mut cursor = Cursor::within(line, text, at);
     let mut reply = Reply::default();
     let mut inner = None;
-    let (mut kind, mut role, mut time) = (None, None, None);
+    let (mut kind, mut role, mut time, mut cost) = (None, None, None, None);
     let is_object = cursor.object(|c, key| {
         match key {
             "type" => kind = c.text()?,
@@ -142,6 +142,7 @@ fn object<'a>(
                 reply.uuid = c.text()?.map(|text| Id::new(&text));
             }
             "version" => reply.version = c.text()?,
+            "costUSD" => cost = stated(c, line)?,
             "isSidechain" => reply.sidechain = c.truth()?,
             "forkedFrom" => reply.forked = c.object(|c, _| c.skip().map(drop))?,
             _ => drop(c.skip()?),
@@ -157,7 +158,10 @@ fn object<'a>(
     let said = kind.or(role);
     let reply = match (said.as_deref(), inner) {
         _ if !is_object => None,
-        (Some("assistant"), _) => Some(reply),
+        (Some("assistant"), _) => {
+            reply.head.terms.stated = cost;
+            Some(reply)
+        }
         (_, Some(head)) => Some(Reply {
             head,
             copy: true,

@@ -16,6 +16,65 @@ pub fn find<'a>(keys: &'a BTreeMap<String, String>, model: &str) -> Option<&'a s
     listed(keys, &format!("{region}.{base}")).or_else(anywhere)
 }
 
+/// All rows that are this name with a date, in the order of their dates.
+pub fn dated<'a>(keys: &'a BTreeMap<String, String>, model: &str) -> Vec<&'a str> {
+    match Name::of(model) {
+        Some(Name { region: None, base }) => with_dates(keys, &base).map(|row| &**row).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A name without something at its end, if it has that.
+pub fn without(model: &str, end: &str) -> Option<String> {
+    let name = model.split_once('[').map_or(model, |(name, _)| name);
+    let name = name.trim_end().strip_suffix(end)?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// A Claude model's name with the version where it used to stand, or where it stands now:
+/// `claude-sonnet-4-5` for `claude-4.5-sonnet`, `claude-3-7-sonnet` for `claude-sonnet-3-7`,
+/// and `claude-opus-4` for `claude-opus-4-0`.
+pub fn reordered(model: &str) -> Option<String> {
+    let Name { region, base } = Name::of(model)?;
+    let rest = base.strip_prefix("claude-")?;
+    let is_number = |part: &&str| part.len() <= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = rest.split('-').collect();
+    let name = match &parts[..] {
+        [family, version @ ..] if is_family(family) => {
+            let numbers = version.iter().take_while(|part| is_number(part)).count();
+            let (numbers, more) = version.split_at(numbers);
+            match numbers {
+                [major, "0"] => [&[*family, major], more].concat(),
+                [_, ..] => [numbers, &[*family], more].concat(),
+                [] => return None,
+            }
+        }
+        version => {
+            let numbers = version.iter().take_while(|part| is_number(part)).count();
+            let (numbers, rest) = version.split_at(numbers);
+            match (numbers, rest) {
+                ([], _) | (_, []) => return None,
+                ([major, "0"], [family, more @ ..]) if is_family(family) => {
+                    [&[*family, major], more].concat()
+                }
+                (numbers, [family, more @ ..]) if is_family(family) => {
+                    [&[*family], numbers, more].concat()
+                }
+                _ => return None,
+            }
+        }
+    };
+    let name = format!("claude-{}", name.join("-"));
+    Some(match region {
+        Some(region) => format!("{region}.{VENDOR}{name}"),
+        None => name,
+    })
+}
+
+fn is_family(part: &str) -> bool {
+    matches!(part, "opus" | "sonnet" | "haiku")
+}
+
 /// The row of a name, with or without its date.
 fn listed<'a>(keys: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     let undated = || undated(name).and_then(|name| keys.get(name));
@@ -95,7 +154,7 @@ impl Name {
         let model = model.strip_suffix("-latest").unwrap_or(model);
         Some(Name {
             region: region.map(str::to_owned),
-            base: hyphens(model),
+            base: hyphens(model).to_ascii_lowercase(),
         })
         .filter(|name| !name.base.is_empty())
     }
@@ -139,12 +198,19 @@ fn is_date(text: &str) -> bool {
 
 /// The one row that is this name with a date; `None` if there are several.
 fn only_dated<'a>(keys: &'a BTreeMap<String, String>, base: &str) -> Option<&'a String> {
-    let start = format!("{base}-");
-    let mut dated = keys
-        .range(start.clone()..)
-        .take_while(|(key, _)| key.starts_with(&start))
-        .filter(|(key, _)| is_date(&key[start.len()..]))
-        .map(|(_, row)| row);
+    let mut dated = with_dates(keys, base);
     let first = dated.next()?;
     dated.next().is_none().then_some(first)
+}
+
+fn with_dates<'a>(
+    keys: &'a BTreeMap<String, String>,
+    base: &str,
+) -> impl Iterator<Item = &'a String> {
+    let start = format!("{base}-");
+    let end = start.clone();
+    keys.range(start.clone()..)
+        .take_while(move |(key, _)| key.starts_with(&end))
+        .filter(move |(key, _)| is_date(&key[start.len()..]))
+        .map(|(_, row)| row)
 }

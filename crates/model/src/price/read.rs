@@ -10,6 +10,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::{Map, Value};
 
+use super::makers;
 use super::{Factor, Long, Origin, Price, Prices, Rate, Rates};
 
 /// Why a file is no table of prices.
@@ -312,7 +313,8 @@ fn litellm(json: &str) -> Result<Prices, BadPrices> {
     })
 }
 
-/// The rows of a LiteLLM table whose names are those of Claude models.
+/// The rows of a LiteLLM table whose names are those of Claude models, or of models of other
+/// makers that people use through Claude Code.
 struct Claude(BTreeMap<String, Fares<Map<String, Value>>>);
 
 impl<'de> Deserialize<'de> for Claude {
@@ -329,7 +331,7 @@ impl<'de> Deserialize<'de> for Claude {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Claude, A::Error> {
                 let mut rows = BTreeMap::new();
                 while let Some(name) = map.next_key::<String>()? {
-                    if name.contains("claude") {
+                    if name.contains("claude") || makers::own_name(&name).is_some() {
                         rows.insert(name, map.next_value()?);
                     } else {
                         map.next_value::<IgnoredAny>()?;
@@ -367,7 +369,7 @@ fn litellm_row(name: &str, fields: &Map<String, Value>) -> Result<Option<Price>,
         us: row.number("us", extra("us"), 1e6)?.map(Factor),
         limit: fields.get("max_input_tokens").and_then(Value::as_u64),
         origin: Origin::default(),
-        name: name.to_owned(),
+        name: makers::own_name(name).unwrap_or_else(|| name.to_owned()),
         date: String::new(),
         source: String::new(),
     }))

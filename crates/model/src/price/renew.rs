@@ -3,6 +3,7 @@
 //! That table has what can be bought today. Sessions of models that are retired, and of
 //! terms that were withdrawn, are still there, and cost what they cost.
 
+use super::makers;
 use super::{Price, Prices, Rate, Rates};
 
 /// The rows of the newer table that are of use, with what only the earlier one has.
@@ -50,9 +51,9 @@ fn joined(newest: &Prices, earlier: &Prices) -> Prices {
     }
     let search = rows
         .iter()
-        .filter(|row| is_own(&row.name))
+        .filter(|row| is_claude(&row.name))
         .find_map(|row| row.web_search);
-    for row in rows.iter_mut().filter(|row| is_own(&row.name)) {
+    for row in rows.iter_mut().filter(|row| is_claude(&row.name)) {
         // The search is a tool with one price; the table says it for most models only.
         row.web_search = row.web_search.or(search);
     }
@@ -75,8 +76,13 @@ fn trimmed(all: Prices, listed: &Prices) -> Prices {
     Prices::gathered(all.date(), all.source(), kept)
 }
 
-/// The maker's own name of a model.
+/// A maker's own name of a model.
 fn is_own(name: &str) -> bool {
+    is_claude(name) || makers::is_own(name)
+}
+
+/// Anthropic's own name of a model.
+fn is_claude(name: &str) -> bool {
     name.starts_with("claude-") && !name.contains([':', '/'])
 }
 

@@ -5,6 +5,8 @@
 //! depends on the one before, which is what makes it faster than an automaton. Only where
 //! the table says yes are anchors compared in full.
 
+use std::collections::HashMap;
+
 /// The size of the table, as a power of two: a byte for each number.
 const BITS: u32 = 15;
 
@@ -45,8 +47,9 @@ impl Anchors {
         let mut table = Box::new([0; 1 << BITS]);
         let mut grouped: Vec<(u8, Place)> = Vec::with_capacity(list.len());
         let mut count = 0;
+        let common = common_threes();
         for (which, anchor) in list.iter().enumerate() {
-            let Some((offset, number)) = rarest(anchor) else {
+            let Some((offset, number)) = rarest(anchor, &common) else {
                 continue;
             };
             let group = &mut table[number];
@@ -146,17 +149,20 @@ fn number_of(three: &[u8; 3]) -> usize {
 }
 
 /// The three bytes of an anchor that are rarest in texts: where they are, and their number.
-fn rarest(anchor: &[u8]) -> Option<(usize, usize)> {
-    let cost = |three: &[u8; 3]| {
-        let mut common = COMMON.as_chunks::<3>().0.iter();
-        match common.position(|common| common == three) {
-            Some(place) => (1, place as u32),
-            None => (0, three.iter().map(|byte| commonness(*byte)).product()),
-        }
+fn rarest(anchor: &[u8], common: &HashMap<[u8; 3], u32>) -> Option<(usize, usize)> {
+    let cost = |three: &[u8; 3]| match common.get(three) {
+        Some(rank) => (1, *rank),
+        None => (0, three.iter().map(|byte| commonness(*byte)).product()),
     };
     let threes = anchor.array_windows::<3>().enumerate();
     let (offset, three) = threes.min_by_key(|(_, three)| cost(three))?;
     Some((offset, number_of(three)))
+}
+
+/// The rank of each of [`COMMON`]. A map, because every command that prints waits for this.
+fn common_threes() -> HashMap<[u8; 3], u32> {
+    let threes = COMMON.as_chunks::<3>().0.iter().enumerate();
+    threes.map(|(rank, three)| (*three, rank as u32)).collect()
 }
 
 /// The threes of anchors that are more than one in twenty thousand in code, prose, logs and

@@ -1,5 +1,6 @@
 //! The rules: read from data, and looked for by their anchors.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use serde::Deserialize;
@@ -125,11 +126,12 @@ impl Rules {
             (data.rules, doubts)
         });
         let (mut anchors, mut trials) = trials(&list);
-        let names = named::ANCHORS.iter().filter(|name| !anchors.contains(name));
-        let names: Vec<&str> = names.copied().collect();
-        anchors.extend(names);
+        let of_rules: HashSet<&str> = anchors.iter().copied().collect();
+        let of_names: HashSet<&str> = named::ANCHORS.iter().copied().collect();
+        let names = named::ANCHORS.iter();
+        anchors.extend(names.filter(|name| !of_rules.contains(*name)));
         trials.resize_with(anchors.len(), Vec::new);
-        let is_name = anchors.iter().map(|anchor| named::ANCHORS.contains(anchor));
+        let is_name = anchors.iter().map(|anchor| of_names.contains(anchor));
         Rules {
             is_name: is_name.collect(),
             anchors: Anchors::new(anchors.into_iter()),
@@ -228,7 +230,7 @@ fn is_word(byte: u8) -> bool {
 fn trials(list: &[Rule]) -> (Vec<&str>, Vec<Vec<Trial>>) {
     let mut anchors: Vec<&str> = Vec::new();
     let mut trials: Vec<Vec<Trial>> = Vec::new();
-    let mut places = std::collections::HashMap::new();
+    let mut places = HashMap::new();
     for (order, rule) in list.iter().enumerate() {
         for anchor in &rule.anchors {
             let place = *places.entry(anchor.as_str()).or_insert_with(|| {

@@ -10,22 +10,28 @@ use super::{
     Thread, Turn,
 };
 use crate::block::BlockKind;
-use crate::entry::{self, Detail, Entry, Kind, MessageHead, Parent};
+use crate::entry::{self, ClueSource, Detail, Entry, Kind, MessageHead, Parent};
 use crate::fault::{Fault, FaultKind};
-use crate::input::Input;
+use crate::input::{self, Input};
 use crate::known::{MOST_UNKNOWN, OTHERS};
 use crate::time::Time;
+use crate::tool;
 use crate::usage::{Terms, Usage};
+
+/// What the objects on a line have in common, and which of them it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    /// The line is not strictly JSON.
+    pub(super) refused: bool,
+    /// There are several.
+    pub(super) glued: bool,
+    /// It is not the first.
+    pub(super) behind: bool,
+}
 
 impl Session {
     /// Takes in one object of a line.
-    pub(super) fn enter(
-        &mut self,
-        line: u32,
-        offset: u64,
-        (refused, glued): (bool, bool),
-        entry: &mut Entry,
-    ) {
+    pub(super) fn enter(&mut self, line: u32, offset: u64, shared: Shared, entry: &mut Entry) {
         let detail = self.note(entry);
         if entry.input == Input::Command && self.answers_a_call(entry) {
             // 2.0.42 writes the skill that the model called like a typed command.
@@ -63,11 +69,21 @@ impl Session {
             detail,
             label,
             voice,
-            refused,
-            glued,
+            refused: shared.refused,
+            glued: shared.glued,
+            behind: shared.behind,
             duplicate: twin.is_some(),
         };
         let record = Record::new(entry, place);
+        if let Some((_, explicit)) = &mut self.last_prompt
+            && twin.is_none()
+            && thread == 0
+            && record.in_chain()
+            && record.kind.is_link()
+            && record.kind != Kind::Progress
+        {
+            *explicit = false;
+        }
         self.records.push(record);
         match twin {
             Some(twin) => self.replace(twin, index, entry),
@@ -173,12 +189,30 @@ impl Session {
             self.merge(index, &entry.message);
         }
         self.pair(index, entry);
+        self.keep_clues(entry);
         let repeats = self.keeps == Keeps::All;
         if let Some(copy) = entry.copy.as_ref().filter(|_| repeats) {
             self.copy(copy, entry.source_call.take(), entry.at);
         }
         self.background(index, entry);
         self.describe(index, entry.head.take());
+    }
+
+    /// Keeps which call started which sub-agent, as the most reliable line says.
+    fn keep_clues(&mut self, entry: &mut Entry) {
+        for clue in std::mem::take(&mut entry.clues) {
+            // Any result may quote the words that end the result of a sub-agent.
+            let quoted = || {
+                let call = self.find_call(&clue.call);
+                let tool = call.map(|call| self.names.get(self.calls[call as usize].tool));
+                !tool.is_some_and(tool::is_agent)
+            };
+            let known = self.clues.get(&clue.agent);
+            let better = known.is_none_or(|(from, _)| clue.from < *from);
+            if better && (clue.from != ClueSource::ResultText || !quoted()) {
+                self.clues.insert(clue.agent, (clue.from, clue.call));
+            }
+        }
     }
 
     /// What a line tells about the background, and about failures of the API.
@@ -224,7 +258,7 @@ impl Session {
             self.note_own(entry);
         }
         match entry.detail.take() {
-            None | Some(Detail::Summary(_) | Detail::PrLink(_)) => Slot::default(),
+            None | Some(Detail::Summary(_) | Detail::PrLink(_) | Detail::Tag(_)) => Slot::default(),
             Some(detail) => {
                 let at = self.details.len() as Index;
                 if own && entry.kind == Kind::Title {
@@ -272,20 +306,36 @@ impl Session {
         if self.first_session_id.is_none() {
             self.first_session_id = entry.session.clone();
         }
-        if entry.forked_from.is_some() {
-            self.forked_from = entry.forked_from.take();
-        }
+        self.note_process(entry);
         match &mut entry.detail {
             Some(Detail::Summary(summary)) => {
                 let text = std::mem::take(&mut summary.text);
                 self.summaries.push((text, summary.leaf.take()));
             }
             Some(Detail::PrLink(url)) => drop(self.pr_links.add(url)),
+            Some(Detail::Tag(tag)) => self.tag = Some(tag.trim().to_owned()),
+            _ if entry.label == "ended-by-model" => self.ended_by_model = true,
             Some(Detail::LastPrompt { leaf, explicit }) => {
                 self.last_prompt = Some((leaf.clone(), *explicit))
             }
             _ => {}
         }
+    }
+
+    /// Where the lines come from: another session, a team, a process in the background.
+    fn note_process(&mut self, entry: &mut Entry) {
+        let told = entry.forked_from.take();
+        self.tells_origin |= told.is_some();
+        // Whoever asked for a copied reply is where the copy comes from, unless a line says so.
+        let asked = entry.asked_by.take().filter(|_| !self.tells_origin);
+        let asked = asked.filter(|asked| entry.session.as_ref() != Some(asked));
+        self.forked_from = told.or(asked).or(self.forked_from.take());
+        if entry.kind != Kind::Title {
+            keep_name(&mut self.team, entry.team.as_deref());
+            let member = entry.member.as_deref().filter(|_| entry.team.is_some());
+            keep_name(&mut self.member, member);
+        }
+        keep_name(&mut self.process, entry.process.as_deref());
     }
 
     fn answers_a_call(&self, entry: &Entry) -> bool {
@@ -484,6 +534,7 @@ impl Session {
         let model = head.model.as_deref().map(|model| self.names.add(model));
         let copy = &mut self.copies[index as usize];
         copy.add(model, None, at);
+        copy.synthetic = head.model.as_deref() == Some("<synthetic>");
         if let Some(usage) = head.usage {
             charge(&mut self.spent, &mut copy.spent, (usage, head.terms));
         }
@@ -493,6 +544,7 @@ impl Session {
     fn pair(&mut self, index: Index, entry: &Entry) {
         let agent = entry.result_agent.as_deref().map(Arc::<str>::from);
         let task = entry.result_task.as_deref().map(Arc::<str>::from);
+        let run = entry.result_run.as_deref().map(Arc::<str>::from);
         for at in self.records[index as usize].blocks.clone() {
             match self.blocks[at as usize].kind {
                 BlockKind::ToolUse | BlockKind::ServerToolUse => self.call(index, at),
@@ -505,6 +557,7 @@ impl Session {
                         agent: agent.clone(),
                         launched,
                         task: task.clone(),
+                        run: run.clone(),
                         over: status.is_some_and(entry::is_over),
                     });
                 }
@@ -622,6 +675,9 @@ impl Session {
                 call.agent = Some(self.agents.push(&agent)).into();
             }
             call.launched = answer.launched;
+            if let Some(run) = answer.run {
+                self.runs.entry(Box::from(&*run)).or_insert(at);
+            }
             self.result_of_task(at, answer.record, answer.task, answer.over);
         } else {
             let id = id.map_or("", |id| self.pool.get(id));
@@ -674,18 +730,20 @@ impl Session {
             return;
         }
         if let Some(Detail::Queued { human: true, text }) = self.detail_of(record) {
-            self.recent_prompt = Some(entry::clip(text, entry::HEAD));
+            let typed = input::stripped(text).trim_end();
+            if !typed.is_empty() {
+                self.recent_prompt = Some(entry::clip(typed, entry::HEAD));
+            }
         }
         let record = &self.records[index as usize];
         let Some(head) = head else { return };
         match record.kind {
             Kind::User => {
                 self.recent_prompt = Some(head.clone());
-                // A command such as /clear says less about a session than its first prompt.
-                let prompt = matches!(record.input, Input::Prompt | Input::Plan);
-                if self.goal.is_none() || (prompt && !self.goal_is_prompt) {
+                let weight = Weight::of(record.input, &head);
+                if self.goal.is_none() || weight > self.goal_weight {
                     self.goal = Some(head);
-                    self.goal_is_prompt = prompt;
+                    self.goal_weight = weight;
                 }
             }
             Kind::Assistant => {
@@ -697,6 +755,29 @@ impl Session {
                 }
             }
             _ => {}
+        }
+    }
+}
+
+/// How much what a person did says about what a session is for; of equals, the first counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Weight {
+    /// A command that only begins the session anew.
+    #[default]
+    Clear,
+    /// Another command, a shell line, a note.
+    Command,
+    /// A prompt or a plan.
+    Prompt,
+}
+
+impl Weight {
+    fn of(input: Input, text: &str) -> Weight {
+        let name = text.split_whitespace().next();
+        match input {
+            Input::Prompt | Input::Plan => Weight::Prompt,
+            Input::Command if matches!(name, Some("/clear" | "/reset" | "/new")) => Weight::Clear,
+            _ => Weight::Command,
         }
     }
 }
@@ -755,6 +836,13 @@ fn charge(all: &mut Vec<(Usage, Terms)>, place: &mut Slot, now: (Usage, Terms)) 
             *place = Some(all.len() as Index).into();
             all.push(now);
         }
+    }
+}
+
+/// The first value counts.
+fn keep_name(slot: &mut Option<Box<str>>, value: Option<&str>) {
+    if let (None, Some(value)) = (&slot, value.filter(|value| !value.is_empty())) {
+        *slot = Some(value.into());
     }
 }
 

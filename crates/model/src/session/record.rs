@@ -52,6 +52,7 @@ pub(super) struct Place {
     pub(super) voice: Option<Index>,
     pub(super) refused: bool,
     pub(super) glued: bool,
+    pub(super) behind: bool,
     pub(super) duplicate: bool,
 }
 
@@ -84,6 +85,7 @@ impl Traits {
     const API_ERROR: u16 = 64;
     const DUPLICATE: u16 = 128;
     const META: u16 = 256;
+    const BEHIND: u16 = 512;
     const KINDS: u32 = 10;
 
     fn set(&mut self, bit: u16, is: bool) {
@@ -117,6 +119,7 @@ impl Record {
             (Traits::TROUBLE, entry.trouble),
             (Traits::REFUSED, place.refused),
             (Traits::GLUED, place.glued),
+            (Traits::BEHIND, place.behind),
             (Traits::UNTYPED, entry.untyped),
             (
                 Traits::NOTIFIES,
@@ -221,6 +224,11 @@ impl Record {
     /// It shares its line with another object.
     pub fn is_glued(&self) -> bool {
         self.traits.has(Traits::GLUED)
+    }
+
+    /// It stands on its line behind another object.
+    pub fn is_behind(&self) -> bool {
+        self.traits.has(Traits::BEHIND)
     }
 
     /// It has no `type`; clients pass over it.

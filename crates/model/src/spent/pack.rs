@@ -3,6 +3,8 @@
 //! Numbers are written seven bits at a time, texts with their length in front. What was
 //! damaged or cut on disk reads as nothing; who asked reads the transcript again.
 
+use std::num::NonZeroU64;
+
 use super::{Marks, Spending, Spent};
 use crate::entry::reply::Origin;
 use crate::tally::Tally;
@@ -16,7 +18,7 @@ const SHORTEST: usize = 13;
 const USUAL_ID: usize = 28;
 
 /// Raise this when packed bytes mean something else.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 impl Spending {
     /// Writes it down.
@@ -65,6 +67,7 @@ impl Spending {
             terms.fast,
             terms.us,
             spent.at.is_some(),
+            terms.stated.is_some(),
         ];
         let bits = flags
             .iter()
@@ -87,6 +90,9 @@ impl Spending {
             index(spent.version),
         ];
         numbers.iter().for_each(|value| number(out, *value));
+        if let Some(stated) = terms.stated {
+            number(out, stated.get());
+        }
     }
 
     /// Reads it back; `None` if these are not such bytes.
@@ -207,6 +213,10 @@ impl<'a> Input<'a> {
             version,
         ] = numbers;
         let flag = |nth: u32| bits >> nth & 1 == 1;
+        let stated = match flag(9) {
+            true => NonZeroU64::new(self.number()?),
+            false => None,
+        };
         let index = |value: u64, names: &Tally| match value {
             0 => Some(None),
             _ => u32::try_from(value - 1)
@@ -227,6 +237,7 @@ impl<'a> Input<'a> {
                 batch: flag(5),
                 fast: flag(6),
                 us: flag(7),
+                stated,
             },
             at: flag(8).then(|| Time(unzigzag(at))),
             offset,

@@ -1,30 +1,55 @@
 //! Sub-agents of a session: in its file (1.0) and in files of their own.
 
+pub mod links;
+
 use std::collections::{HashMap, HashSet};
 
+use crate::agent_kind::AgentKind;
 use crate::entry;
 use crate::log::Source;
-use crate::price::{Cost, Prices};
+use crate::price::Prices;
 use crate::session::{Call, Index, Message, Session, Thread};
 use crate::tool;
 use crate::usage::Usage;
+use crate::view::cost::{self, CostSum};
+use crate::view::files;
 use crate::view::status::{Crew, work};
 use crate::view::turns::{self, CallStatus, Course};
-use crate::view::{cost, files};
+use crate::view::workflow::{Run, RunAgent};
+use links::{Links, Origin};
 
 /// A sub-agent's own file, as the store found it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct AgentFile<'a> {
     /// Its id.
     pub id: &'a str,
     /// Its lines.
     pub session: &'a Session,
+    /// Where its texts are; without them only ids tell which call started it.
+    pub source: Option<&'a dyn Source>,
     /// `agentType` of its `.meta.json`.
     pub kind: Option<&'a str>,
     /// `description` of its `.meta.json`.
     pub description: Option<&'a str>,
     /// `toolUseId` of its `.meta.json`.
     pub call: Option<&'a str>,
+    /// The workflow run in whose folder it stands.
+    pub run: Option<&'a str>,
+}
+
+impl<'a> AgentFile<'a> {
+    /// A file of which nothing else is known.
+    pub fn new(id: &'a str, session: &'a Session) -> AgentFile<'a> {
+        AgentFile {
+            id,
+            session,
+            source: None,
+            kind: None,
+            description: None,
+            call: None,
+            run: None,
+        }
+    }
 }
 
 /// One sub-agent.
@@ -32,6 +57,16 @@ pub struct AgentFile<'a> {
 pub struct AgentRow {
     /// Its id; empty for the nameless ones of 1.0.
     pub agent: String,
+    /// What it is: a sub-agent, or something the client did for itself.
+    pub role: AgentKind,
+    /// What a workflow or a team calls it.
+    pub name: Option<String>,
+    /// Its phase in a workflow run.
+    pub phase: Option<String>,
+    /// What the workflow run says of it, or what is said of the run.
+    pub state: Option<String>,
+    /// The team it belongs to.
+    pub team: Option<String>,
     /// What kind of agent.
     pub kind: Option<String>,
     /// What it was sent for.
@@ -58,17 +93,19 @@ pub struct AgentRow {
     pub thread: Option<Index>,
 }
 
-/// The sub-agents of a session, each below the one that started it.
-pub fn agents(session: &Session, source: &dyn Source, files: &[AgentFile<'_>]) -> Vec<AgentRow> {
+/// The sub-agents and workflow runs of a session, each below the one that started it.
+pub fn agents(
+    session: &Session,
+    source: &dyn Source,
+    files: &[AgentFile<'_>],
+    runs: &[Run],
+) -> Vec<AgentRow> {
     let mut rows: Vec<AgentRow> = Vec::new();
     rows.extend(inside(session, source));
-    let makers = Makers::of(session, files);
-    rows.extend(
-        files
-            .iter()
-            .enumerate()
-            .map(|(index, file)| beside(&makers, source, index, file)),
-    );
+    let links = links::links(session, source, files, runs);
+    let beside = Beside::new(session, source, files, runs, &links);
+    rows.extend((0..runs.len()).map(|run| beside.run(run)));
+    rows.extend((0..files.len()).map(|file| beside.file(file)));
     rows.extend(gone(session, source, &rows));
     nest(rows)
 }
@@ -78,6 +115,9 @@ pub fn agents(session: &Session, source: &dyn Source, files: &[AgentFile<'_>]) -
 pub fn settle(rows: &mut [AgentRow], crew: &Crew) {
     let mut working: HashSet<String> = HashSet::new();
     for row in rows {
+        if row.role.is_helper() || row.role == AgentKind::Workflow {
+            continue;
+        }
         let sent = row.call.as_deref().is_some_and(|call| crew.has_call(call));
         let works = match &row.parent {
             None => sent,
@@ -93,19 +133,49 @@ pub fn settle(rows: &mut [AgentRow], crew: &Crew) {
     }
 }
 
-/// What a sub-agent cost; `None` where only its call is left, or a model has no price.
+/// The session of another member of a team, whose status is known; `lead` is what the lead of a team
+/// is called.
+pub fn mate(session: &Session, id: &str, lead: &str, status: &'static str) -> AgentRow {
+    let goal = session.goal.as_deref();
+    AgentRow {
+        agent: id.to_owned(),
+        role: AgentKind::Teammate,
+        name: Some(session.member.as_deref().unwrap_or(lead).to_owned()),
+        phase: None,
+        state: None,
+        team: session.team.as_deref().map(str::to_owned),
+        kind: None,
+        description: goal.map(|goal| entry::clip(&crate::block::one_line(goal), entry::HEAD)),
+        call: None,
+        parent: None,
+        depth: 1,
+        status,
+        turns: session.turns.iter().filter(|turn| turn.thread == 0).count(),
+        calls: session.calls.len(),
+        usage: session.usage(),
+        recent_output: session.recent_output.clone(),
+        file: None,
+        thread: None,
+    }
+}
+
+/// What a sub-agent cost; `None` where only its call is left.
 pub fn cost(
     session: &Session,
     files: &[AgentFile<'_>],
     row: &AgentRow,
     prices: &Prices,
-) -> Option<Cost> {
+) -> Option<CostSum> {
     if let Some(file) = row.file.and_then(|at| files.get(at)) {
-        return cost::cost(file.session, &file.session.messages, prices);
+        return Some(cost::cost(file.session, &file.session.messages, prices));
     }
     let thread = row.thread?;
     let own = |message: &&Message| message.thread == thread;
-    cost::cost(session, session.messages.iter().filter(own), prices)
+    Some(cost::cost(
+        session,
+        session.messages.iter().filter(own),
+        prices,
+    ))
 }
 
 /// Sub-agents of which only the call is left: their files were purged, or never written.
@@ -114,9 +184,20 @@ fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentR
     let course = Course::of(session);
     let calls = (0..session.calls.len() as Index).filter(|&call| is_agent_call(session, call));
     let calls = calls.map(|call| &session.calls[call as usize]);
-    let lost = calls.filter(|call| !known.contains(session.call_id(call)));
+    let agents: HashSet<&str> = rows.iter().map(|row| &*row.agent).collect();
+    // One that was sent on has two calls and one file.
+    let is_there = |call: &Call| {
+        let agent = session.agent_of(call);
+        agent.is_some_and(|agent| agents.contains(agent))
+    };
+    let lost = calls.filter(|call| !known.contains(session.call_id(call)) && !is_there(call));
     lost.map(|call| AgentRow {
         agent: session.agent_of(call).unwrap_or_default().to_owned(),
+        role: AgentKind::SubAgent,
+        name: None,
+        phase: None,
+        state: None,
+        team: None,
         kind: sent_kind(session, source, call),
         description: session.subject(call).map(str::to_owned),
         call: Some(session.call_id(call).to_owned()),
@@ -151,19 +232,20 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
     for call in &session.calls {
         calls[session.records[call.record as usize].thread as usize] += 1;
     }
-    let senders: Vec<Index> = (0..session.calls.len() as Index)
-        .filter(|&call| is_agent_call(session, call))
-        .collect();
-    let mut taken: HashSet<Index> = HashSet::new();
     let mut rows = Vec::new();
+    let starts: HashMap<Index, Index> = thread_calls(session, source).into_iter().collect();
     for (index, thread) in session.threads.iter().enumerate().skip(1) {
-        let call = starting_call(session, thread, &senders, &taken);
-        taken.extend(call);
-        let call = call.map(|call| &session.calls[call as usize]);
+        let call = starts.get(&(index as Index));
+        let call = call.map(|&call| &session.calls[call as usize]);
         let said =
             output[index].map(|at| turns::said(session, source, &session.messages[at as usize]));
         rows.push(AgentRow {
             agent: thread_name(session, index as Index),
+            role: AgentKind::SubAgent,
+            name: None,
+            phase: None,
+            state: None,
+            team: None,
             kind: call.and_then(|call| sent_kind(session, source, call)),
             description: call
                 .and_then(|call| session.subject(call))
@@ -183,6 +265,71 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
         });
     }
     rows
+}
+
+/// The threads inside the file of which the call is known that started them.
+pub fn thread_calls(session: &Session, source: &dyn Source) -> Vec<(Index, Index)> {
+    if session.threads.len() < 2 {
+        return Vec::new();
+    }
+    let senders: Vec<Index> = (0..session.calls.len() as Index)
+        .filter(|&call| is_agent_call(session, call))
+        .collect();
+    let mut taken: HashSet<Index> = HashSet::new();
+    let mut all = Vec::new();
+    for (index, thread) in session.threads.iter().enumerate().skip(1) {
+        if let Some(call) = starting_call(session, source, thread, &senders, &taken) {
+            taken.insert(call);
+            all.push((index as Index, call));
+        }
+    }
+    all
+}
+
+/// By which calls of the session itself its sub-agents were begun, directly or by way of other
+/// sub-agents.
+#[derive(Clone, Debug, Default)]
+pub struct StartingCalls {
+    /// Of each file; `None` where that is not known.
+    pub files: Vec<Option<Index>>,
+    /// Of the threads inside the session's file: thread and call.
+    pub threads: Vec<(Index, Index)>,
+}
+
+/// By which calls of the session itself these files and the threads inside it were begun.
+pub fn starting_calls(
+    session: &Session,
+    source: &dyn Source,
+    files: &[AgentFile<'_>],
+    runs: &[Run],
+) -> StartingCalls {
+    let links = links::links(session, source, files, runs);
+    let by_run: HashMap<&str, Origin> = runs
+        .iter()
+        .zip(&links.runs)
+        .filter_map(|(run, origin)| Some((run, (*origin)?)))
+        .flat_map(|(run, origin)| run.agents.iter().map(move |one| (&*one.agent, origin)))
+        .collect();
+    let origin = |file: usize| match by_run.get(files[file].id) {
+        Some(origin) => Some(*origin),
+        None => links.files[file],
+    };
+    let own_call = |mut file: usize| {
+        // Files may name each other in a circle.
+        for _ in 0..=files.len() {
+            match origin(file)? {
+                Origin { maker: None, call } => return Some(call),
+                Origin {
+                    maker: Some(maker), ..
+                } => file = maker,
+            }
+        }
+        None
+    };
+    StartingCalls {
+        files: (0..files.len()).map(own_call).collect(),
+        threads: thread_calls(session, source),
+    }
 }
 
 /// What a sub-agent inside the file is called: its own id, else that of its first line.
@@ -208,10 +355,11 @@ fn sent_kind(session: &Session, source: &dyn Source, call: &Call) -> Option<Stri
     input["subagent_type"].as_str().map(str::to_owned)
 }
 
-/// The call during which the thread began: the one that names it, else the first that no
-/// other thread took.
+/// The call during which the thread began: the one that names it, else one with its prompt, else
+/// the first that no other thread took.
 fn starting_call(
     session: &Session,
+    source: &dyn Source,
     thread: &Thread,
     senders: &[Index],
     taken: &HashSet<Index>,
@@ -228,11 +376,20 @@ fn starting_call(
             .map_or(Index::MAX, |result| result.record);
         call.record < root && root < end && !taken.contains(&at)
     };
-    senders
-        .iter()
-        .copied()
-        .find(|at| named(at))
-        .or_else(|| senders.iter().copied().find(|at| during(at)))
+    if let Some(named) = senders.iter().copied().find(named) {
+        return Some(named);
+    }
+    let free: Vec<Index> = senders.iter().copied().filter(during).collect();
+    if free.len() < 2 {
+        return free.first().copied();
+    }
+    let asked = turns::prompt(session, source, &session.records[root as usize]);
+    let same = |at: &&Index| {
+        let input = files::input(session, source, call_of(**at));
+        let prompt = input["prompt"].as_str().unwrap_or_default();
+        !prompt.is_empty() && prompt.trim() == asked.trim()
+    };
+    free.iter().find(same).or(free.first()).copied()
 }
 
 fn status(status: CallStatus) -> &'static str {
@@ -244,89 +401,228 @@ fn status(status: CallStatus) -> &'static str {
     }
 }
 
-/// Everyone who may have started a sub-agent: the session, then each sub-agent.
-struct Makers<'a> {
-    all: Vec<(&'a Session, Option<&'a str>, Course)>,
-    /// The maker and call that a tool result named for an agent.
-    by_agent: HashMap<&'a str, (usize, Index)>,
+/// What has files of its own.
+struct Beside<'a> {
+    session: &'a Session,
+    source: &'a dyn Source,
+    files: &'a [AgentFile<'a>],
+    runs: &'a [Run],
+    links: &'a Links,
+    course: Course,
+    /// How the conversations of the files go on.
+    courses: Vec<Course>,
+    /// What runs say of their sub-agents.
+    told: HashMap<&'a str, (&'a Run, &'a RunAgent)>,
 }
 
-impl<'a> Makers<'a> {
-    fn of(main: &'a Session, files: &[AgentFile<'a>]) -> Makers<'a> {
-        let sessions = std::iter::once((main, None))
-            .chain(files.iter().map(|file| (file.session, Some(file.id))));
-        let all: Vec<_> = sessions
-            .map(|(session, id)| (session, id, Course::of(session)))
-            .collect();
-        let mut by_agent = HashMap::new();
-        for (maker, (session, id, _)) in all.iter().enumerate() {
-            for (index, call) in session.calls.iter().enumerate() {
-                if let Some(agent) = session.agent_of(call).filter(|agent| Some(*agent) != *id) {
-                    by_agent.entry(agent).or_insert((maker, index as Index));
-                }
+impl<'a> Beside<'a> {
+    fn new(
+        session: &'a Session,
+        source: &'a dyn Source,
+        files: &'a [AgentFile<'a>],
+        runs: &'a [Run],
+        links: &'a Links,
+    ) -> Beside<'a> {
+        let told = runs.iter().flat_map(|run| {
+            let agents = run.agents.iter();
+            agents.map(move |agent| (&*agent.agent, (run, agent)))
+        });
+        Beside {
+            session,
+            source,
+            files,
+            runs,
+            links,
+            course: Course::of(session),
+            courses: files.iter().map(|file| Course::of(file.session)).collect(),
+            told: told.collect(),
+        }
+    }
+
+    /// The file and the course of whoever made a call.
+    fn maker(&self, origin: Origin) -> (&'a Session, &Course, Option<&'a dyn Source>) {
+        match origin.maker {
+            None => (self.session, &self.course, Some(self.source)),
+            Some(at) => {
+                let file = &self.files[at];
+                (file.session, &self.courses[at], file.source)
             }
         }
-        Makers { all, by_agent }
     }
 
-    /// Who started the agent, and with which call.
-    fn origin(&self, file: &AgentFile<'_>) -> Option<(usize, Index)> {
-        let named = file.call.and_then(|call| {
-            let makers = self
-                .all
-                .iter()
-                .enumerate()
-                .filter(|(_, (_, id, _))| *id != Some(file.id));
-            makers
-                .filter_map(|(maker, (session, _, _))| Some((maker, session.find_call(call)?)))
-                .next()
-        });
-        named.or_else(|| self.by_agent.get(file.id).copied())
+    fn call(&self, origin: Origin) -> (&'a Session, &'a Call) {
+        let (session, _, _) = self.maker(origin);
+        (session, &session.calls[origin.call as usize])
     }
-}
 
-fn beside(
-    makers: &Makers<'_>,
-    source: &dyn Source,
-    index: usize,
-    file: &AgentFile<'_>,
-) -> AgentRow {
-    let origin = makers
-        .origin(file)
-        .map(|(maker, call)| (&makers.all[maker], call));
-    let state = origin.map_or("unknown", |((session, _, course), call)| {
-        let call = &session.calls[call as usize];
-        let runs = call.launched && !work::is_done(file.session);
-        if runs {
-            "running"
-        } else {
-            status(course.status(session, call))
-        }
-    });
-    // Only the bytes of the session itself are at hand.
-    let sent = || {
-        let ((session, None, _), call) = origin? else {
-            return None;
+    fn call_id(&self, origin: Origin) -> String {
+        let (session, call) = self.call(origin);
+        session.call_id(call).to_owned()
+    }
+
+    /// A workflow run.
+    fn run(&self, at: usize) -> AgentRow {
+        let run = &self.runs[at];
+        let origin = self.links.runs[at];
+        let status = match run.status.as_deref() {
+            Some("completed") => "completed",
+            Some("failed") => "failed",
+            _ if run.is_over() => "lost",
+            _ => origin.map_or("unknown", |origin| {
+                let (session, course, _) = self.maker(origin);
+                let call = &session.calls[origin.call as usize];
+                match course.status(session, call) {
+                    // Its result says only that it began.
+                    CallStatus::Ok => "running",
+                    other => status(other),
+                }
+            }),
         };
-        sent_kind(session, source, &session.calls[call as usize])
-    };
-    let about =
-        origin.and_then(|((session, _, _), at)| session.subject(&session.calls[at as usize]));
-    let id = origin.map(|((session, _, _), at)| session.call_id(&session.calls[at as usize]));
-    AgentRow {
-        agent: file.id.to_owned(),
-        kind: file.kind.map(str::to_owned).or_else(sent),
-        description: file.description.or(about).map(str::to_owned),
-        call: id.or(file.call).map(str::to_owned),
-        parent: origin.and_then(|((_, id, _), _)| *id).map(str::to_owned),
-        depth: 1,
-        status: state,
-        turns: file.session.turns.len(),
-        calls: file.session.calls.len(),
-        usage: file.session.usage(),
-        recent_output: file.session.recent_output.clone(),
-        file: Some(index),
-        thread: None,
+        let about = origin.and_then(|origin| {
+            let (session, call) = self.call(origin);
+            session.subject(call).map(str::to_owned)
+        });
+        AgentRow {
+            agent: run.id.clone(),
+            role: AgentKind::Run,
+            name: run.name.clone().or(about),
+            phase: (!run.phases.is_empty()).then(|| run.phases.join(", ")),
+            state: run.status.clone(),
+            team: None,
+            kind: None,
+            description: run.error.clone().or(run.summary.clone()),
+            call: origin.map(|origin| self.call_id(origin)),
+            parent: self.parent(origin),
+            depth: 1,
+            status,
+            turns: 0,
+            calls: 0,
+            usage: Usage::default(),
+            recent_output: None,
+            file: None,
+            thread: None,
+        }
+    }
+
+    fn parent(&self, origin: Option<Origin>) -> Option<String> {
+        let maker = origin?.maker?;
+        Some(self.files[maker].id.to_owned())
+    }
+
+    /// A sub-agent with a file of its own, or a helper of the client.
+    fn file(&self, at: usize) -> AgentRow {
+        let file = &self.files[at];
+        let origin = self.links.files[at];
+        let told = self.told.get(file.id);
+        let run = told.map(|(run, _)| &*run.id).or(file.run);
+        let role = match file.session.agent_kind() {
+            _ if run.is_some() => AgentKind::Workflow,
+            // Whoever was sent by a call is no helper, however little it said.
+            AgentKind::WarmUp if origin.is_some() => AgentKind::SubAgent,
+            kind => match AgentKind::of_id(file.id) {
+                AgentKind::SubAgent => kind,
+                named => named,
+            },
+        };
+        let state = told.and_then(|(_, agent)| agent.state.clone());
+        let about = origin.and_then(|origin| {
+            let (session, call) = self.call(origin);
+            session.subject(call).map(str::to_owned)
+        });
+        // What a run is about says nothing of its sub-agents.
+        let about = about.filter(|_| run.is_none());
+        let name = told.and_then(|(_, agent)| agent.label.clone());
+        let member = file.session.member.as_deref().map(str::to_owned);
+        AgentRow {
+            agent: file.id.to_owned(),
+            role,
+            name: name.or(member),
+            phase: told.and_then(|(_, agent)| agent.phase.clone()),
+            team: file.session.team.as_deref().map(str::to_owned),
+            kind: file.kind.map(str::to_owned).or_else(|| self.sent(origin)),
+            description: self.description(file, about, role),
+            call: origin
+                .map(|origin| self.call_id(origin))
+                .or(file.call.map(str::to_owned)),
+            parent: match run.filter(|run| self.runs.iter().any(|known| known.id == **run)) {
+                Some(run) => Some(run.to_owned()),
+                None => self.parent(origin),
+            },
+            depth: 1,
+            status: self.status(file, origin, role, state.as_deref()),
+            state,
+            turns: file.session.turns.len(),
+            calls: file.session.calls.len(),
+            usage: file.session.usage(),
+            recent_output: file.session.recent_output.clone(),
+            file: Some(at),
+            thread: None,
+        }
+    }
+
+    /// What it was sent for.
+    fn description(
+        &self,
+        file: &AgentFile<'_>,
+        about: Option<String>,
+        role: AgentKind,
+    ) -> Option<String> {
+        let noted = file.description.map(str::to_owned).or(about);
+        noted.or_else(|| match role {
+            AgentKind::SubAgent => None,
+            AgentKind::Run | AgentKind::Workflow | AgentKind::Teammate => {
+                let goal = file.session.goal.as_deref()?;
+                Some(entry::clip(&crate::block::one_line(goal), entry::HEAD))
+            }
+            // What was asked on the side is what was asked last.
+            AgentKind::SideQuestion => {
+                let asked = file.session.recent_prompt.as_deref()?;
+                Some(entry::clip(&crate::block::one_line(asked), entry::HEAD))
+            }
+            helper => Some(helper.words().to_owned()),
+        })
+    }
+
+    /// The kind of agent that the call asked for.
+    fn sent(&self, origin: Option<Origin>) -> Option<String> {
+        let origin = origin?;
+        let (session, _, source) = self.maker(origin);
+        sent_kind(session, source?, &session.calls[origin.call as usize])
+    }
+
+    fn status(
+        &self,
+        file: &AgentFile<'_>,
+        origin: Option<Origin>,
+        role: AgentKind,
+        state: Option<&str>,
+    ) -> &'static str {
+        if role == AgentKind::Workflow || role.is_helper() {
+            let done = work::is_done(file.session);
+            return match state {
+                Some("done" | "completed") => "completed",
+                Some("error" | "failed") => "failed",
+                _ if done => "completed",
+                Some("running" | "queued" | "started") if !self.is_over(file) => "running",
+                Some(_) => "lost",
+                None => "unknown",
+            };
+        }
+        let Some(origin) = origin else {
+            return "unknown";
+        };
+        let (session, course, _) = self.maker(origin);
+        let call = &session.calls[origin.call as usize];
+        match call.launched && !work::is_done(file.session) {
+            true => "running",
+            false => status(course.status(session, call)),
+        }
+    }
+
+    /// Whether the run of a sub-agent is over.
+    fn is_over(&self, file: &AgentFile<'_>) -> bool {
+        let told = self.told.get(file.id);
+        told.is_some_and(|(run, _)| run.is_over())
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::collections::HashSet;
 
+use crate::accepted;
 use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::fault::{Fault, FaultKind, FaultList};
 use crate::graph::{self, Links};
+use crate::id::Id;
 use crate::input::Input;
 use crate::marks::Marks;
 use crate::session::{Index, Role, Session};
 use crate::view::messages;
-use crate::view::profile::Profile;
+use crate::view::profile::{Profile, Rules};
 use crate::view::turns::{CallStatus, Course};
 
 /// Whether a client could resume the session.
@@ -31,16 +33,42 @@ pub struct Resumable {
 /// Every fault: of single lines, of links and of calls, by line. All are counted, and of each kind
 /// the first are told.
 pub fn faults(session: &Session) -> FaultList {
+    faults_beside(session, &HashSet::new())
+}
+
+/// The same of a file whose lines may follow those of other files, as those of teammates and of
+/// forked sub-agents do: `elsewhere` are the parents that stand in one of these.
+pub fn faults_beside(session: &Session, elsewhere: &HashSet<Id>) -> FaultList {
     let links = graph::links(session);
     let mut faults = session.faults.clone();
-    broken_links(session, &links).for_each(|fault| faults.push(fault));
+    let links = broken_links(session, &links, elsewhere);
+    links.for_each(|fault| faults.push(fault));
     broken_calls(session, &mut faults);
+    refused(session, &mut faults);
     faults.sort();
     faults
 }
 
-fn broken_links<'a>(session: &'a Session, links: &'a Links) -> impl Iterator<Item = Fault> + 'a {
-    let missing = links.missing.iter().map(|&at| {
+/// The parents that the lines of a file name and that do not stand in it.
+pub fn missing_parents(session: &Session) -> Vec<Id> {
+    let links = graph::links(session);
+    let missing = links.missing.iter();
+    let missing = missing.map(|&at| &session.records[at as usize]);
+    missing
+        .filter_map(|record| session.parent_of(record).cloned())
+        .collect()
+}
+
+fn broken_links<'a>(
+    session: &'a Session,
+    links: &'a Links,
+    elsewhere: &'a HashSet<Id>,
+) -> impl Iterator<Item = Fault> + 'a {
+    let is_nowhere = |at: &&Index| {
+        let parent = session.parent_of(&session.records[**at as usize]);
+        parent.is_none_or(|parent| !elsewhere.contains(parent))
+    };
+    let missing = links.missing.iter().filter(is_nowhere).map(|&at| {
         let record = &session.records[at as usize];
         let parent = session.parent_of(record);
         let parent = parent.map(ToString::to_string).unwrap_or_default();
@@ -99,17 +127,69 @@ fn broken_calls(session: &Session, faults: &mut FaultList) {
     }
 }
 
-/// For every known client: whether it resumes the session, and what it would lose.
-pub fn resumable(session: &Session) -> Vec<Resumable> {
-    by_client(session).map(|(client, _)| client).collect()
+/// What the API would refuse if it were sent as it stands.
+fn refused(session: &Session, faults: &mut FaultList) {
+    for call in &session.calls {
+        let block = &session.blocks[call.block as usize];
+        let (tool, id) = (session.text(call.tool), session.call_id(call));
+        let what = match () {
+            () if block.kind != BlockKind::ToolUse || id.is_empty() => continue,
+            () if !accepted::is_name(tool) => "the name of its tool",
+            () if !accepted::is_name(id) => "its id",
+            () => continue,
+        };
+        let short: String = id.chars().take(60).collect();
+        faults.push(Fault {
+            line: session.records[call.record as usize].line,
+            kind: FaultKind::RefusedName,
+            detail: format!("the API refuses the call {short} because of {what}"),
+        });
+    }
+    for record in session.records.iter().filter(|it| it.is_conversation()) {
+        let mut blocks = session.blocks_of(record).iter();
+        let blank = blocks.any(|block| block.kind == BlockKind::Text && block.blank);
+        if blank && !record.is_api_error() {
+            faults.push(Fault {
+                line: record.line,
+                kind: FaultKind::EmptyText,
+                detail: "the API refuses a text without a visible character".to_owned(),
+            });
+        }
+    }
 }
 
-/// The same, with the lines that each client would build its messages from.
-pub(crate) fn by_client(session: &Session) -> impl Iterator<Item = (Resumable, Vec<Index>)> {
+/// For every client that matters for the session: whether it resumes it, and what it would lose.
+pub fn resumable(session: &Session) -> Vec<Resumable> {
+    resumable_among(session, Profile::that_matter(session))
+}
+
+/// The same for these clients.
+pub fn resumable_among(session: &Session, clients: Vec<Profile>) -> Vec<Resumable> {
+    let clients = by_client(session, clients);
+    clients.map(|(client, _)| client).collect()
+}
+
+/// The same, with the lines that each client would build its messages from. Clients that read
+/// the same lines are asked once.
+pub(crate) fn by_client(
+    session: &Session,
+    clients: Vec<Profile>,
+) -> impl Iterator<Item = (Resumable, Vec<Index>)> {
     let whole = conversation(session, Profile::Strict);
-    let clients = Profile::ALL.into_iter();
-    let clients = clients.filter(|profile| *profile != Profile::Strict);
-    clients.map(move |profile| resume(session, &whole, profile))
+    let mut asked: Vec<(Rules, Resumable, Vec<Index>)> = Vec::new();
+    clients.into_iter().map(move |profile| {
+        let rules = profile.rules().about_lines();
+        if let Some((_, same, lines)) = asked.iter().find(|(known, ..)| *known == rules) {
+            let client = Resumable {
+                profile,
+                ..same.clone()
+            };
+            return (client, lines.clone());
+        }
+        let (client, lines) = resume(session, &whole, profile);
+        asked.push((rules, client.clone(), lines.clone()));
+        (client, lines)
+    })
 }
 
 /// Whether one client resumes the session.

@@ -194,6 +194,12 @@ pub(crate) fn lines_from(session: &Session, profile: Profile, leaf: Index) -> Ve
     outcome.lines()
 }
 
+/// The lines that our own rules would build messages from if lines had these links and the
+/// conversation went on from `leaf`.
+pub(crate) fn lines_by(session: &Session, links: &graph::Links, leaf: Index) -> Vec<Index> {
+    own::from(session, links, leaf).lines()
+}
+
 /// The lines that the client of `profile` would build its messages from, in order.
 pub fn live_lines(session: &Session, profile: Profile) -> Vec<Index> {
     outcome(session, profile).lines()

@@ -1,10 +1,12 @@
 //! Which turns somebody asked for: `3`, `5..`, `..4`, `2..4`, `-1` for the last.
 //!
-//! Both ends count. Turns are numbered from 1; negative numbers count from the end.
+//! Both ends count. Turns are numbered from 1, and 0 is what was said before the first one;
+//! negative numbers count from the end.
 
 use std::str::FromStr;
 
 use crate::session::Session;
+use crate::view::turns;
 
 /// One range of turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,7 @@ impl FromStr for TurnRange {
             if part.is_empty() {
                 return Ok(None);
             }
-            let number = part.parse::<i64>().ok().filter(|number| *number != 0);
+            let number = part.parse::<i64>().ok();
             number
                 .map(Some)
                 .ok_or_else(|| format!("`{text}` is no turn: write `3`, `5..`, `..4` or `-1`"))
@@ -72,7 +74,7 @@ impl Pick {
         self.turns.is_empty() || self.turns.iter().any(|range| range.contains(n, count))
     }
 
-    /// Whether lines outside all turns were asked for.
+    /// Whether lines of no turn were asked for.
     pub fn takes_rest(&self) -> bool {
         self.turns.is_empty()
     }
@@ -81,7 +83,8 @@ impl Pick {
 /// Where a line of the file stands in the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The turn, from 1; `None` before the first one.
+    /// The turn, from 1; 0 is what was said before the first one, and `None` stands for lines
+    /// before the first one where nothing was said.
     pub turn: Option<u32>,
     /// The line under which it is shown: for a result, that of its call.
     pub line: u32,
@@ -103,6 +106,7 @@ pub fn spot(session: &Session, line: u32) -> Option<Spot> {
         let turns = session.turns[..=*at as usize].iter();
         turns.filter(|turn| turn.thread == 0).count() as u32
     });
+    let turn = turn.or_else(|| turns::has_work_before(session).then_some(0));
     let record = |at: u32| &session.records[at as usize];
     let answered = session.calls.iter().find(|call| {
         let result = call.result.as_ref();
@@ -130,12 +134,13 @@ mod tests {
         assert_eq!(taken("-1"), [5]);
         assert_eq!(taken("-2.."), [4, 5]);
         assert_eq!(taken(".."), [1, 2, 3, 4, 5]);
+        assert!("0".parse::<TurnRange>().unwrap().contains(0, 5) && taken("0").is_empty());
         assert!(taken("9").is_empty() && taken("4..2").is_empty());
     }
 
     #[test]
     fn what_is_no_turn_is_refused_with_a_hint() {
-        for text in ["", "0", "x", "1..y", "1.5"] {
+        for text in ["", "x", "1..y", "1.5"] {
             let error = text.parse::<TurnRange>().unwrap_err();
             assert!(error.contains("`5..`"), "{text}: {error}");
         }

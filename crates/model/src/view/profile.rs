@@ -1,21 +1,75 @@
-//! Whose reading rules apply: one row per client version that reads differently.
+//! Whose reading rules apply: every rule with the versions in which it changes.
 //!
-//! Every row was recorded from the real client (`docs/conformance.md`). [`Profile::Strict`]
-//! is ours: it loses nothing that can be sent, and the API accepts every answer.
+//! Each value was seen at the real client of that version and of the one before it
+//! (`docs/conformance.md`). [`Profile::Strict`] is ours: it loses nothing that can be sent, and
+//! the API accepts every answer.
 
-/// A client version, or our own rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+use std::fmt;
+
+use crate::session::Session;
+
+/// A version of the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientVersion {
+    major: u32,
+    minor: u32,
+    patch: u32,
+}
+
+impl ClientVersion {
+    /// The newest client whose rules we know.
+    pub const NEWEST: ClientVersion = ClientVersion::known("2.1.327");
+
+    /// The version that a text begins with, such as `2.1.45`; missing numbers are 0.
+    pub const fn parse(text: &str) -> Option<ClientVersion> {
+        let bytes = text.as_bytes();
+        let mut at = (!bytes.is_empty() && bytes[0] == b'v') as usize;
+        let mut numbers = [0_u32; 3];
+        let mut place = 0;
+        while place < 3 {
+            let start = at;
+            while at < bytes.len() && bytes[at].is_ascii_digit() {
+                let digit = (bytes[at] - b'0') as u32;
+                numbers[place] = numbers[place].saturating_mul(10).saturating_add(digit);
+                at += 1;
+            }
+            if at == start {
+                return None;
+            }
+            if at >= bytes.len() || bytes[at] != b'.' {
+                break;
+            }
+            at += 1;
+            place += 1;
+        }
+        let [major, minor, patch] = numbers;
+        Some(ClientVersion {
+            major,
+            minor,
+            patch,
+        })
+    }
+
+    /// A version written in the program.
+    const fn known(text: &str) -> ClientVersion {
+        match ClientVersion::parse(text) {
+            Some(version) => version,
+            None => panic!("a version has numbers"),
+        }
+    }
+}
+
+impl fmt::Display for ClientVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
+}
+
+/// A client of some version, or our own rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Profile {
-    /// 2.0.50 and before.
-    V2_0_50,
-    /// 2.1.45.
-    V2_1_45,
-    /// 2.1.100.
-    V2_1_100,
-    /// 2.1.200.
-    V2_1_200,
-    /// 2.1.325 and later.
-    V2_1_325,
+    /// A client of this version.
+    Client(ClientVersion),
     /// Our own.
     Strict,
 }
@@ -23,13 +77,14 @@ pub enum Profile {
 /// How a client chooses the line to go on from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
-    /// The newest prompt, reply or system line, the earlier one on a tie; a line without a
-    /// time is neither newer nor older than any other.
+    /// The newest line of any kind, the earlier one on a tie; a line without a time is neither
+    /// newer nor older than any other.
     Newest,
-    /// The newest line of any kind, the earlier one on a tie; lines without a time do not
-    /// count.
+    /// The same, but lines without a time do not count.
     NewestTimed,
-    /// The last line of the file, or the one that `last-prompt` names.
+    /// The last line that no other follows.
+    LastChildless,
+    /// The last line of the file.
     LastLine,
     /// The same, but where lines follow the last line of the file, the newest of them.
     LastBranch,
@@ -80,13 +135,18 @@ pub enum Preserved {
 }
 
 /// How calls and results are paired before sending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Pairing {
     /// Not at all.
     None,
-    /// Missing results are filled in and results without calls dropped.
+    /// Missing results are filled in.
+    Filled,
+    /// The same, and results without calls are dropped.
     Gentle,
-    /// The same, and nothing is called or answered twice.
+    /// The same, and nothing is answered twice or before it was asked; what runs at the API is
+    /// answered in the same message or not sent.
+    Strict,
+    /// The same, nothing is called twice, and where no result is left a note says so.
     Full,
 }
 
@@ -95,8 +155,10 @@ pub enum Pairing {
 pub enum Join {
     /// Only lines that follow each other.
     Neighbours,
-    /// Lines that only tool results part.
+    /// Lines that follow each other but for tool results.
     AcrossResults,
+    /// Lines that no prompt parts.
+    AcrossReplies,
 }
 
 /// How a prompt is sent that was typed while the model worked.
@@ -117,20 +179,121 @@ pub enum ForeignThinking {
     Kept,
     /// It is dropped if it is signed.
     DroppedIfSigned,
+}
+
+/// What a client does about several objects on one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glued {
+    /// It passes over the line.
+    Skipped,
+    /// It reads the first of them.
+    First,
+    /// It reads all of them.
+    All,
+}
+
+/// How far a client does what a `last-prompt` line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LastPrompt {
+    /// Not at all.
+    Ignored,
+    /// It goes on from the line that is named if the last line of the file does not follow it;
+    /// if nothing came after an explicit one, in any case.
+    Explicit,
+    /// The same, and an explicit one that names no line leaves nothing of the conversation.
+    Nowhere,
+}
+
+/// What becomes of tools that a search for tools has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolReferences {
+    /// They are sent.
+    Kept,
+    /// They are taken out, as if there were no search.
+    Removed,
+    /// They are sent, and a text behind the results says that the tools are loaded.
+    Loaded,
+}
+
+/// What a client does about last lines from which no prompt or reply can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SilentEnd {
+    /// It goes on from them.
+    Leaf,
+    /// It goes on from the last line that is none; without one there is no conversation.
+    Skipped,
+    /// The same, but where all lines are like that, it goes on from the last.
+    SkippedIfOthers,
+}
+
+/// What becomes of a message of thinking and blank text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlankThinking {
+    /// It is sent.
+    Sent,
+    /// It is dropped, and the prompts around it stay two.
+    LeavesGap,
     /// It is dropped.
     Dropped,
 }
 
-/// Makes [`Rules`], and lets one set of them be changed into another rule by rule.
+/// Where the answer stands that a resume adds to an open conversation with output of local
+/// commands at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputAnswer {
+    /// Behind the output.
+    Never,
+    /// Before the output, if a prompt or command is open; not if results are.
+    ToPrompts,
+    /// Before the output, if a prompt or results are open; a command needs no answer.
+    ToAllButCommands,
+}
+
+/// Makes [`Rules`] out of their history: what the oldest client does, and from which version on
+/// it is done otherwise.
 macro_rules! rules {
-    ($(#[doc = $about:literal] pub $rule:ident: $kind:ty,)*) => {
-        /// The rules of one profile.
+    ($(
+        #[doc = $about:literal]
+        $rule:ident: $kind:ty = $oldest:expr $(, $first:literal => $value:expr)*;
+    )*) => {
+        /// The rules of one version.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Rules {
             $(#[doc = $about] pub $rule: $kind,)*
         }
 
         impl Rules {
+            /// The rules of a version; a newer one than all known reads as the newest.
+            pub fn of(version: ClientVersion) -> Rules {
+                Rules {
+                    $($rule: at(version, $oldest, &[$((ClientVersion::known($first), $value)),*]),)*
+                }
+            }
+
+            /// Every change of a rule: the rule, the first version that has it, and what it
+            /// is then, as the program writes it. The oldest client stands first, without a
+            /// version.
+            pub fn history() -> Vec<RuleChange> {
+                let mut all = Vec::new();
+                $(
+                    all.push(RuleChange {
+                        rule: stringify!($rule),
+                        about: $about,
+                        first: None,
+                        value: format!("{:?}", { let value: $kind = $oldest; value }),
+                    });
+                    $(
+                        all.push(RuleChange {
+                            rule: stringify!($rule),
+                            about: $about,
+                            first: Some(const { ClientVersion::known($first) }),
+                            value: format!("{:?}", { let value: $kind = $value; value }),
+                        });
+                    )*
+                )*
+                all
+            }
+
             /// From these rules to others, one rule at a time: what it is about, and the rules
             /// that apply from then on. So it can be seen which of them makes a difference.
             pub fn steps_to(self, other: &Rules) -> Vec<(&'static str, Rules)> {
@@ -148,125 +311,289 @@ macro_rules! rules {
     };
 }
 
+/// The value that a rule has in a version: the oldest, or the last that began by then.
+fn at<T: Copy>(version: ClientVersion, oldest: T, changes: &[(ClientVersion, T)]) -> T {
+    let begun = changes.iter().rev().find(|(first, _)| *first <= version);
+    begun.map_or(oldest, |(_, value)| *value)
+}
+
+/// A change of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleChange {
+    /// The name of the rule.
+    pub rule: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// The first version with it; none for what the oldest client does.
+    pub first: Option<ClientVersion>,
+    /// What is done.
+    pub value: String,
+}
+
 rules! {
     /// Choice of the leaf.
-    pub leaf: Leaf,
+    leaf: Leaf = Leaf::Newest, "2.1.72" => Leaf::NewestTimed, "2.1.101" => Leaf::LastChildless,
+        "2.1.116" => Leaf::LastLine,
+        "2.1.259" => Leaf::LastBranch;
     /// Circles of parents.
-    pub circle: Circle,
+    circle: Circle = Circle::Hangs, "2.1.30" => Circle::Stops, "2.1.108" => Circle::Heals;
     /// Lines that are `null`.
-    pub null_line: NullLine,
+    null_line: NullLine = NullLine::Skipped, "2.1.20" => NullLine::EndsFile,
+        "2.1.116" => NullLine::Fails, "2.1.235" => NullLine::Skipped;
     /// Lines of one message.
-    pub join: Join,
+    join: Join = Join::Neighbours, "2.0.77" => Join::AcrossResults,
+        "2.1.63" => Join::AcrossReplies;
     /// Lost parents are healed by time; otherwise the history is cut there.
-    pub heals: bool,
-    /// Several objects on one line are read.
-    pub reads_glued: bool,
+    heals: bool = false, "2.1.91" => true;
+    /// Several objects on one line.
+    glued: Glued = Glued::Skipped, "2.1.116" => Glued::First;
+    /// Last lines from which no prompt or reply can be reached.
+    silent_end: SilentEnd = SilentEnd::Leaf, "2.1.101" => SilentEnd::Skipped,
+        "2.1.200" => SilentEnd::SkippedIfOthers;
+    /// What a `last-prompt` line says counts.
+    last_prompt: LastPrompt = LastPrompt::Ignored, "2.1.120" => LastPrompt::Explicit,
+        "2.1.200" => LastPrompt::Nowhere;
+    /// Parallel calls and their results are one point: who follows one of them follows all.
+    siblings_are_one: bool = false, "2.1.325" => true;
+    /// A session that the model has ended is not resumed.
+    stays_ended: bool = false, "2.1.219" => true;
     /// Without any line there is an empty conversation, not none.
-    pub starts_empty: bool,
+    starts_empty: bool = true, "2.1.8" => false;
     /// `progress` lines are links of the chain.
-    pub progress: bool,
+    progress: bool = false, "2.1.9" => true, "2.1.91" => false;
     /// Parallel calls and results beside the chain.
-    pub siblings: Siblings,
+    siblings: Siblings = Siblings::Lost, "2.1.80" => Siblings::AfterMessage,
+        "2.1.259" => Siblings::InFileOrder;
     /// Lines that a compaction preserved.
-    pub preserved: Preserved,
+    preserved: Preserved = Preserved::Lost, "2.1.76" => Preserved::Segment,
+        "2.1.141" => Preserved::ListOrSegment;
     /// The output of local commands is sent.
-    pub local_commands: bool,
+    local_commands: bool = false, "2.1.63" => true;
     /// Prompts typed while the model worked.
-    pub queued: Queued,
+    queued: Queued = WHEN_DONE, "2.1.21" => WHILE_WORKING, "2.1.200" => Queued::LeftOut,
+        "2.1.325" => MID_TURN;
+    /// A model that takes no system messages between others gets them as reminders.
+    queued_by_model: bool = false, "2.1.187" => true;
+    /// The answer to an open conversation stands before the output of local commands.
+    answers_before_output: OutputAnswer = OutputAnswer::Never,
+        "2.1.101" => OutputAnswer::ToPrompts, "2.1.281" => OutputAnswer::ToAllButCommands;
     /// Attachments that become reminders in the words of the moment; they part texts.
-    pub reminders: &'static [&'static str],
+    reminders: &'static [&'static str] = &[], "2.1.100" => &[
+        "todo_reminder",
+        "task_reminder",
+        "hook_additional_context",
+        "file",
+    ], "2.1.200" => &[];
     /// A call at the very end gets a synthetic result; otherwise it is dropped.
-    pub completes: bool,
+    completes: bool = false, "2.1.281" => true;
     /// How calls and results are paired before sending.
-    pub pairing: Pairing,
-    /// A message of results without calls is replaced by a note at either end of the history.
-    pub notes_orphans: bool,
+    pairing: Pairing = Pairing::None, "2.1.20" => Pairing::Filled,
+        "2.1.21" => Pairing::Gentle, "2.1.76" => Pairing::Strict, "2.1.88" => Pairing::Full;
+    /// Results before the first reply are dropped.
+    drops_first_orphans: bool = false, "2.1.69" => true;
+    /// A first message of results without calls is replaced by a note.
+    notes_first_orphans: bool = false, "2.1.272" => true;
+    /// A last message of results without calls is replaced by a note.
+    notes_last_orphans: bool = false, "2.1.281" => true;
     /// Two texts that become neighbours in one message are parted by a line end.
-    pub parts_texts: bool,
+    parts_texts: bool = false, "2.1.76" => true;
     /// Results come first even among the blocks of one line.
-    pub results_first: bool,
-    /// Lines of thinking or blank text alone are dropped, empty replies filled.
-    pub fills: bool,
-    /// Blank text stays where other lines of its message say something.
-    pub keeps_blank: bool,
-    /// Empty prompts say so, and replies that say no more than that are dropped.
-    pub marks_empty: bool,
+    results_first: bool = true, "2.1.45" => false;
+    /// Messages of thinking alone are dropped.
+    drops_thinking_alone: bool = false, "2.1.8" => true;
+    /// Lines of blank text are dropped, empty replies filled.
+    fills: bool = false, "2.1.33" => true;
+    /// Text of no length stays where other lines of its message say something.
+    keeps_blank: bool = false, "2.1.187" => true, "2.1.259" => false;
+    /// Replies that say only that there is no content are dropped.
+    drops_no_content: bool = false, "2.1.136" => true;
+    /// Empty prompts say that there is no content.
+    marks_empty: bool = false, "2.1.152" => true;
+    /// A first prompt without words is left out: reminders stand in its place.
+    drops_empty_start: bool = false, "2.1.152" => true, "2.1.272" => false;
     /// A prompt without blocks is sent as an empty message.
-    pub sends_empty: bool,
+    sends_empty: bool = false, "2.1.69" => true, "2.1.259" => false;
     /// Calls stand behind all other blocks of their message.
-    pub calls_last: bool,
+    calls_last: bool = false, "2.1.121" => true;
     /// Thinking of another model.
-    pub foreign_thinking: ForeignThinking,
+    foreign_thinking: ForeignThinking = ForeignThinking::Kept,
+        "2.1.152" => ForeignThinking::DroppedIfSigned;
     /// Models the client does not know, by a part of their names, and the one it takes instead.
-    pub unknown_models: (&'static [&'static str], &'static str),
+    unknown_models: (&'static [&'static str], &'static str) = (&[], ""),
+        "2.1.152" => (&["opus-5", "haiku-5"], "claude-opus-4-8"),
+        "2.1.219" => (&["haiku-5"], "claude-haiku-4-5");
     /// Tools that are sent under a newer name.
-    pub renamed_tools: &'static [(&'static str, &'static str)],
-    /// The plan is taken out of calls that present one.
-    pub hides_plans: bool,
+    renamed_tools: &'static [(&'static str, &'static str)] = &[],
+        "2.1.63" => RENAMED, "2.1.69" => &[], "2.1.70" => RENAMED, "2.1.170" => RENAMED_MORE, "2.1.277" => &[("Task", "Agent"), ("KillShell", "TaskStop")],
+        "2.1.304" => &[("Task", "Agent")];
+    /// What is taken out of calls that present a plan.
+    hides_of_plans: &'static [&'static str] = &[], "2.0.54" => &["plan"], "2.1.69" => &[], "2.1.70" => &["plan"],
+        "2.1.76" => &["plan", "planFilePath"], "2.1.187" => &[];
     /// Images in prompts are sent as the text `[image]`.
-    pub images_as_text: bool,
+    images_as_text: bool = false, "2.1.38" => true, "2.1.69" => false;
     /// Notifications of background tasks are sent as reminders.
-    pub wraps_notifications: bool,
+    wraps_notifications: bool = false, "2.1.219" => true;
     /// A line without content, or a reply that is one string, makes resuming fail.
-    pub brittle: bool,
-    /// A result without a time makes resuming fail.
-    pub needs_result_times: bool,
+    brittle: bool = true, "2.1.276" => false;
+    /// Two results beside the chain, of which one has no time, make resuming fail.
+    needs_result_times: bool = false, "2.1.80" => true, "2.1.259" => false;
+    /// Lines that are only for the screen (`isVirtual`) are sent.
+    sends_virtual: bool = true, "2.1.88" => false;
+    /// Notes that another model went on are dropped.
+    drops_fallbacks: bool = false, "2.1.170" => true;
+    /// Tools that a search has found, in its result.
+    tool_references: ToolReferences = ToolReferences::Kept,
+        "2.0.65" => ToolReferences::Removed, "2.1.304" => ToolReferences::Loaded;
+    /// Lines of replies with neither a message id nor a request id are messages of their own.
+    parts_nameless: bool = false, "2.1.259" => true;
+    /// Thinking beside blank text.
+    blank_thinking: BlankThinking = BlankThinking::Sent, "2.1.33" => BlankThinking::LeavesGap,
+        "2.1.272" => BlankThinking::Dropped;
+    /// Calls without results go alone; otherwise a line goes whose calls all have none.
+    open_calls_alone: bool = true, "2.1.30" => false;
     /// Failed results keep only their text.
-    pub errors_are_text: bool,
+    errors_are_text: bool = false, "2.1.83" => true;
 }
 
 impl Profile {
-    /// All of them, oldest first, ours last.
-    pub const ALL: [Profile; 6] = [
-        Profile::V2_0_50,
-        Profile::V2_1_45,
-        Profile::V2_1_100,
-        Profile::V2_1_200,
-        Profile::V2_1_325,
-        Profile::Strict,
+    /// The newest client whose rules we know.
+    pub const NEWEST: Profile = Profile::Client(ClientVersion::NEWEST);
+
+    /// One client of each era, oldest first: what was written in it is what they read best.
+    pub const ERAS: [Profile; 5] = [
+        Profile::client("2.0.50"),
+        Profile::client("2.1.45"),
+        Profile::client("2.1.100"),
+        Profile::client("2.1.200"),
+        Profile::NEWEST,
     ];
 
-    /// The newest client whose rules we know.
-    pub const NEWEST: Profile = Profile::V2_1_325;
-
-    /// The newest profile that is not newer than `version`; the oldest for older ones.
-    pub fn for_version(version: &str) -> Option<Profile> {
-        if version == "strict" {
-            return Some(Profile::Strict);
-        }
-        let wanted = numbers(version)?;
-        let clients = &Profile::ALL[..Profile::ALL.len() - 1];
-        let fitting = clients
-            .iter()
-            .rev()
-            .find(|profile| numbers(profile.name()) <= Some(wanted));
-        Some(*fitting.unwrap_or(&Profile::V2_0_50))
+    /// A client of a version that is known when the program is written.
+    pub const fn client(version: &str) -> Profile {
+        Profile::Client(ClientVersion::known(version))
     }
 
-    /// The version it was recorded from.
-    pub fn name(self) -> &'static str {
-        match self {
-            Profile::V2_0_50 => "2.0.50",
-            Profile::V2_1_45 => "2.1.45",
-            Profile::V2_1_100 => "2.1.100",
-            Profile::V2_1_200 => "2.1.200",
-            Profile::V2_1_325 => "2.1.325",
-            Profile::Strict => "strict",
+    /// The client of this version, whichever it is; `strict` is our own rules.
+    pub fn for_version(version: &str) -> Option<Profile> {
+        match version {
+            "strict" => Some(Profile::Strict),
+            _ => ClientVersion::parse(version).map(Profile::Client),
         }
+    }
+
+    /// One client of each era, and our own rules.
+    pub fn eras_and_strict() -> impl Iterator<Item = Profile> {
+        Profile::ERAS.into_iter().chain([Profile::Strict])
+    }
+
+    /// The clients that matter for a session: one of each era, those that wrote it, and the
+    /// newest; oldest first.
+    pub fn that_matter(session: &Session) -> Vec<Profile> {
+        let wrote = session.versions.iter();
+        let wrote = wrote.filter_map(|(version, _)| ClientVersion::parse(version));
+        let mut all: Vec<Profile> = Profile::ERAS.to_vec();
+        all.extend(wrote.map(Profile::Client));
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Its version, or `strict`.
+    pub fn name(self) -> String {
+        self.to_string()
     }
 
     /// Its rules.
     pub fn rules(self) -> Rules {
         match self {
-            Profile::V2_0_50 => V2_0_50,
-            Profile::V2_1_45 => V2_1_45,
-            Profile::V2_1_100 => V2_1_100,
-            Profile::V2_1_200 => V2_1_200,
-            Profile::V2_1_325 => V2_1_325,
-            Profile::Strict => STRICT,
+            Profile::Client(version) => Rules::of(version),
+            Profile::Strict => Rules::strict(),
         }
     }
 }
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Profile::Client(version) => version.fmt(f),
+            Profile::Strict => f.write_str("strict"),
+        }
+    }
+}
+
+impl Rules {
+    /// Our own: the newest client's, without what only changes how things are said.
+    fn strict() -> Rules {
+        Rules {
+            renamed_tools: &[],
+            unknown_models: (&[], ""),
+            calls_last: false,
+            errors_are_text: false,
+            glued: Glued::All,
+            stays_ended: false,
+            queued_by_model: false,
+            answers_before_output: OutputAnswer::Never,
+            tool_references: ToolReferences::Kept,
+            ..Rules::of(ClientVersion::NEWEST)
+        }
+    }
+
+    /// The same rules about which lines are read, with the newest client's about what is made
+    /// of them: two clients that are equal in these build their messages from the same lines.
+    pub fn about_lines(&self) -> Rules {
+        Rules {
+            leaf: self.leaf,
+            circle: self.circle,
+            null_line: self.null_line,
+            heals: self.heals,
+            glued: self.glued,
+            silent_end: self.silent_end,
+            last_prompt: self.last_prompt,
+            siblings_are_one: self.siblings_are_one,
+            stays_ended: self.stays_ended,
+            starts_empty: self.starts_empty,
+            progress: self.progress,
+            siblings: self.siblings,
+            preserved: self.preserved,
+            needs_result_times: self.needs_result_times,
+            ..Rules::of(ClientVersion::NEWEST)
+        }
+    }
+}
+
+impl Queued {
+    /// The same as a reminder.
+    pub(crate) fn glued(self) -> Queued {
+        match self {
+            Queued::Text(before, after) => Queued::Glued(before, after),
+            Queued::LeftOut => WHILE_WORKING,
+            glued @ Queued::Glued(..) => glued,
+        }
+    }
+}
+
+/// Names of tools that a client of 2.1.63 gives to tools of older ones.
+const RENAMED: &[(&str, &str)] = &[
+    ("Task", "Agent"),
+    ("KillShell", "TaskStop"),
+    ("AgentOutputTool", "TaskOutput"),
+    ("BashOutputTool", "TaskOutput"),
+];
+
+/// The same, with names that came later.
+const RENAMED_MORE: &[(&str, &str)] = &[
+    ("Task", "Agent"),
+    ("KillShell", "TaskStop"),
+    ("AgentOutputTool", "TaskOutput"),
+    ("BashOutputTool", "TaskOutput"),
+    ("AgentOutput", "TaskOutput"),
+    ("BashOutput", "TaskOutput"),
+];
+
+const WHEN_DONE: Queued = Queued::Glued(
+    "The user sent the following message:\n",
+    "\n\nPlease address this message and continue with your tasks.",
+);
 
 const WHILE_WORKING: Queued = Queued::Glued(
     "The user sent a new message while you were working:\n",
@@ -274,140 +601,12 @@ const WHILE_WORKING: Queued = Queued::Glued(
      above. Do not ignore it.",
 );
 
-const V2_1_325: Rules = Rules {
-    leaf: Leaf::LastBranch,
-    circle: Circle::Heals,
-    null_line: NullLine::Skipped,
-    join: Join::AcrossResults,
-    heals: true,
-    reads_glued: true,
-    starts_empty: false,
-    progress: false,
-    siblings: Siblings::InFileOrder,
-    preserved: Preserved::ListOrSegment,
-    local_commands: true,
-    queued: Queued::Text(
-        "The user sent a new message while you were working:\n",
-        "\n\nThis is how Claude Code surfaces messages the user sends mid-turn \u{2014} within the \
-         running turn, often alongside the next tool result, rather than as a separate \
-         conversation turn. Address the message above as you continue this turn.",
-    ),
-    reminders: &[],
-    completes: true,
-    pairing: Pairing::Full,
-    notes_orphans: true,
-    parts_texts: true,
-    results_first: false,
-    fills: true,
-    keeps_blank: false,
-    marks_empty: true,
-    sends_empty: false,
-    calls_last: true,
-    foreign_thinking: ForeignThinking::Dropped,
-    unknown_models: (&[], ""),
-    renamed_tools: &[("Task", "Agent")],
-    hides_plans: false,
-    images_as_text: false,
-    wraps_notifications: true,
-    brittle: false,
-    needs_result_times: false,
-    errors_are_text: true,
-};
-
-const V2_1_200: Rules = Rules {
-    leaf: Leaf::LastLine,
-    null_line: NullLine::Fails,
-    siblings: Siblings::AfterMessage,
-    queued: Queued::LeftOut,
-    completes: false,
-    notes_orphans: false,
-    keeps_blank: true,
-    sends_empty: true,
-    foreign_thinking: ForeignThinking::DroppedIfSigned,
-    unknown_models: (&["opus-5"], "claude-opus-4-8"),
-    wraps_notifications: false,
-    brittle: true,
-    needs_result_times: true,
-    ..V2_1_325
-};
-
-const V2_1_100: Rules = Rules {
-    leaf: Leaf::NewestTimed,
-    circle: Circle::Stops,
-    null_line: NullLine::EndsFile,
-    reads_glued: false,
-    preserved: Preserved::Segment,
-    queued: WHILE_WORKING,
-    reminders: &[
-        "todo_reminder",
-        "task_reminder",
-        "hook_additional_context",
-        "file",
-    ],
-    keeps_blank: false,
-    marks_empty: false,
-    calls_last: false,
-    foreign_thinking: ForeignThinking::Kept,
-    unknown_models: (&[], ""),
-    hides_plans: true,
-    ..V2_1_200
-};
-
-const V2_1_45: Rules = Rules {
-    leaf: Leaf::Newest,
-    heals: false,
-    progress: true,
-    siblings: Siblings::Lost,
-    preserved: Preserved::Lost,
-    local_commands: false,
-    reminders: &[],
-    pairing: Pairing::Gentle,
-    parts_texts: false,
-    sends_empty: false,
-    renamed_tools: &[],
-    hides_plans: true,
-    images_as_text: true,
-    needs_result_times: false,
-    errors_are_text: false,
-    ..V2_1_100
-};
-
-const V2_0_50: Rules = Rules {
-    circle: Circle::Hangs,
-    null_line: NullLine::Skipped,
-    join: Join::Neighbours,
-    starts_empty: true,
-    progress: false,
-    queued: Queued::Glued(
-        "The user sent the following message:\n",
-        "\n\nPlease address this message and continue with your tasks.",
-    ),
-    pairing: Pairing::None,
-    results_first: true,
-    fills: false,
-    hides_plans: false,
-    images_as_text: false,
-    ..V2_1_45
-};
-
-const STRICT: Rules = Rules {
-    renamed_tools: &[],
-    calls_last: false,
-    errors_are_text: false,
-    ..V2_1_325
-};
-
-fn numbers(version: &str) -> Option<(u32, u32, u32)> {
-    let mut parts = version.trim_start_matches('v').splitn(3, '.');
-    let mut next = || {
-        let part = parts.next().unwrap_or("0");
-        let digits = part
-            .find(|c: char| !c.is_ascii_digit())
-            .map_or(part, |end| &part[..end]);
-        digits.parse().ok()
-    };
-    Some((next()?, next()?, next()?))
-}
+const MID_TURN: Queued = Queued::Text(
+    "The user sent a new message while you were working:\n",
+    "\n\nThis is how Claude Code surfaces messages the user sends mid-turn \u{2014} within the \
+     running turn, often alongside the next tool result, rather than as a separate \
+     conversation turn. Address the message above as you continue this turn.",
+);
 
 #[cfg(test)]
 mod tests {
@@ -415,33 +614,62 @@ mod tests {
 
     #[test]
     fn rules_lead_to_others_step_by_step() {
-        for profile in Profile::ALL {
-            let steps = profile.rules().steps_to(&STRICT);
+        let strict = Profile::Strict.rules();
+        for profile in Profile::eras_and_strict() {
+            let steps = profile.rules().steps_to(&strict);
             let last = steps.last().map_or(profile.rules(), |(_, rules)| *rules);
-            assert_eq!(last, STRICT, "{}", profile.name());
+            assert_eq!(last, strict, "{profile}");
         }
-        let steps = V2_1_325.steps_to(&STRICT);
+        let steps = Profile::NEWEST.rules().steps_to(&strict);
         let names: Vec<&str> = steps.iter().map(|(about, _)| *about).collect();
         assert_eq!(
             names,
             [
+                "`glued`: Several objects on one line.",
+                "`stays_ended`: A session that the model has ended is not resumed.",
+                "`queued_by_model`: A model that takes no system messages between others gets them as reminders.",
+                "`answers_before_output`: The answer to an open conversation stands before the output of local commands.",
                 "`calls_last`: Calls stand behind all other blocks of their message.",
+                "`unknown_models`: Models the client does not know, by a part of their names, and the one it takes instead.",
                 "`renamed_tools`: Tools that are sent under a newer name.",
+                "`tool_references`: Tools that a search has found, in its result.",
                 "`errors_are_text`: Failed results keep only their text.",
             ]
         );
     }
 
     #[test]
-    fn the_newest_profile_not_newer_than_the_version_applies() {
+    fn any_version_is_a_client_and_a_word_is_none() {
         let name = |version| Profile::for_version(version).map(Profile::name);
-        assert_eq!(name("1.0.11"), Some("2.0.50"));
-        assert_eq!(name("2.0.76"), Some("2.0.50"));
-        assert_eq!(name("2.1.99"), Some("2.1.45"));
-        assert_eq!(name("2.1.100"), Some("2.1.100"));
-        assert_eq!(name("2.1.324"), Some("2.1.200"));
-        assert_eq!(name("3"), Some("2.1.325"));
-        assert_eq!(name("strict"), Some("strict"));
-        assert_eq!(name("newest"), None);
+        for version in ["1.0.11", "2.0.76", "2.1.99", "2.1.324", "3.0.0"] {
+            assert_eq!(name(version).as_deref(), Some(version));
+        }
+        assert_eq!(name("3").as_deref(), Some("3.0.0"));
+        assert_eq!(name("v2.1.45-beta.1").as_deref(), Some("2.1.45"));
+        assert_eq!(name("strict").as_deref(), Some("strict"));
+        assert_eq!((name("newest"), name("2."), name("")), (None, None, None));
+    }
+
+    #[test]
+    fn each_rule_changes_in_the_order_of_versions() {
+        let history = Rules::history();
+        for (before, after) in history.iter().zip(&history[1..]) {
+            if before.rule == after.rule {
+                assert!(before.first < after.first, "{}", after.rule);
+                assert_ne!(before.value, after.value, "{}", after.rule);
+            } else {
+                assert_eq!(after.first, None);
+            }
+        }
+        let newest = history.iter().filter_map(|change| change.first).max();
+        assert!(newest <= Some(ClientVersion::NEWEST));
+    }
+
+    #[test]
+    fn a_client_newer_than_all_known_reads_as_the_newest() {
+        let newer = Profile::for_version("2.1.9999").unwrap();
+        assert_eq!(newer.rules(), Profile::NEWEST.rules());
+        let older = Profile::for_version("0.2.9").unwrap();
+        assert_eq!(older.rules(), Profile::client("2.0.0").rules());
     }
 }

@@ -29,7 +29,7 @@ fn read(session: &Session, until: usize) -> (Vec<(Index, String)>, VecDeque<Opti
     let mut attached: HashSet<&str> = HashSet::new();
     for record in &session.records {
         if let Some(Detail::Queued { text, .. }) = session.detail_of(record) {
-            attached.insert(text.trim());
+            attached.insert(typed(text));
         }
     }
     let mut waiting: VecDeque<Option<&str>> = VecDeque::new();
@@ -42,7 +42,7 @@ fn read(session: &Session, until: usize) -> (Vec<(Index, String)>, VecDeque<Opti
     {
         match session.detail_of(record) {
             Some(Detail::Queued { human: true, text }) if is_typed(text) => {
-                out.push((index as Index, text.trim().to_owned()));
+                out.push((index as Index, typed(text).to_owned()));
             }
             Some(Detail::Queue { operation, text }) => match operation {
                 Queueing::Enqueue => {
@@ -60,10 +60,9 @@ fn read(session: &Session, until: usize) -> (Vec<(Index, String)>, VecDeque<Opti
                         None => Some(0),
                     };
                     let taken = place.and_then(|place| waiting.remove(place)).flatten();
-                    let typed = taken
-                        .map(str::trim)
-                        .filter(|text| is_typed(text) && !attached.contains(text));
-                    out.extend(typed.map(|text| (index as Index, text.to_owned())));
+                    let taken = taken.filter(|text| is_typed(text));
+                    let taken = taken.map(typed).filter(|text| !attached.contains(text));
+                    out.extend(taken.map(|text| (index as Index, text.to_owned())));
                 }
                 Queueing::Other => {}
             },
@@ -73,9 +72,14 @@ fn read(session: &Session, until: usize) -> (Vec<(Index, String)>, VecDeque<Opti
     (out, waiting)
 }
 
+/// What was typed: the program puts reminders in front of it.
+pub(crate) fn typed(text: &str) -> &str {
+    input::stripped(text).trim_end()
+}
+
 /// Notifications and messages of agents are queued too; a person did not type them.
 fn is_typed(text: &str) -> bool {
     let input = input::classify(text, Facts::default());
     matches!(input, Input::Prompt | Input::Command | Input::Shell)
-        && !text.trim_start().starts_with("{\"")
+        && !typed(text).starts_with("{\"")
 }

@@ -1,15 +1,15 @@
 //! A session on one line: what lists show.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::entry;
 use crate::id::Id;
-use crate::price::{Cost, Prices};
+use crate::price::Prices;
 use crate::session::{Message, Session};
 use crate::time::Time;
-use crate::usage::Usage;
-use crate::view::cost::Bill;
-use crate::view::status::{self, Signals, Status};
+use crate::view::session_usage::{self, SessionFiles, SessionUsage};
+use crate::view::status::{self, Job, Signals, Status};
+use crate::view::turns;
 
 /// Most characters of a goal.
 pub const GOAL: usize = 200;
@@ -37,35 +37,36 @@ pub struct SessionRow {
     pub agents: usize,
     /// Compactions.
     pub compactions: usize,
-    /// Tokens, those of sub-agents included.
-    pub usage: Usage,
-    /// What they cost; `None` if a model has no price.
-    pub cost: Option<Cost>,
+    /// Tokens and cost, by whose they are.
+    pub used: SessionUsage,
     /// Tokens in the context of the last reply.
     pub context_tokens: Option<u64>,
     /// Tokens that fit.
     pub context_limit: Option<u64>,
     /// The model of the last reply.
     pub model: Option<String>,
+    /// What the client keeps about it as a session in the background.
+    pub job: Option<Job>,
 }
 
-/// Sums a session up. `agents` are its sub-agents' files, `foreign` the titles that other
-/// files give, `signals` what is known beside the transcript.
+/// Sums a session up. `foreign` are the titles that other files give, `signals` what is known
+/// beside the transcript.
 pub fn row(
-    session: &Session,
-    agents: &[&Session],
+    files: &SessionFiles<'_>,
     foreign: &HashMap<Id, String>,
     prices: &Prices,
     signals: &Signals,
     now: Time,
 ) -> SessionRow {
+    let SessionFiles {
+        session, agents, ..
+    } = *files;
     let last = last_reply(session);
     let context_tokens = context_tokens(session);
     let model = last
         .and_then(|message| message.model())
         .map(|model| session.text(model).to_owned());
     let real = |message: &&Message| !message.synthetic && message.thread == 0;
-    let (usage, cost) = totals(session, agents, prices);
     SessionRow {
         title: session
             .title(foreign)
@@ -77,7 +78,7 @@ pub fn row(
             .as_deref()
             .map(|prompt| entry::clip(prompt, GOAL)),
         status: status::family(session, agents, signals, now),
-        turns: session.turns.iter().filter(|turn| turn.thread == 0).count(),
+        turns: turns::count(session),
         messages: session.messages.iter().filter(real).count(),
         calls: session
             .calls
@@ -86,13 +87,13 @@ pub fn row(
             .count(),
         agents: session.threads.len() - 1 + agents.len(),
         compactions: compactions(session),
-        usage,
-        cost,
+        used: session_usage::session_usage(files, prices),
         context_tokens,
         context_limit: model
             .as_deref()
             .and_then(|model| prices.limit(model, context_tokens.unwrap_or(0))),
         model,
+        job: signals.job.clone(),
     }
 }
 
@@ -125,53 +126,4 @@ fn last_reply(session: &Session) -> Option<&Message> {
         .filter(real)
         .find(|message| session.usage_of(message).context() > 0);
     counted.or_else(|| session.messages.iter().rev().find(real))
-}
-
-/// Tokens of a session and its sub-agents and what they cost, each message once.
-///
-/// A sub-agent's own file counts before the copy of its messages in the parent's progress
-/// lines, which may be a placeholder.
-pub fn totals(session: &Session, agents: &[&Session], prices: &Prices) -> (Usage, Option<Cost>) {
-    let mut usage = Usage::default();
-    let mut bill = Bill::new(prices);
-    for (session, message) in counted(session, agents) {
-        usage += session.usage_of(message);
-        bill.add(session, message);
-    }
-    (usage, bill.total())
-}
-
-/// What messages cost that began at `since` or later; `None` if a model of them has no price.
-pub fn cost_since(
-    session: &Session,
-    agents: &[&Session],
-    prices: &Prices,
-    since: Time,
-) -> Option<Cost> {
-    let mut bill = Bill::new(prices);
-    let is_late = |time: Option<Time>| time.is_some_and(|time| time >= since);
-    // Most sessions were quiet for long.
-    if is_late(session.last) || agents.iter().any(|agent| is_late(agent.last)) {
-        for (session, message) in counted(session, agents) {
-            if is_late(message.first()) {
-                bill.add(session, message);
-            }
-        }
-    }
-    bill.total()
-}
-
-/// The messages that count, each once.
-fn counted<'a>(
-    session: &'a Session,
-    agents: &'a [&'a Session],
-) -> impl Iterator<Item = (&'a Session, &'a Message)> {
-    let mut seen: HashSet<&str> = HashSet::new();
-    let all = std::iter::once(session).chain(agents.iter().copied());
-    let files = all.flat_map(|session| session.messages.iter().map(move |one| (session, one)));
-    let copies = session.copies.iter().map(move |copy| (session, copy));
-    files.chain(copies).filter(move |(session, message)| {
-        let first = session.message_id(message).is_none_or(|id| seen.insert(id));
-        first && !message.synthetic
-    })
 }

@@ -70,6 +70,7 @@ impl Signals {
             hooks: hooks.collect(),
             registry,
             zones: self.zones,
+            job: None,
         }
     }
 }
@@ -235,6 +236,47 @@ pub struct Signals {
     pub registry: Registry,
     /// How far zones are ahead of UTC.
     pub zones: Zones,
+    /// What the client keeps about it as a session in the background.
+    pub job: Option<Job>,
+}
+
+/// A session in the background, which no terminal shows: what the client's daemon keeps of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Its id: the start of the session's.
+    pub id: String,
+    /// What it is doing, in the client's word: `working`, `stopped`, `done` …
+    pub state: String,
+    /// What it is at, in a few words.
+    pub detail: Option<String>,
+    /// What it was asked to do.
+    pub intent: Option<String>,
+    /// The last thing it said.
+    pub last: Option<String>,
+    /// When the state was last written.
+    pub since: Option<Time>,
+    /// Whether the daemon lists it among those it runs.
+    pub listed: bool,
+}
+
+impl Job {
+    /// What its state means, in the terms of the registry; none for a word nobody has described.
+    pub fn entry(&self) -> Option<Entry> {
+        let (says, alive) = match self.state.as_str() {
+            "working" | "running" | "busy" | "starting" => (Some(Says::Busy), None),
+            "blocked" | "waiting" | "needs_input" | "needs-input" => (Some(Says::Waiting), None),
+            "idle" => (Some(Says::Idle), None),
+            "done" | "completed" | "stopped" | "failed" | "killed" | "crashed" => {
+                (None, Some(false))
+            }
+            _ => return None,
+        };
+        Some(Entry {
+            says,
+            since: self.since,
+            alive,
+        })
+    }
 }
 
 /// What a hook told, and when.
@@ -400,6 +442,14 @@ impl Found {
             .is_none_or(|last| now.since(last) >= IDLE_MS);
         if self.state == State::Ended {
             return;
+        }
+        // What was stopped in the background has ended, however its last turn did.
+        let stopped = signals.job.as_ref().and_then(Job::entry);
+        let stopped = stopped.is_some_and(|entry| entry.alive == Some(false));
+        let entry =
+            matches!(&signals.registry, Registry::Entry(entry) if entry.alive == Some(true));
+        if stopped && !entry {
+            return self.end(Source::Registry, true, last);
         }
         if alive == Some(false) && self.state != State::Idle {
             return self.end(Source::Process, true, last);

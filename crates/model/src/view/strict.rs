@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::accepted;
 use crate::json;
 use crate::view::messages::speech::{result_piece, text_piece};
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
@@ -116,7 +117,7 @@ fn searches(message: &ApiMessage, known: &mut HashSet<String>) -> HashSet<usize>
         let content = &value["content"];
         if text("type") == "server_tool_use" {
             let complete = text("name") == "web_search" && value["input"].is_object();
-            if complete && is_name(&id) && !known.contains(&id) {
+            if complete && accepted::is_name(&id) && !known.contains(&id) {
                 open.insert(id, at);
             }
         } else if (content.is_array() || content.is_object())
@@ -184,13 +185,25 @@ fn known(mut piece: Piece, role: Speaker) -> Option<Piece> {
             sealed.then_some(piece)
         }
         (PieceKind::Call, Speaker::Assistant) => {
-            let complete = is_name(text("id"))
-                && is_name(text("name"))
-                && value.get("input").is_some_and(|input| input.is_object());
-            complete.then_some(piece)
+            let complete =
+                !text("id").is_empty() && value.get("input").is_some_and(|input| input.is_object());
+            complete.then(|| {
+                if let Some(name) = accepted::tool_name(text("name")) {
+                    set(&mut piece, "name", &name);
+                }
+                if let Some(id) = accepted::call_id(text("id")) {
+                    set(&mut piece, "id", &id);
+                    piece.call = Some(id.into());
+                }
+                piece
+            })
         }
-        (PieceKind::Result, Speaker::User) => is_name(text("tool_use_id")).then(|| {
+        (PieceKind::Result, Speaker::User) => (!text("tool_use_id").is_empty()).then(|| {
             piece.json = result(&value);
+            if let Some(id) = accepted::call_id(text("tool_use_id")) {
+                set(&mut piece, "tool_use_id", &id);
+                piece.call = Some(id.into());
+            }
             piece
         }),
         (PieceKind::Other, Speaker::User)
@@ -214,12 +227,11 @@ fn known(mut piece: Piece, role: Speaker) -> Option<Piece> {
     }
 }
 
-fn is_name(text: &str) -> bool {
-    !text.is_empty()
-        && text.len() <= 200
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+/// Gives a block another name.
+fn set(piece: &mut Piece, key: &str, name: &str) {
+    if let Some(new) = json::with_field(piece.json.as_bytes(), key, &json::quoted(name)) {
+        piece.json = String::from_utf8_lossy(&new).into_owned();
+    }
 }
 
 fn has_source(value: &serde_json::Value) -> bool {

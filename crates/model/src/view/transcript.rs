@@ -24,6 +24,8 @@ use crate::time::Time;
 use crate::view::outcome::{Change, Outcome};
 use crate::view::pick::Pick;
 use crate::view::turns::CallStatus;
+use crate::view::workflow::Run;
+pub use nested::run_agent_words;
 
 /// One thing that was said or done.
 #[derive(Clone, Debug)]
@@ -234,6 +236,18 @@ pub struct Agent {
     pub calls: u64,
     /// Its conversation; empty unless it was picked.
     pub items: Vec<Item>,
+    /// The workflow run, where the call started one: the conversation is that of all its
+    /// sub-agents, one behind the other.
+    pub run: Option<Box<Run>>,
+}
+
+impl Agent {
+    /// Whose conversations stand here, as [`loose`] calls them.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        let of_run = self.run.iter().flat_map(|run| &run.agents);
+        let of_run = of_run.map(|agent| &*agent.agent);
+        std::iter::once(&*self.key).chain(of_run)
+    }
 }
 
 /// A hook that failed or blocked.
@@ -256,8 +270,22 @@ pub struct AgentFile<'a> {
     pub session: &'a Session,
     /// Where its texts are.
     pub source: &'a dyn Source,
-    /// The call that started it, if its side file says.
+    /// The call that started it, if that is known.
     pub call: Option<&'a str>,
+    /// The workflow run it belongs to.
+    pub run: Option<&'a Run>,
+}
+
+impl<'a> AgentFile<'a> {
+    /// A file of which nothing else is known.
+    pub fn new(session: &'a Session, source: &'a dyn Source) -> AgentFile<'a> {
+        AgentFile {
+            session,
+            source,
+            call: None,
+            run: None,
+        }
+    }
 }
 
 /// The files of sub-agents by agent id.
@@ -343,7 +371,8 @@ impl<'a> Reading<'a> {
         part.map_or_else(Vec::new, |part| self.walk.slice(*part, lines, |_, _, _| ()))
     }
 
-    /// What a call started, if it is a conversation of this file or beside it.
+    /// What a call started, if it is a conversation of this file or beside it. A workflow run is
+    /// many.
     pub fn started(&self, call: &Agent) -> Option<Started> {
         if let Some(id) = &call.id
             && self.walk.agents.contains_key(id)

@@ -20,7 +20,7 @@ pub struct TreeRow {
     pub id: usize,
     /// The line, or the session for `fork` and `session`.
     pub uuid: String,
-    /// `session`, `prompt`, `command`, …, `compaction`, `end`, `fork`.
+    /// `session`, `prompt`, `command`, …, `compaction`; of other sessions the name of a [`Kin`].
     pub kind: &'static str,
     /// The node it follows.
     pub parent: Option<usize>,
@@ -34,12 +34,38 @@ pub struct TreeRow {
     pub line: u32,
 }
 
-/// Another session that shares lines with this one.
+/// How another session is related to this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kin {
+    /// Both hold the same lines.
+    Fork,
+    /// This one was forked from it.
+    Origin,
+    /// This one goes on from it, in a file of its own: a plan was handed over.
+    Before,
+    /// It goes on from this one.
+    After,
+}
+
+impl Kin {
+    fn name(self) -> &'static str {
+        match self {
+            Kin::Fork => "fork",
+            Kin::Origin => "origin",
+            Kin::Before => "before",
+            Kin::After => "after",
+        }
+    }
+}
+
+/// Another session that shares lines with this one, or goes on from it.
 #[derive(Clone, Debug)]
 pub struct Relative {
+    /// How.
+    pub kin: Kin,
     /// Its id.
     pub session: String,
-    /// The last line both have.
+    /// The last line both have; where one goes on from the other, the line it follows.
     pub last_shared: Id,
     /// How many lines both have.
     pub shared: usize,
@@ -65,6 +91,38 @@ pub fn shared_with(session: &Session, other: &Session) -> Option<(Id, usize)> {
         last = record.uuid.clone();
     }
     last.map(|last| (last, count))
+}
+
+/// The line in another file that a session goes on from: its first link names a parent that it
+/// does not hold. The client writes that when a plan is accepted and goes on in a new session.
+pub fn goes_on_from(session: &Session) -> Option<&Id> {
+    let mut links = session.records.iter();
+    let first = links.find(|record| record.in_chain() && record.thread == 0)?;
+    let parent = session.parent_of(first)?;
+    session.find(parent).is_none().then_some(parent)
+}
+
+/// How another session is related to this one, whose id is `name`; nothing if it is not.
+pub fn kin(
+    session: &Session,
+    name: &str,
+    other: &Session,
+    other_name: &str,
+) -> Option<(Kin, Id, usize)> {
+    if let Some((last, count)) = shared_with(session, other) {
+        let is_origin = |from: &Id| from.to_string() == other_name;
+        let origin = session.forked_from.as_ref().is_some_and(is_origin);
+        let kin = if origin { Kin::Origin } else { Kin::Fork };
+        return Some((kin, last, count));
+    }
+    if name == other_name {
+        return None;
+    }
+    if let Some(from) = goes_on_from(session).filter(|from| other.find(from).is_some()) {
+        return Some((Kin::Before, from.clone(), 0));
+    }
+    let from = goes_on_from(other).filter(|from| session.find(from).is_some())?;
+    Some((Kin::After, from.clone(), 0))
 }
 
 /// The tree of a session; `name` is its id.
@@ -109,6 +167,10 @@ pub fn tree(
         });
     }
     for relative in relatives {
+        let id = rows.len() + 1;
+        if relative.kin == Kin::Before {
+            rows[0].parent = rows[0].parent.or(Some(id));
+        }
         let shared = session.find(&relative.last_shared);
         let parent = shared.map_or(1, |at| {
             nodes
@@ -117,13 +179,18 @@ pub fn tree(
                 .unwrap_or_else(|| above(session, &links, &nodes, at))
         });
         rows.push(TreeRow {
-            id: rows.len() + 1,
+            id,
             uuid: relative.session.clone(),
-            kind: "fork",
-            parent: Some(parent),
+            kind: relative.kin.name(),
+            parent: (relative.kin != Kin::Before).then_some(parent),
             live: false,
             at: relative.first,
-            label: format!("{} ({} lines shared)", relative.title, relative.shared),
+            label: match relative.kin {
+                Kin::Fork | Kin::Origin => {
+                    format!("{} ({} lines shared)", relative.title, relative.shared)
+                }
+                Kin::Before | Kin::After => relative.title.clone(),
+            },
             line: 0,
         });
     }

@@ -64,7 +64,7 @@ impl CallStatus {
 /// One turn.
 #[derive(Clone, Debug)]
 pub struct TurnRow {
-    /// Counts from 1.
+    /// Counts from 1; 0 is what was said before the first turn.
     pub n: usize,
     /// The line that opened it.
     pub record: Index,
@@ -119,7 +119,7 @@ impl Default for Options {
     }
 }
 
-/// The turns of the file's own conversation, in file order.
+/// The turns of the file's own conversation, in file order; see [`outline`].
 pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<TurnRow> {
     let mut rows = outline(session, options);
     for row in &mut rows {
@@ -130,24 +130,32 @@ pub fn turns(session: &Session, source: &dyn Source, options: Options) -> Vec<Tu
 
 /// Reads the texts of a turn of [`outline`].
 pub fn tell(session: &Session, source: &dyn Source, row: &mut TurnRow) {
-    row.prompt = prompt(session, source, &session.records[row.record as usize]);
+    // Before the first turn nobody asked anything.
+    if row.n > 0 {
+        row.prompt = prompt(session, source, &session.records[row.record as usize]);
+    }
     row.reply = reply(session, source, &row.messages);
 }
 
 /// The turns without their texts, which need no look into the file.
+///
+/// What was said before the first turn is a turn with the number 0 in front of the others, see
+/// [`work_before`].
 pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
     let live = graph::live(session, &graph::links(session));
-    let mut rows: Vec<TurnRow> = Vec::new();
-    for turn in session.turns.iter().filter(|turn| turn.thread == 0) {
-        rows.push(opened(
-            session,
-            turn.record,
-            rows.len() + 1,
-            live.contains(turn.record),
-        ));
-    }
     let places = places(session);
-    let of = |record: Index| places[record as usize].map(|at| at as usize);
+    let before = work_before(session, |at| places[at as usize].is_none());
+    let mut rows: Vec<TurnRow> = Vec::new();
+    rows.extend(before.map(|record| opened(session, record, 0, true)));
+    let first = rows.len();
+    let turns = session.turns.iter().filter(|turn| turn.thread == 0);
+    for (n, turn) in (1..).zip(turns) {
+        rows.push(opened(session, turn.record, n, live.contains(turn.record)));
+    }
+    let of = |record: Index| match places[record as usize] {
+        Some(at) => Some(at as usize + first),
+        None => (first > 0 && session.records[record as usize].thread == 0).then_some(0),
+    };
     gather_lines(session, &mut rows, of, options);
     gather_messages(session, &mut rows, of);
     for (index, call) in session.calls.iter().enumerate() {
@@ -156,42 +164,72 @@ pub fn outline(session: &Session, options: Options) -> Vec<TurnRow> {
         }
     }
     for (record, text) in queue::typed_meanwhile(session) {
-        if let Some(at) = of(record).or(rows.len().checked_sub(1)) {
-            rows[at].queued.push(text);
+        // Typed before anything was said: the first turn is what comes of it.
+        if let Some(row) = rows.get_mut(of(record).unwrap_or(0)) {
+            row.queued.push(text);
         }
     }
     finish(session, &mut rows);
     rows
 }
 
-/// What was said before the first turn, as a turn with the number 0: sessions that other
-/// programs speak to hold no act of a person, and a file may begin in the middle of a turn.
-/// `None` if no model said anything there.
-pub fn prelude(session: &Session) -> Option<TurnRow> {
+/// The turn with this number.
+pub fn numbered(rows: &[TurnRow], n: usize) -> Option<&TurnRow> {
+    rows.get(n.checked_sub(rows.first()?.n)?)
+}
+
+/// How many turns [`outline`] has.
+pub fn count(session: &Session) -> usize {
+    let own = session.turns.iter().filter(|turn| turn.thread == 0).count();
+    own + usize::from(has_work_before(session))
+}
+
+/// The number of the turn that each record belongs to, among those of the file's own
+/// conversation; `None` for lines of sub-agents, and for those before the first turn where no
+/// model said anything.
+pub fn numbers(session: &Session) -> Vec<Option<u32>> {
     let places = places(session);
-    let before = |record: Index| {
-        let at = record as usize;
-        (session.records[at].thread == 0 && places[at].is_none()).then_some(0)
+    let before = work_before(session, |at| places[at as usize].is_none()).map(|_| 0);
+    let number = |(record, place): (&Record, Option<Index>)| match place {
+        Some(place) => Some(place + 1),
+        None => before.filter(|_| record.thread == 0),
     };
-    let said = |record: &Record| record.is_conversation() && !record.is_duplicate();
-    let mut lines = (0..).zip(&session.records);
-    let first = lines.find(|(at, record)| said(record) && before(*at).is_some());
-    let mut rows = [opened(session, first?.0, 0, true)];
-    gather_messages(session, &mut rows, before);
-    if rows[0].messages.is_empty() {
+    session.records.iter().zip(places).map(number).collect()
+}
+
+/// Whether there is a turn 0: a model said something before the first turn.
+pub fn has_work_before(session: &Session) -> bool {
+    let finder = session.turn_finder();
+    let is_before = |at: Index| {
+        let turn = finder.of(&session.records[at as usize]);
+        turn.is_none_or(|turn| session.turns[turn as usize].thread != 0)
+    };
+    work_before(session, is_before).is_some()
+}
+
+/// Whether a model said something before the first turn, and the line that such work begins
+/// with: sessions that other programs speak to hold no act of a person, and a file may begin in
+/// the middle of a turn. `is_before` says of a line whether it belongs to no turn.
+fn work_before(session: &Session, is_before: impl Fn(Index) -> bool) -> Option<Index> {
+    let is_own = |at: Index| session.records[at as usize].thread == 0 && is_before(at);
+    let answers = |message: &Message| {
+        let first = message.records.first().copied();
+        !message.synthetic && message.thread == 0 && first.is_some_and(is_own)
+    };
+    if !session.messages.iter().any(answers) {
         return None;
     }
-    gather_lines(session, &mut rows, before, Options::default());
-    for (index, call) in (0..).zip(&session.calls) {
-        if before(call.record).is_some() {
-            rows[0].calls.push(index);
-        }
-    }
-    finish(session, &mut rows);
-    let [mut row] = rows;
-    // Something follows it.
-    let followed = session.turns.iter().any(|turn| turn.thread == 0);
-    row.over |= followed;
+    let said = |record: &Record| record.is_conversation() && !record.is_duplicate();
+    let mut lines = (0..).zip(&session.records);
+    let first = lines.find(|(at, record)| said(record) && is_own(*at));
+    first.map(|(at, _)| at)
+}
+
+/// A turn with the number 0 in which nobody said anything, for what has to stand somewhere: a
+/// session may hold no turn at all, and have sub-agents.
+pub fn silent(session: &Session) -> Option<TurnRow> {
+    let mut row = (!session.records.is_empty()).then(|| opened(session, 0, 0, true))?;
+    row.over = true;
     Some(row)
 }
 
@@ -257,13 +295,10 @@ fn gather_lines(
     options: Options,
 ) {
     let mut last_said: Option<Time> = None;
-    let mut opens = rows
-        .iter()
-        .map(|row| row.record)
-        .collect::<Vec<_>>()
-        .into_iter()
-        .enumerate()
-        .peekable();
+    let mut opens: Vec<(usize, Index)> = rows.iter().map(|row| row.record).enumerate().collect();
+    // Work that belongs to no turn may begin behind the first one.
+    opens.sort_by_key(|(_, record)| *record);
+    let mut opens = opens.into_iter().peekable();
     for (index, record) in session.records.iter().enumerate() {
         if record.thread != 0 || record.is_duplicate() {
             continue;

@@ -9,11 +9,11 @@ mod ledger;
 mod messages;
 pub mod period;
 
-pub use ledger::{Counted, FileFacts, Ledger};
+pub(crate) use ledger::message_key;
+pub use ledger::{Counted, FileFacts, Ledger, ModelPrices, is_counted};
 pub use messages::Messages;
 
 use crate::spent::{Spending, Spent};
-use crate::usage;
 
 /// What became of a message of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,16 +69,11 @@ pub fn fates(files: &[&Spending], ledger: &Ledger) -> Vec<(u32, u32, Fate, Optio
     all
 }
 
-/// How full the context of a session is: what its last reply was given, and its model.
-pub fn context(spending: &Spending) -> Option<(u64, Option<u64>)> {
+/// The last reply of a session itself that says what it was given: how full its context is.
+pub fn context(spending: &Spending) -> Option<&Spent> {
     let own = |spent: &&Spent| {
         let marks = spent.marks;
         !(marks.copy || marks.sidechain || marks.synthetic) && spent.usage.context() > 0
     };
-    let last = spending.messages.iter().rev().find(own)?;
-    let tokens = last.usage.context();
-    let limit = spending
-        .model(last)
-        .and_then(|model| usage::context_limit(model, tokens));
-    Some((tokens, limit))
+    spending.messages.iter().rev().find(own)
 }

@@ -12,6 +12,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::pick::Pick;
 use unspool_model::view::profile::Profile;
+use unspool_model::view::session_usage::SessionFiles;
 use unspool_model::view::status::Signals;
 use unspool_model::view::{
     agents, check, context, files, info, messages, row, status, transcript, tree, turns,
@@ -73,21 +74,20 @@ fn ask_everything(session: &Session, log: &Log) {
     let rows = turns::turns(session, log, turns::Options::default());
     status::status(session, &Signals::default(), now);
     row::row(
-        session,
-        &[],
+        &SessionFiles::alone(session),
         &HashMap::new(),
         Prices::bundled(),
         &Signals::default(),
         now,
     );
-    agents::agents(session, &unspool_model::log::Log::default(), &[]);
+    agents::agents(session, &unspool_model::log::Log::default(), &[], &[]);
     files::files(session, log);
     context::context(session, log, 5);
     check::faults(session);
     check::resumable(session);
     info::info(session);
     tree::tree(session, log, "s", &[]);
-    for profile in Profile::ALL {
+    for profile in Profile::eras_and_strict() {
         messages::messages(session, log, profile);
     }
     let items = transcript::transcript(session, log, &transcript::Agents::new(), &Pick::default());

@@ -278,3 +278,102 @@ fn lines_with_another_session_id_belong_to_the_file_all_the_same() {
     assert_eq!(read.session.turns.len(), 2);
     assert_eq!(read.session.goal.as_deref(), Some("one"));
 }
+
+fn titled(lines: &[&str]) -> Option<String> {
+    let read = read(lines);
+    let none = std::collections::HashMap::new();
+    read.session.title(&none)
+}
+
+const PROMPT: &str = r#"{"type":"user","uuid":"a","parentUuid":null,"message":{"role":"user","content":"fix the parser"}}"#;
+
+#[test]
+fn an_empty_title_takes_back_the_one_before_it() {
+    let custom =
+        |text: &str| format!(r#"{{"type":"custom-title","customTitle":"{text}","sessionId":"s"}}"#);
+    let ai = |text: &str| format!(r#"{{"type":"ai-title","aiTitle":"{text}","sessionId":"s"}}"#);
+    let (mine, none, made) = (custom("mine"), custom(""), ai("Made up"));
+    assert_eq!(titled(&[PROMPT, &made, &mine]).as_deref(), Some("mine"));
+    assert_eq!(
+        titled(&[PROMPT, &mine, &made, &none]).as_deref(),
+        Some("Made up")
+    );
+    assert_eq!(
+        titled(&[PROMPT, &mine, &none]).as_deref(),
+        Some("fix the parser")
+    );
+    assert_eq!(titled(&[PROMPT, &none, &mine]).as_deref(), Some("mine"));
+}
+
+#[test]
+fn what_a_failed_request_said_is_no_title_of_a_session() {
+    let ai = |text: &str| format!(r#"{{"type":"ai-title","aiTitle":"{text}","sessionId":"s"}}"#);
+    let summary = |text: &str| format!(r#"{{"type":"summary","summary":"{text}","leafUuid":"a"}}"#);
+    let failed = "API Error: 403 forbidden";
+    assert_eq!(
+        titled(&[PROMPT, &summary(failed)]).as_deref(),
+        Some("fix the parser")
+    );
+    assert_eq!(
+        titled(&[PROMPT, &ai("Parser"), &ai(failed)]).as_deref(),
+        Some("Parser")
+    );
+    assert_eq!(
+        titled(&[
+            PROMPT,
+            &summary("Parser"),
+            &summary("Invalid API key · Please run /login")
+        ])
+        .as_deref(),
+        Some("Parser")
+    );
+    // What a person chose stays.
+    let custom = r#"{"type":"custom-title","customTitle":"API Error: the hunt","sessionId":"s"}"#;
+    assert_eq!(
+        titled(&[PROMPT, custom]).as_deref(),
+        Some("API Error: the hunt")
+    );
+    // A title for another session neither.
+    let other = read(&[r#"{"type":"summary","summary":"API Error: 500","leafUuid":"elsewhere"}"#]);
+    assert_eq!(other.session.foreign_titles().count(), 0);
+}
+
+#[test]
+fn a_session_that_begins_with_clear_is_named_by_what_comes_then() {
+    let command = |uuid: &str, name: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{uuid}","parentUuid":null,"message":{{"role":"user","content":"<command-name>{name}</command-name>\n<command-message>x</command-message>\n<command-args>the tests</command-args>"}}}}"#
+        )
+    };
+    let (clear, review) = (command("a", "/clear"), command("b", "/review"));
+    assert_eq!(
+        titled(&[&clear, &review]).as_deref(),
+        Some("/review the tests")
+    );
+    assert_eq!(
+        titled(&[&review, &clear]).as_deref(),
+        Some("/review the tests")
+    );
+    assert_eq!(
+        titled(&[&clear, &review, PROMPT]).as_deref(),
+        Some("fix the parser")
+    );
+    assert_eq!(titled(&[&clear]).as_deref(), Some("/clear the tests"));
+}
+
+#[test]
+fn a_session_that_carries_out_a_plan_is_named_by_its_heading() {
+    let plan = r##"{"type":"user","uuid":"a","parentUuid":null,"planContent":"# Move it","message":{"role":"user","content":"Implement the following plan:\n\n# Move the parser\n\n1. x"}}"##;
+    assert_eq!(titled(&[plan]).as_deref(), Some("Move the parser"));
+}
+
+#[test]
+fn a_file_in_which_nobody_typed_and_nobody_answered_is_not_used() {
+    let is_used = |lines: &[&str]| read(lines).session.is_used();
+    let title = r#"{"type":"custom-title","customTitle":"x","sessionId":"s"}"#;
+    let caveat = r#"{"type":"user","uuid":"a","parentUuid":null,"isMeta":true,"message":{"role":"user","content":"Caveat: x"}}"#;
+    let silent = r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"id":"m","model":"<synthetic>","role":"assistant","content":[{"type":"text","text":"No response requested."}]}}"#;
+    let answer = r#"{"type":"assistant","uuid":"b","parentUuid":"a","message":{"id":"m","model":"m","role":"assistant","content":[{"type":"text","text":"hi"}]}}"#;
+    assert!(!is_used(&[]) && !is_used(&[title]) && !is_used(&[caveat, silent]));
+    assert!(is_used(&[PROMPT]) && is_used(&[caveat, answer]));
+}

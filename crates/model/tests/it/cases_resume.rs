@@ -7,7 +7,7 @@ use crate::make::{Read, call, read, reply, result, system, text, user};
 
 /// The messages the newest client would send: role, then each block's `type`.
 fn sent(read: &Read) -> Vec<String> {
-    sent_by(read, Profile::V2_1_325)
+    sent_by(read, Profile::client("2.1.325"))
 }
 
 fn sent_by(read: &Read, profile: Profile) -> Vec<String> {
@@ -152,7 +152,7 @@ fn parallel_results_travel_together_and_only_2_1_45_loses_one() {
     ];
     assert_eq!(sent(&read), whole);
     assert_eq!(sent_by(&read, Profile::Strict), whole);
-    let lossy = sent_by(&read, Profile::V2_1_45).join("\n");
+    let lossy = sent_by(&read, Profile::client("2.1.45")).join("\n");
     assert_eq!(lossy.matches("tool_result").count(), 1);
 }
 
@@ -183,19 +183,25 @@ fn sub_agents_in_the_file_are_not_sent() {
 }
 
 #[test]
-fn an_api_error_is_not_sent() {
-    let failed = says("b", "a", "10:00:01", "API Error: 500").replacen(
+fn an_api_error_is_not_sent_but_a_reply_marked_as_one_is() {
+    let marked = says("b", "a", "10:00:01", "API Error: 500").replacen(
         '{',
         "{\"isApiErrorMessage\":true,",
         1,
     );
-    let read = read(&[
-        user("a", "", "10:00:00", r#""go""#),
-        failed,
-        user("c", "b", "10:00:02", r#""again""#),
-        says("d", "c", "10:00:03", "done"),
-    ]);
-    assert!(!sent(&read).join(" ").contains("API Error"));
+    let failed = marked.replace("claude-opus-4-5", "<synthetic>");
+    assert_ne!(failed, marked);
+    let sends = |line: String| {
+        let read = read(&[
+            user("a", "", "10:00:00", r#""go""#),
+            line,
+            user("c", "b", "10:00:02", r#""again""#),
+            says("d", "c", "10:00:03", "done"),
+        ]);
+        sent(&read).join(" ").contains("API Error")
+    };
+    assert!(!sends(failed));
+    assert!(sends(marked));
 }
 
 #[test]
@@ -231,11 +237,11 @@ fn the_plan_of_a_call_is_hidden_by_2_1_45_and_2_1_100_alone() {
         _ => panic!("no conversation"),
     };
     let profiles = [
-        Profile::V2_0_50,
-        Profile::V2_1_45,
-        Profile::V2_1_100,
-        Profile::V2_1_200,
-        Profile::V2_1_325,
+        Profile::client("2.0.50"),
+        Profile::client("2.1.45"),
+        Profile::client("2.1.100"),
+        Profile::client("2.1.200"),
+        Profile::client("2.1.325"),
     ];
     assert_eq!(profiles.map(tells), [true, false, false, true, true]);
 }

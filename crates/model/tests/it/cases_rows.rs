@@ -8,6 +8,7 @@ use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::view::agents::{self, AgentFile};
 use unspool_model::view::row::{self, SessionRow};
+use unspool_model::view::session_usage::{SessionFiles, Used, session_usage, usage_since};
 use unspool_model::view::status::Signals;
 use unspool_model::view::turns::{self, CallStatus, Course, Options, TurnRow};
 use unspool_model::view::{check, info};
@@ -21,13 +22,21 @@ fn rows(read: &Read) -> Vec<TurnRow> {
 fn summed(read: &Read) -> SessionRow {
     let now = Time::parse(&time("23:00:00")).unwrap();
     row::row(
-        &read.session,
-        &[],
+        &SessionFiles::alone(&read.session),
         &HashMap::new(),
         Prices::bundled(),
         &Signals::default(),
         now,
     )
+}
+
+/// What a session and these sub-agents used.
+fn used(session: &Session, agents: &[&Session]) -> Used {
+    let files = SessionFiles {
+        agents,
+        ..SessionFiles::alone(session)
+    };
+    session_usage(&files, Prices::bundled()).all()
 }
 
 fn says(uuid: &str, parent: &str, clock: &str, words: &str) -> String {
@@ -304,7 +313,7 @@ fn a_row_counts_a_reply_on_three_lines_once() {
     let read = read(&[part("a", "1"), part("b", "2"), part("c", "3")]);
     let row = summed(&read);
     assert_eq!(row.messages, 1);
-    assert_eq!(row.usage.cache_write_5m, 150_000);
+    assert_eq!(row.used.all().usage.cache_write_5m, 150_000);
     assert_eq!(row.context_tokens, Some(162_010));
     assert_eq!(row.context_limit, Some(200_000));
 }
@@ -358,21 +367,11 @@ fn a_sub_agents_file_counts_before_the_copies_in_progress_lines() {
         copy(1),
         copy(2),
     ]);
-    assert_eq!(
-        row::totals(&parent.session, &[], Prices::bundled())
-            .0
-            .output,
-        5 + 2
-    );
+    assert_eq!(used(&parent.session, &[]).usage.output, 5 + 2);
     let own = r#"{"type":"assistant","uuid":"s","isSidechain":true,"agentId":"ab97f57","message":{"id":"sub","role":"assistant","content":"x","usage":{"input_tokens":1,"output_tokens":300}}}"#;
     let log = Log::new(format!("{own}\n"));
     let agent = Session::from_log(&log, Role::Agent);
-    assert_eq!(
-        row::totals(&parent.session, &[&agent], Prices::bundled())
-            .0
-            .output,
-        5 + 300
-    );
+    assert_eq!(used(&parent.session, &[&agent]).usage.output, 5 + 300);
 }
 
 #[test]
@@ -388,13 +387,17 @@ fn what_was_spent_since_a_moment_is_what_began_then_or_later() {
         says("f", "e", "23:59:57", "x"),
     ]);
     let prices = Prices::bundled();
-    let (_, both) = row::totals(&helper.session, &[], prices);
+    let both = used(&helper.session, &[]).cost.total();
     let one = both.unwrap().usd() / 2.0;
     assert!(one > 0.0);
     let midnight = Time::parse("2026-01-04T00:00:00.000Z").unwrap();
     let spent = |before: i64, agents: &[&Session]| {
         let since = Time(midnight.0 - before * 1_000);
-        let cost = row::cost_since(&parent.session, agents, prices, since);
+        let files = SessionFiles {
+            agents,
+            ..SessionFiles::alone(&parent.session)
+        };
+        let cost = usage_since(&files, prices, since).all().cost.total();
         (cost.unwrap().usd() / one).round()
     };
     let helpers = [&helper.session];
@@ -435,17 +438,12 @@ fn an_agent_row_knows_the_call_that_started_it() {
     ]);
     let log = Log::new(user("s", "", "10:00:01", r#""find""#) + "\n");
     let agent = Session::from_log(&log, Role::Agent);
-    let file = AgentFile {
-        id: "ab97f57",
-        session: &agent,
-        kind: None,
-        description: None,
-        call: None,
-    };
+    let file = AgentFile::new("ab97f57", &agent);
     let rows = agents::agents(
         &parent.session,
         &unspool_model::log::Log::default(),
         &[file],
+        &[],
     );
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].call.as_deref(), Some("t1"));

@@ -342,11 +342,7 @@ fn a_sub_agents_conversation_opens_under_its_call() {
         side(says("s2", "s", "10:00:03", "found"))
     ));
     let session = Session::from_log(&log, Role::Agent);
-    let file = AgentFile {
-        session: &session,
-        source: &log,
-        call: None,
-    };
+    let file = AgentFile::new(&session, &log);
     let agents = Agents::from([("ab97f57".to_owned(), file)]);
     let pick = Pick {
         agents: true,

@@ -364,20 +364,122 @@ fn a_turn_is_over_when_it_was_answered_and_a_command_when_it_printed_too() {
 }
 
 #[test]
-fn what_was_said_before_the_first_turn_is_a_turn_without_a_number() {
-    let prelude = |lines: &[String]| unspool_model::view::turns::prelude(&read(lines).session);
+fn what_was_said_before_the_first_turn_is_turn_0() {
+    use unspool_model::view::turns::{self, Options};
+    let rows = |lines: &[String]| {
+        let read = read(lines);
+        let rows = turns::outline(&read.session, Options::default());
+        assert_eq!(turns::count(&read.session), rows.len());
+        rows
+    };
     let notice = user(
         "a",
         "",
         "10:00:00",
         r#""<task-notification>x</task-notification>""#,
     );
-    let row = prelude(&[notice.clone(), says("b", "a", "10:00:01", "m1")]).unwrap();
+    let before = rows(&[notice.clone(), says("b", "a", "10:00:01", "m1")]);
+    let [row] = &before[..] else {
+        panic!("{before:?}");
+    };
     assert_eq!(
         (row.n, row.record, row.messages.len(), row.over),
         (0, 0, 1, true)
     );
-    assert!(prelude(std::slice::from_ref(&notice)).is_none());
+    assert!(rows(std::slice::from_ref(&notice)).is_empty());
     let prompt = user("a", "", "10:00:00", r#""hello""#);
-    assert!(prelude(&[prompt, says("b", "a", "10:00:01", "m1")]).is_none());
+    let after = rows(&[prompt, says("b", "a", "10:00:01", "m1")]);
+    assert_eq!(after.iter().map(|row| row.n).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn calls_replies_and_queued_prompts_before_the_first_turn_stand_in_turn_0() {
+    use unspool_model::view::turns::{self, Options};
+    let queue = |operation: &str, text: &str| {
+        format!(
+            r#"{{"type":"queue-operation","operation":"{operation}","content":"{text}","timestamp":"2026-01-01T10:00:02.000Z","sessionId":"s"}}"#
+        )
+    };
+    let lines = [
+        reply(
+            "a",
+            "",
+            "10:00:00",
+            "m1",
+            &format!("[{}]", call("t1", "Read", "{}")),
+        ),
+        queue("enqueue", "look at b too"),
+        user("b", "a", "10:00:03", &result("t1", r#""x""#)),
+        queue("remove", "look at b too"),
+        says("c", "b", "10:00:04", "m2"),
+        user("d", "c", "10:00:05", r#""one""#),
+        says("e", "d", "10:00:06", "m3"),
+        user("f", "e", "10:20:00", r#""two""#),
+        says("g", "f", "10:20:01", "m4"),
+    ];
+    let read = read(&lines);
+    let rows = turns::turns(&read.session, &read.log, Options::default());
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| (row.n, row.calls.len(), row.messages.len(), &*row.prompt))
+        .collect();
+    assert_eq!(told, [(0, 1, 2, ""), (1, 0, 1, "one"), (2, 0, 1, "two")]);
+    assert_eq!(rows[0].queued, ["look at b too"]);
+    assert!(rows[1].queued.is_empty() && rows[2].queued.is_empty());
+    let rounds: Vec<_> = rows.iter().map(|row| row.round.name()).collect();
+    assert_eq!(rounds, ["new_session", "new_round", "resume"]);
+    assert!(rows[0].ended.is_some() && rows[0].over);
+    assert_eq!(turns::count(&read.session), 3);
+    assert_eq!(turns::numbered(&rows, 2).map(|row| row.n), Some(2));
+    assert_eq!(
+        turns::numbers(&read.session),
+        [0, 0, 0, 0, 0, 1, 1, 2, 2].map(Some)
+    );
+}
+
+#[test]
+fn prompts_typed_before_anything_was_said_belong_to_the_first_turn() {
+    use unspool_model::view::turns::{self, Options};
+    let queue = |operation: &str| {
+        format!(
+            r#"{{"type":"queue-operation","operation":"{operation}","content":"early","timestamp":"2026-01-01T10:00:00.000Z","sessionId":"s"}}"#
+        )
+    };
+    let read = read(&[
+        queue("enqueue"),
+        queue("remove"),
+        user("a", "", "10:00:01", r#""one""#),
+        says("b", "a", "10:00:02", "m1"),
+        user("c", "b", "10:00:03", r#""two""#),
+        says("d", "c", "10:00:04", "m2"),
+    ]);
+    let rows = turns::outline(&read.session, Options::default());
+    let queued: Vec<_> = rows.iter().map(|row| row.queued.len()).collect();
+    assert_eq!(queued, [1, 0]);
+}
+
+#[test]
+fn reminders_in_front_of_a_queued_prompt_are_taken_off() {
+    use unspool_model::view::turns::{self, Options};
+    let queued = |text: &str| {
+        format!(
+            r#"{{"type":"attachment","uuid":"q","parentUuid":"b","isSidechain":false,"timestamp":"2026-01-01T10:00:02.000Z","attachment":{{"type":"queued_command","commandMode":"prompt","prompt":"{text}"}}}}"#
+        )
+    };
+    let told = |text: &str| {
+        let read = read(&[
+            user("a", "", "10:00:00", r#""one""#),
+            says("b", "a", "10:00:01", "m1"),
+            queued(text),
+        ]);
+        let rows = turns::outline(&read.session, Options::default());
+        (rows[0].queued.clone(), read.session.recent_prompt.clone())
+    };
+    let (rows, last) = told("<system-reminder>be kind</system-reminder>\\n\\nand b too\\n");
+    assert_eq!(
+        (&*rows, last.as_deref()),
+        (&["and b too".to_owned()][..], Some("and b too"))
+    );
+    let (rows, last) = told("<system-reminder>be kind</system-reminder>");
+    assert_eq!((rows.len(), last.as_deref()), (0, Some("one")));
 }

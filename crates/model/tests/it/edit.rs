@@ -224,3 +224,106 @@ fn a_straightened_copy_of_any_session_resumes_in_every_client() {
         assert_eq!(problems, [], "seed {seed}");
     }
 }
+
+/// Two calls with a line of a running tool between them, their results in the other order, and
+/// what follows hanging on the first: clients that do not know such lines lose nothing more.
+#[test]
+fn calls_with_the_progress_of_a_tool_between_them_can_be_copied() {
+    let line = |kind: &str, id: &str, parent: &str, second: u32, rest: &str| {
+        let parent = match parent {
+            "" => "null".to_owned(),
+            parent => format!("\"{parent}\""),
+        };
+        format!(
+            r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"isSidechain":false,"sessionId":"s","version":"2.1.45","timestamp":"2026-01-05T08:00:{second:02}.000Z",{rest}}}"#
+        ) + "\n"
+    };
+    let said = |content: &str| format!(r#""message":{{"role":"user","content":{content}}}"#);
+    let reply = |id: &str, block: &str| {
+        format!(
+            r#""message":{{"id":"{id}","role":"assistant","type":"message","model":"m","content":[{block}],"usage":{{"input_tokens":1,"output_tokens":1}}}}"#
+        )
+    };
+    let call =
+        |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{}}}}"#);
+    let result = |id: &str| {
+        said(&format!(
+            r#"[{{"type":"tool_result","tool_use_id":"{id}","content":"done"}}]"#
+        ))
+    };
+    let progress = r#""data":{"type":"hook_progress"},"toolUseID":"t1","parentToolUseID":"t1""#;
+    for other in ["progress", "from-the-future"] {
+        let text = [
+            line("user", "u1", "", 1, &said("\"do both\"")),
+            line("assistant", "a1", "u1", 2, &reply("m1", &call("t1"))),
+            line(other, "p1", "a1", 3, progress),
+            line("assistant", "a2", "p1", 4, &reply("m1", &call("t2"))),
+            line("user", "r2", "a2", 5, &result("t2")),
+            line("user", "r1", "a1", 6, &result("t1")),
+            line(
+                "assistant",
+                "a3",
+                "r1",
+                7,
+                &reply("m2", r#"{"type":"text","text":"both done"}"#),
+            ),
+        ];
+        let log = Log::new(text.concat());
+        let (after, _, problems) = edited(&log, None, Settings::default(), |_, _| ());
+        assert_eq!(problems, [], "{other}");
+        let session = Session::from_log(&after, Role::Main);
+        let lost = unspool_model::view::check::resumable(&session);
+        let lost: Vec<_> = lost.iter().filter(|client| client.lost > 0).collect();
+        assert!(lost.is_empty(), "{other}: {lost:?}");
+    }
+}
+
+/// Sessions of every shape in which other lines stand between calls and between results.
+#[test]
+fn a_straightened_copy_of_a_session_with_lines_between_its_calls_resumes_in_every_client() {
+    let mut wrong = Vec::new();
+    for seed in 0..500 {
+        let log = Log::new(unspool_testkit::graph::busy(seed).join("\n") + "\n");
+        let (_, _, problems) = edited(&log, None, Settings::default(), |_, _| ());
+        if let Some(first) = problems.first() {
+            wrong.push(format!("seed {seed}: {}", first.what));
+        }
+    }
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
+}
+
+#[test]
+fn what_is_said_of_a_refused_copy_is_always_the_same() {
+    let log = Log::new(unspool_testkit::graph::healthy(5).join("\n") + "\n");
+    let session = to_edit(&log);
+    let wanted = Wanted::of(&session, &Plan::new(&session), None);
+    // Half of the session: many lines are lost to every client.
+    let half = log.as_bytes().len() / 2;
+    let cut = Log::new(log.as_bytes()[..half].to_vec());
+    let said = || wanted.compare(&to_edit(&cut));
+    let first = said();
+    assert!(!first.is_empty());
+    for _ in 0..20 {
+        let session = to_edit(&log);
+        let again = Wanted::of(&session, &Plan::new(&session), None);
+        assert_eq!(again.compare(&to_edit(&cut)), first);
+    }
+    assert_eq!(said(), first);
+}
+
+#[test]
+fn in_a_copy_only_the_end_says_where_to_go_on() {
+    for seed in 0..300 {
+        let log = Log::new(unspool_testkit::graph::healthy(seed).join("\n") + "\n");
+        let wish = |session: &Session, plan: &mut Plan| plan.note_at_end_only(session);
+        let (after, _, problems) = edited(&log, None, Settings::default(), wish);
+        assert_eq!(problems, [], "seed {seed}");
+        let text = String::from_utf8_lossy(after.as_bytes()).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        let is_note = |line: &&&str| line.contains("\"type\":\"last-prompt\"");
+        assert!(lines.iter().filter(is_note).count() <= 1, "seed {seed}");
+        let note = lines.iter().position(|line| is_note(&line));
+        let chain = lines.iter().rposition(|line| line.contains("\"uuid\":"));
+        assert!(note.is_none_or(|note| Some(note) > chain), "seed {seed}");
+    }
+}

@@ -104,11 +104,11 @@ fn any_graph_is_read_and_every_line_has_one_place() {
         order.dedup();
         assert_eq!(order.len(), links.order.len(), "seed {seed}");
         for profile in [
-            Profile::V2_0_50,
-            Profile::V2_1_45,
-            Profile::V2_1_100,
-            Profile::V2_1_200,
-            Profile::V2_1_325,
+            Profile::client("2.0.50"),
+            Profile::client("2.1.45"),
+            Profile::client("2.1.100"),
+            Profile::client("2.1.200"),
+            Profile::client("2.1.325"),
             Profile::Strict,
         ] {
             messages::messages(&session, &log, profile);

@@ -15,7 +15,7 @@ use crate::make::{Read, read, read_bytes, reply, system, text, user};
 /// Every view, so that none of them can panic or loop.
 fn all_views(read: &Read) {
     let (session, log) = (&read.session, &read.log);
-    for profile in Profile::ALL {
+    for profile in Profile::eras_and_strict() {
         messages::messages(session, log, profile);
     }
     check::faults(session);

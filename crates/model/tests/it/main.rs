@@ -1,6 +1,7 @@
 //! Tests of the model from outside: what a reader of a transcript may rely on.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod agents;
 mod cases_blocks;
 mod cases_chunks;
 mod cases_classify;
@@ -34,8 +35,10 @@ mod resume_rules;
 mod rules_graph;
 mod rules_send;
 mod seeds;
+mod session_usage;
 mod status_corpus;
 mod status_table;
 mod summary;
 mod usage;
 mod validity;
+mod versions;

@@ -6,9 +6,11 @@ use unspool_model::log::Log;
 use unspool_model::price::{Cost, Origin, Prices, Unpriced};
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
-use unspool_model::usage::{self, Terms, Usage};
+use unspool_model::usage::{Terms, Usage};
 use unspool_model::view::agents::{self, AgentFile};
+use unspool_model::view::cost::CostSum;
 use unspool_model::view::row;
+use unspool_model::view::session_usage::{SessionFiles, session_usage};
 use unspool_model::view::status::Signals;
 use unspool_testkit::corpus;
 
@@ -44,6 +46,11 @@ fn the_bundled_table_can_be_read_and_has_a_date() {
         assert_eq!(own, Some(&price.name));
         let rates = price.rates;
         assert!(rates.input.is_some() && rates.output.is_some());
+        assert!(price.limit.is_some(), "{}", price.name);
+        // Others have no cache, or one that costs nothing.
+        if !price.name.contains("claude") {
+            continue;
+        }
         assert!(rates.cache_read < rates.input, "{}", price.name);
         assert!(rates.cache_write_5m > rates.input, "{}", price.name);
         let hour = rates.cache_write_1h;
@@ -228,6 +235,7 @@ fn fast_and_local_answers_multiply_tokens_but_not_searches() {
         batch: false,
         fast: true,
         us: true,
+        stated: None,
     };
     // 5 × 2 × 1.1 + 0.01
     assert_eq!(
@@ -279,10 +287,10 @@ fn an_unknown_model_has_no_price() {
         "claude-opus",
         "claude-opus-4-99",
         "claude-sonnet-4-5-mini",
-        "claude-opus-4-6-fast",
+        "claude-opus-4-1-fast",
         "sonnet",
         "opus",
-        "glm-4.6",
+        "glm-99",
         "gpt-5",
         "us.anthropic.",
         "claude-opus-99-20991231",
@@ -346,7 +354,7 @@ fn a_region_without_a_price_is_unknown_where_other_regions_cost_more() {
 }
 
 #[test]
-fn a_date_may_be_missing_or_unlisted_but_never_chosen() {
+fn a_date_may_be_missing_or_unlisted_but_is_not_chosen_where_it_matters() {
     // Not listed with a date, but without one.
     assert_eq!(
         found("claude-sonnet-4-6-20260217"),
@@ -358,8 +366,14 @@ fn a_date_may_be_missing_or_unlisted_but_never_chosen() {
         found("claude-3-7-sonnet-latest"),
         Some("claude-3-7-sonnet-20250219")
     );
-    // Two dates: which one is not known.
-    assert_eq!(found("claude-3-5-sonnet"), None);
+    // Two dates: if both cost the same, it does not matter which one is meant.
+    assert_eq!(
+        found("claude-3-5-sonnet"),
+        Some("claude-3-5-sonnet-20241022")
+    );
+    let two = r#"{"models": {"claude-x-20990101": {"input": 1, "output": 2},
+        "claude-x-20990202": {"input": 1, "output": 3}}}"#;
+    assert!(Prices::parse(two).unwrap().find("claude-x").is_none());
 }
 
 #[test]
@@ -402,6 +416,7 @@ fn the_largest_counts_do_not_overflow() {
         batch: false,
         fast: true,
         us: true,
+        stated: None,
     };
     assert!(cost("claude-opus-4-6", all, terms).is_some());
 }
@@ -491,19 +506,115 @@ fn a_wrong_table_says_where_and_what() {
 }
 
 #[test]
-fn the_context_is_as_large_as_the_table_says() {
-    assert_eq!(usage::context_limit(SONNET, 0), Some(200_000));
-    assert_eq!(usage::context_limit(SONNET, 200_001), Some(1_000_000));
-    let sonnet = "claude-sonnet-4-5[1m]";
-    assert_eq!(usage::context_limit(sonnet, 0), Some(1_000_000));
-    assert_eq!(usage::context_limit("claude-opus-5-5", 0), Some(1_000_000));
-    // Not in the table: the usual size, as long as nothing larger is seen.
-    assert_eq!(usage::context_limit("claude-new-9", 0), Some(200_000));
+fn models_of_other_makers_are_found_however_gateways_write_them() {
+    for (named, row) in [
+        ("glm-4.6", "glm-4.6"),
+        ("GLM-4.6", "glm-4.6"),
+        ("z-ai/glm-4.6", "glm-4.6"),
+        ("zai-org/GLM-4.6", "glm-4.6"),
+        ("glm-4.5-air", "glm-4.5-air"),
+        ("deepseek-chat", "deepseek-chat"),
+        ("deepseek/deepseek-chat", "deepseek-chat"),
+        ("kimi-k2-0905-preview", "kimi-k2-0905-preview"),
+        ("kimi-k2-thinking", "kimi-k2-thinking"),
+        ("kimi-k2.5", "kimi-k2.5"),
+        ("MiniMax-M2", "minimax-m2"),
+        ("qwen3.7-max", "qwen3.7-max"),
+    ] {
+        assert_eq!(found(named), Some(row), "{named}");
+    }
+    // A part of a name is no name.
+    for unknown in [
+        "glm",
+        "kimi",
+        "glm-99",
+        "z-ai/glm-4.5-air:free",
+        "my-glm-4.6",
+    ] {
+        assert_eq!(found(unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn other_ways_to_write_the_name_of_a_claude_model_are_understood() {
+    for (named, row) in [
+        ("claude-opus-4-5-thinking", "claude-opus-4-5"),
+        ("claude-sonnet-4-5-20250929-thinking", SONNET),
+        ("claude-opus-4-6-thinking[1m]", "claude-opus-4-6"),
+        ("anthropic/claude-4.5-sonnet", "claude-sonnet-4-5"),
+        ("claude-4-sonnet-20250514", "claude-sonnet-4-20250514"),
+        ("claude-4-opus", "claude-opus-4-20250514"),
+        ("claude-opus-4-0", "claude-opus-4-20250514"),
+        ("claude-sonnet-3-7", "claude-3-7-sonnet-20250219"),
+        ("claude-3.5-sonnet", "claude-3-5-sonnet-20241022"),
+        ("claude-haiku-3.5", "claude-3-5-haiku-20241022"),
+    ] {
+        assert_eq!(found(named), Some(row), "{named}");
+    }
+    for unknown in [
+        "claude-4-9-opus",
+        "claude-opus-9-0",
+        "claude-thinking",
+        "-thinking",
+        "claude-sonnet-4-5-slow",
+    ] {
+        assert_eq!(found(unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn a_name_that_ends_in_fast_costs_what_the_fast_mode_does() {
+    let usage = Usage {
+        input: 1_000,
+        output: 10,
+        ..Usage::default()
+    };
+    let fast = Terms {
+        fast: true,
+        ..Terms::default()
+    };
+    let by_mode = cost("claude-opus-4-6", usage, fast).unwrap();
+    assert!(by_mode > plain("claude-opus-4-6", usage).unwrap());
+    assert_eq!(plain("claude-opus-4-6-fast", usage), Some(by_mode));
     assert_eq!(
-        usage::context_limit("claude-new-9", 200_001),
+        cost("claude-opus-4-6-fast", usage, fast),
+        Some(by_mode),
+        "once"
+    );
+    // A model without a fast mode has no price for one.
+    assert_eq!(plain("claude-3-7-sonnet-fast", usage), None);
+}
+
+#[test]
+fn rows_of_other_makers_are_taken_in_from_a_newer_table() {
+    let newer = r#"{"claude-x-1": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6},
+        "zai/GLM-9": {"input_cost_per_token": 3e-6, "output_cost_per_token": 4e-6},
+        "novita/zai-org/glm-9": {"input_cost_per_token": 9e-6, "output_cost_per_token": 9e-6}}"#;
+    let newer = Prices::parse(newer).unwrap();
+    let table = Prices::bundled().merged(Prices::bundled().renewal(&newer));
+    let input = |name| table.find(name).and_then(|row| row.rates.input);
+    assert_eq!(input("glm-9").map(|rate| rate.0), Some(3_000_000));
+    assert!(input("glm-4.6").is_some(), "what is no longer listed stays");
+}
+
+#[test]
+fn the_context_is_as_large_as_the_table_says() {
+    assert_eq!(Prices::bundled().limit(SONNET, 0), Some(200_000));
+    assert_eq!(Prices::bundled().limit(SONNET, 200_001), Some(1_000_000));
+    let sonnet = "claude-sonnet-4-5[1m]";
+    assert_eq!(Prices::bundled().limit(sonnet, 0), Some(1_000_000));
+    assert_eq!(
+        Prices::bundled().limit("claude-opus-5-5", 0),
         Some(1_000_000)
     );
-    assert_eq!(usage::context_limit("glm-4.6", 0), None);
+    // Not in the table: the usual size, as long as nothing larger is seen.
+    assert_eq!(Prices::bundled().limit("claude-new-9", 0), Some(200_000));
+    assert_eq!(
+        Prices::bundled().limit("claude-new-9", 200_001),
+        Some(1_000_000)
+    );
+    assert_eq!(Prices::bundled().limit("glm-4.6", 0), Some(200_000));
+    assert_eq!(Prices::bundled().limit("nobody-knows-1", 0), None);
 }
 
 /// A session of one prompt and these replies: model and usage.
@@ -522,8 +633,12 @@ fn session(replies: &[(&str, &str)]) -> make::Read {
 }
 
 fn total(read: &make::Read, agents: &[&Session]) -> Option<f64> {
-    let (_, cost) = row::totals(&read.session, agents, Prices::bundled());
-    cost.map(Cost::usd)
+    let files = SessionFiles {
+        agents,
+        ..SessionFiles::alone(&read.session)
+    };
+    let used = session_usage(&files, Prices::bundled()).all();
+    used.cost.total().map(Cost::usd)
 }
 
 const MILLION: &str = r#"{"input_tokens":1000000,"output_tokens":0}"#;
@@ -577,13 +692,15 @@ fn a_session_without_replies_costs_nothing_and_so_does_what_the_client_wrote() {
 
 #[test]
 fn the_limit_of_a_row_is_that_of_the_prices_in_use() {
-    let own = r#"{"models": {"glm-4.6": {"input": 1, "output": 2, "limit": 128000}}}"#;
+    let own = r#"{"models": {"nobody-knows-1": {"input": 1, "output": 2, "limit": 128000}}}"#;
     let own = Prices::bundled().merged(Prices::parse(own).unwrap());
-    let read = session(&[("glm-4.6", r#"{"input_tokens":64000,"output_tokens":0}"#)]);
+    let read = session(&[(
+        "nobody-knows-1",
+        r#"{"input_tokens":64000,"output_tokens":0}"#,
+    )]);
     let row = |prices| {
         row::row(
-            &read.session,
-            &[],
+            &SessionFiles::alone(&read.session),
             &HashMap::new(),
             prices,
             &Signals::default(),
@@ -592,9 +709,12 @@ fn the_limit_of_a_row_is_that_of_the_prices_in_use() {
     };
     assert_eq!(row(&own).context_limit, Some(128_000));
     assert_eq!(row(&own).context_tokens, Some(64_000));
-    assert_eq!(row(&own).cost, Some(Cost(64_000_000_000)));
+    assert_eq!(
+        row(&own).used.all().cost.total(),
+        Some(Cost(64_000_000_000))
+    );
     assert_eq!(row(Prices::bundled()).context_limit, None);
-    assert_eq!(row(Prices::bundled()).cost, None);
+    assert_eq!(row(Prices::bundled()).used.all().cost.total(), None);
 }
 
 #[test]
@@ -605,19 +725,13 @@ fn an_agent_of_which_only_the_call_is_left_has_no_cost() {
         make::reply("b", "a", "10:00:01", "m", &format!("[{sent}]")),
     ]);
     let found = session(&[("claude-opus-4-5", MILLION)]);
-    let file = AgentFile {
-        id: "q",
-        session: &found.session,
-        kind: None,
-        description: None,
-        call: None,
-    };
+    let file = AgentFile::new("q", &found.session);
     let files = [file];
-    let rows = agents::agents(&main.session, &main.log, &files);
+    let rows = agents::agents(&main.session, &main.log, &files, &[]);
     let mut costs: Vec<Option<f64>> = rows
         .iter()
         .map(|row| agents::cost(&main.session, &files, row, Prices::bundled()))
-        .map(|cost| cost.map(Cost::usd))
+        .map(|cost| cost.and_then(CostSum::total).map(Cost::usd))
         .collect();
     costs.sort_by(|a, b| a.partial_cmp(b).unwrap());
     assert_eq!(costs, [None, Some(5.0)]);
@@ -635,11 +749,11 @@ fn an_agent_inside_the_file_is_paid_by_its_own_thread() {
         side(make::user("c", "", "10:00:02", r#""find""#)),
         side(haiku),
     ]);
-    let rows = agents::agents(&main.session, &main.log, &[]);
+    let rows = agents::agents(&main.session, &main.log, &[], &[]);
     assert_eq!(rows.len(), 1, "{rows:?}");
     let cost = agents::cost(&main.session, &[], &rows[0], Prices::bundled());
     // 10 × 1 + 5 × 5 millionths of a dollar
-    assert_eq!(cost, Some(Cost(35_000_000)));
+    assert_eq!(cost.and_then(CostSum::total), Some(Cost(35_000_000)));
 }
 
 /// LiteLLM's table with these fields for each model.

@@ -4,9 +4,9 @@ use unspool_model::entry::Kind;
 use unspool_model::fault::FaultKind;
 use unspool_model::input::Input;
 use unspool_model::log::Log;
+use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
-use unspool_model::usage;
 use unspool_model::view::agents::{self, AgentFile};
 use unspool_model::view::status::{self, Signals, State};
 use unspool_model::view::turns::{self, Options};
@@ -137,14 +137,8 @@ fn an_agent_that_was_only_launched_is_running() {
     ]);
     let status = |lines: &[&str]| {
         let agent = Session::from_log(&log(lines), Role::Agent);
-        let file = AgentFile {
-            id: "aaa",
-            session: &agent,
-            kind: None,
-            description: None,
-            call: None,
-        };
-        agents::agents(&main, &log(&[]), &[file])[0].status
+        let file = AgentFile::new("aaa", &agent);
+        agents::agents(&main, &log(&[]), &[file], &[])[0].status
     };
     let asked = r#"{"type":"user","uuid":"x","parentUuid":null,"isSidechain":true,"message":{"role":"user","content":"look"}}"#;
     let answered = r#"{"type":"assistant","uuid":"y","parentUuid":"x","isSidechain":true,"message":{"id":"n","role":"assistant","content":[{"type":"text","text":"seen"}]}}"#;
@@ -279,7 +273,7 @@ fn sub_agents_inside_the_file_are_known_by_the_call_that_sent_them() {
         r#"{"type":"assistant","uuid":"s2","parentUuid":"s1","isSidechain":true,"message":{"id":"n","role":"assistant","content":[{"type":"text","text":"found"}]}}"#,
         r#"{"type":"user","uuid":"c","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"found"}]}}"#,
     ]);
-    let rows = agents::agents(&read, &log(&[]), &[]);
+    let rows = agents::agents(&read, &log(&[]), &[], &[]);
     assert_eq!(rows.len(), 1);
     assert_eq!(
         (
@@ -294,14 +288,14 @@ fn sub_agents_inside_the_file_are_known_by_the_call_that_sent_them() {
 #[test]
 fn models_of_cloud_providers_have_a_context_limit_too() {
     assert_eq!(
-        usage::context_limit("us.anthropic.claude-sonnet-4-5-20250929-v1:0", 0),
+        Prices::bundled().limit("us.anthropic.claude-sonnet-4-5-20250929-v1:0", 0),
         Some(200_000)
     );
     assert_eq!(
-        usage::context_limit("claude-opus-4-6[1m]", 0),
+        Prices::bundled().limit("claude-opus-4-6[1m]", 0),
         Some(1_000_000)
     );
-    assert_eq!(usage::context_limit("glm-4.6", 0), None);
+    assert_eq!(Prices::bundled().limit("nobody-knows-1", 0), None);
 }
 
 #[test]

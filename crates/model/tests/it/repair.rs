@@ -31,7 +31,7 @@ pub fn tried(log: &Log) -> (Log, Repair, Vec<String>) {
             Resume::Messages(_)
         )
     };
-    for profile in Profile::ALL {
+    for profile in Profile::eras_and_strict() {
         let live = messages::live_lines(&session, Profile::Strict);
         let said = live
             .iter()

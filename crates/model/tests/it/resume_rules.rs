@@ -3,12 +3,15 @@
 //! What is expected was seen with the real clients (`docs/conformance.md`).
 
 use unspool_model::view::messages::{self, ApiMessage, Resume};
-use unspool_model::view::profile::Profile::{
-    self, Strict, V2_0_50, V2_1_45, V2_1_100, V2_1_200, V2_1_325,
-};
+use unspool_model::view::profile::Profile::{self, Strict};
 
 use crate::make::{call, read, reply, result, system, text, user};
 
+const V2_0_50: Profile = Profile::client("2.0.50");
+const V2_1_45: Profile = Profile::client("2.1.45");
+const V2_1_100: Profile = Profile::client("2.1.100");
+const V2_1_200: Profile = Profile::client("2.1.200");
+const V2_1_325: Profile = Profile::client("2.1.325");
 const CLIENTS: [Profile; 5] = [V2_0_50, V2_1_45, V2_1_100, V2_1_200, V2_1_325];
 
 fn word(json: &str) -> String {
@@ -333,7 +336,7 @@ fn thinking_of_another_model_is_dropped_by_newer_clients() {
     expect(&lines, &CLIENTS[3..], "u: a | a: c");
     let unsigned = lines.map(|line| line.replace(r#","signature":"s""#, ""));
     expect(&unsigned, &[V2_1_200], "u: a | a: (hm), c");
-    expect(&unsigned, &[V2_1_325], "u: a | a: c");
+    expect(&unsigned, &[V2_1_325], "u: a | a: (hm), c");
 }
 
 #[test]
@@ -374,7 +377,18 @@ fn empty_text_is_dropped_from_replies_and_marked_in_prompts() {
         says("b", "a", "10:00:01"),
     ];
     expect(&prompt, &CLIENTS[..3], "u:  | a: b");
-    expect(&prompt, &CLIENTS[3..], "u: (no content) | a: b");
+    expect(&prompt, &[V2_1_200], "a: b");
+    expect(&prompt, &[V2_1_325], "u: (no content) | a: b");
+    let [prompt, answer] = prompt;
+    let first = [asks("x", "", "09:00:00"), says("y", "x", "09:00:01")];
+    let later = prompt.replace("\"parentUuid\":null", "\"parentUuid\":\"y\"");
+    let lines = [first.to_vec(), vec![later, answer]].concat();
+    expect(&lines, &CLIENTS[..3], "u: x | a: y | u:  | a: b");
+    expect(
+        &lines,
+        &CLIENTS[3..],
+        "u: x | a: y | u: (no content) | a: b",
+    );
 }
 
 #[test]
@@ -404,7 +418,7 @@ fn a_queued_prompt_stands_behind_the_result_or_inside_it() {
         without(&queued, "message"),
         says("e", "d", "10:00:04"),
     ];
-    for profile in [V2_0_50, V2_1_45, V2_1_100] {
+    for profile in CLIENTS {
         let all = sent(&lines, profile);
         assert!(
             all.starts_with("u: a | a: t? | u: t=x\n\n<system-reminder>\nThe user sent"),
@@ -415,6 +429,8 @@ fn a_queued_prompt_stands_behind_the_result_or_inside_it() {
             "{all}"
         );
     }
+    // Newer models take messages of the system between others.
+    let lines = lines.map(|line| line.replace("opus-4-5", "opus-4-8"));
     expect(&lines, &[V2_1_200], "u: a | a: t? | u: t=x | a: e");
     let newest = sent(&lines, V2_1_325);
     let text =
@@ -423,11 +439,14 @@ fn a_queued_prompt_stands_behind_the_result_or_inside_it() {
 }
 
 #[test]
-fn two_objects_on_one_line_are_read_by_newer_clients_only() {
+fn of_two_objects_on_one_line_older_clients_read_none_and_newer_ones_the_first() {
     let both = asks("a", "", "10:00:00") + &says("b", "a", "10:00:01");
-    let lines = [both, asks("c", "b", "10:00:20")];
+    let lines = [both.clone(), asks("c", "b", "10:00:20")];
+    expect(&lines, &CLIENTS, "u: c");
+    let lines = [both, asks("c", "a", "10:00:20")];
     expect(&lines, &CLIENTS[..3], "u: c");
-    expect(&lines, &CLIENTS[3..], "u: a | a: b | u: c");
+    expect(&lines, &CLIENTS[3..], "u: a\n, c");
+    expect(&lines, &[Strict], "u: a\n, c");
 }
 
 #[test]
@@ -468,8 +487,20 @@ fn without_a_time_a_line_is_no_leaf_or_there_is_no_conversation() {
         without(&answers("c", "b", "10:00:02", "t"), "timestamp"),
         says("d", "c", "10:00:03"),
     ];
-    expect(&result, &[V2_1_100, V2_1_200], "none");
-    expect(&result, &[V2_1_325], "u: a | a: t? | u: t=x | a: d");
+    expect(&result, &CLIENTS, "u: a | a: t? | u: t=x | a: d");
+    // Two beside the chain are put in order by their times.
+    let parallel = [
+        asks("a", "", "10:00:00"),
+        calls("b", "a", "10:00:01", "m", "t1"),
+        calls("c", "b", "10:00:02", "m", "t2"),
+        calls("d", "c", "10:00:02", "m", "t3"),
+        without(&answers("e", "b", "10:00:03", "t1"), "timestamp"),
+        without(&answers("f", "c", "10:00:04", "t2"), "timestamp"),
+        answers("g", "d", "10:00:05", "t3"),
+    ];
+    expect(&parallel, &[V2_1_100, V2_1_200], "none");
+    let all = "u: a | a: t1?, t2?, t3? | u: t1=x, t2=x, t3=x";
+    expect(&parallel, &[V2_1_325], all);
 }
 
 #[test]
@@ -486,7 +517,10 @@ fn a_later_line_with_the_same_id_counts_in_the_first_ones_place() {
         says("b", "a", "10:00:01"),
         user("a", "", "10:00:00", "\"again\""),
     ];
-    expect(&lines, &CLIENTS, "u: again | a: b");
+    expect(&lines, &CLIENTS[..3], "u: again | a: b");
+    // The last line of the file is the one that was written again.
+    expect(&lines, &[V2_1_200], "u: again");
+    expect(&lines, &[V2_1_325, Strict], "u: again | a: b");
 }
 
 #[test]
@@ -520,4 +554,217 @@ fn lines_of_one_message_are_joined_across_results_but_not_across_prompts() {
         says_m("d", "c", "10:00:03"),
     ];
     expect(&prompts, &CLIENTS, "u: a | a: b | u: c | a: d");
+}
+
+#[test]
+fn an_explicit_last_prompt_counts_until_the_next_line_of_the_chain() {
+    let explicit = last_prompt("b").replacen('{', r#"{"explicit":true,"#, 1);
+    let mut lines = vec![
+        asks("a", "", "10:00:00"),
+        says("b", "a", "10:00:01"),
+        asks("c", "b", "10:00:02"),
+        says("d", "c", "10:00:03"),
+        explicit,
+    ];
+    expect(&lines, &[V2_1_200, V2_1_325, Strict], "u: a | a: b");
+    lines.push(
+        asks("e", "b", "10:00:04").replace(r#""isSidechain":false"#, r#""isSidechain":true"#),
+    );
+    expect(&lines, &[V2_1_200, V2_1_325, Strict], "u: a | a: b");
+    lines.push(asks("f", "b", "10:00:05"));
+    lines.push(says("g", "f", "10:00:06"));
+    expect(
+        &lines,
+        &[V2_1_200, V2_1_325, Strict],
+        "u: a | a: b | u: f | a: g",
+    );
+    lines[6] = asks("f", "d", "10:00:05");
+    let all = "u: a | a: b | u: c | a: d | u: f | a: g";
+    expect(&lines, &[V2_1_200, V2_1_325, Strict], all);
+}
+
+#[test]
+fn an_explicit_last_prompt_that_names_no_line_leaves_nothing() {
+    let nowhere = r#"{"type":"last-prompt","leafUuid":null,"explicit":true,"sessionId":"s"}"#;
+    let mut lines = vec![
+        asks("a", "", "10:00:00"),
+        says("b", "a", "10:00:01"),
+        nowhere.to_owned(),
+    ];
+    expect(&lines, &CLIENTS[..3], "u: a | a: b");
+    expect(&lines, &CLIENTS[3..], "");
+    expect(&lines, &[Profile::client("2.1.186")], "u: a | a: b");
+    expect(&lines, &[Strict], "none");
+    lines.push(asks("c", "", "10:00:02"));
+    lines.push(says("d", "c", "10:00:03"));
+    expect(&lines, &[V2_1_200, V2_1_325, Strict], "u: c | a: d");
+    lines[2] = nowhere.replace(r#""explicit":true,"#, "");
+    lines.truncate(3);
+    expect(&lines, &CLIENTS, "u: a | a: b");
+}
+
+#[test]
+fn parallel_results_are_one_point_to_go_on_from() {
+    let lines = [
+        asks("a", "", "10:00:00"),
+        calls("b", "a", "10:00:01", "m", "t1"),
+        calls("c", "b", "10:00:02", "m", "t2"),
+        answers("d", "b", "10:00:03", "t1"),
+        answers("e", "c", "10:00:04", "t2"),
+        says("f", "e", "10:00:05"),
+        asks("g", "f", "10:00:06"),
+        last_prompt("d"),
+    ];
+    let all = "u: a | a: t1?, t2? | u: t1=x, t2=x | a: f | u: g";
+    expect(&lines, &[V2_1_100, V2_1_325, Strict], all);
+    expect(&lines, &[V2_1_200], "u: a | a: t1?, t2? | u: t2=x, t1=x");
+    expect(
+        &lines,
+        &[Profile::client("2.1.281")],
+        "u: a | a: t1?, t2? | u: t1=x, t2=x",
+    );
+}
+
+#[test]
+fn a_last_line_that_leads_to_no_prompt_is_not_gone_on_from() {
+    let lines = |parent| {
+        [
+            asks("a", "", "10:00:00"),
+            says("b", "a", "10:00:01"),
+            system(
+                "c",
+                parent,
+                "10:00:40",
+                "informational",
+                r#","content":"note""#,
+            ),
+        ]
+    };
+    for parent in ["lost", ""] {
+        expect(&lines(parent), &CLIENTS[3..], "u: a | a: b");
+        expect(
+            &lines(parent),
+            &[Strict, Profile::client("2.1.108")],
+            "u: a | a: b",
+        );
+        expect(&lines(parent), &CLIENTS[..3], "");
+    }
+}
+
+#[test]
+fn lines_without_ids_are_one_message_or_each_its_own() {
+    let says_ = |uuid: &str, parent: &str, clock: &str, request: &str| {
+        let line = reply(uuid, parent, clock, "m", &format!("[{}]", text(uuid)));
+        line.replace(r#""id":"m","#, "")
+            .replacen('{', &format!("{{{request}"), 1)
+    };
+    let lines = |request| {
+        [
+            asks("a", "", "10:00:00"),
+            says_("b", "a", "10:00:01", request),
+            says_("c", "b", "10:00:02", request),
+        ]
+    };
+    expect(&lines(""), &CLIENTS[..4], "u: a | a: b, c");
+    expect(&lines(""), &[V2_1_325], "u: a | a: b | a: c");
+    let request = r#""requestId":"r","#;
+    expect(&lines(request), &CLIENTS, "u: a | a: b, c");
+}
+
+#[test]
+fn thinking_beside_blank_text_is_dropped_with_it() {
+    let lines = [
+        asks("a", "", "10:00:00"),
+        thinks("b", "a", "10:00:01", "m"),
+        reply("c", "b", "10:00:02", "m", &format!("[{}]", text("  "))),
+        asks("d", "c", "10:00:03"),
+        says("e", "d", "10:00:04"),
+    ];
+    expect(
+        &lines,
+        &[V2_0_50, Profile::client("2.1.32")],
+        "u: a | a: (hm),    | u: d | a: e",
+    );
+    let gap = [Profile::client("2.1.33"), V2_1_45, V2_1_100, V2_1_200];
+    expect(&lines, &gap, "u: a | u: d | a: e");
+    expect(&lines, &[V2_1_325], "u: a\n, d | a: e");
+}
+
+#[test]
+fn lines_for_the_screen_and_notes_of_fallbacks_are_not_sent() {
+    let hidden = asks("c", "b", "10:00:02").replacen('{', r#"{"isVirtual":true,"#, 1);
+    let lines = [
+        asks("a", "", "10:00:00"),
+        says("b", "a", "10:00:01"),
+        hidden,
+        says("d", "c", "10:00:03"),
+    ];
+    expect(&lines, &CLIENTS[..2], "u: a | a: b | u: c | a: d");
+    expect(&lines, &CLIENTS[2..], "u: a | a: b | a: d");
+    let note = format!(
+        r#"[{{"type":"fallback","from":{{}},"to":{{}}}},{}]"#,
+        text("b")
+    );
+    let lines = [
+        asks("a", "", "10:00:00"),
+        reply("b", "a", "10:00:01", "m", &note),
+    ];
+    expect(&lines, &CLIENTS[..3], "u: a | a: fallback, b");
+    expect(&lines, &CLIENTS[3..], "u: a | a: b");
+}
+
+#[test]
+fn tools_that_were_found_are_sent_taken_out_or_told_to_be_loaded() {
+    let found = r#"[{"type":"tool_reference","tool_name":"TaskList"}]"#;
+    let lines = [
+        asks("a", "", "10:00:00"),
+        calls("b", "a", "10:00:01", "m", "t"),
+        user("c", "b", "10:00:02", &result("t", found)),
+        says("d", "c", "10:00:03"),
+    ];
+    expect(&lines, &[V2_0_50], "u: a | a: t? | u: t= | a: d");
+    expect(
+        &lines,
+        &[V2_1_325],
+        "u: a | a: t? | u: t=, Tool loaded. | a: d",
+    );
+    let read = read(&lines);
+    let sent = |profile| match messages::messages(&read.session, &read.log, profile) {
+        Resume::Messages(all) => messages::to_json(&all),
+        _ => String::new(),
+    };
+    for version in ["2.0.65", "2.1.45", "2.1.303"] {
+        let sent = sent(Profile::client(version));
+        assert!(sent.contains("[Tool references removed"), "{sent}");
+        assert!(!sent.contains("Tool loaded."), "{sent}");
+    }
+    assert!(sent(V2_1_325).contains("tool_reference"));
+}
+
+#[test]
+fn a_session_that_the_model_ended_is_not_resumed() {
+    let lines = [
+        asks("a", "", "10:00:00"),
+        says("b", "a", "10:00:01"),
+        r#"{"type":"ended-by-model","sessionId":"s","timestamp":"2026-01-01T10:00:05.000Z"}"#
+            .to_owned(),
+    ];
+    expect(&lines, &CLIENTS[..4], "u: a | a: b");
+    expect(&lines, &[Profile::client("2.1.250"), V2_1_325], "none");
+    expect(&lines, &[Strict], "u: a | a: b");
+}
+
+#[test]
+fn output_of_a_command_behind_an_open_conversation_follows_its_answer() {
+    let lines = [
+        asks("a", "", "10:00:00"),
+        system("b", "a", "10:00:01", "local_command", r#","content":"out""#),
+    ];
+    let answered = "u: a | a: No response requested. | u: out";
+    expect(
+        &lines,
+        &[Profile::client("2.1.150"), V2_1_200, V2_1_325],
+        answered,
+    );
+    expect(&lines, &[Strict], "u: a\n, out");
 }

@@ -4,9 +4,10 @@ use unspool_model::graph;
 use unspool_model::log::Log;
 use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
+use unspool_model::view::check;
 use unspool_model::view::messages::{self, Outcome};
 use unspool_model::view::profile::Profile;
-use unspool_model::view::{check, row};
+use unspool_model::view::session_usage::{SessionFiles, session_usage};
 
 use crate::make::{Read, read, reply, system, text, user};
 
@@ -42,10 +43,18 @@ fn the_last_line_in_the_file_is_live_since_2_1_200_and_the_newest_before() {
         answer("b", "a", "10:00:09"),
         answer("c", "a", "10:00:05"),
     ]);
-    for profile in [Profile::V2_1_200, Profile::V2_1_325, Profile::Strict] {
+    for profile in [
+        Profile::client("2.1.200"),
+        Profile::client("2.1.325"),
+        Profile::Strict,
+    ] {
         assert_eq!(live(&read, profile), ["a", "c"], "{}", profile.name());
     }
-    for profile in [Profile::V2_0_50, Profile::V2_1_45, Profile::V2_1_100] {
+    for profile in [
+        Profile::client("2.0.50"),
+        Profile::client("2.1.45"),
+        Profile::client("2.1.100"),
+    ] {
         assert_eq!(live(&read, profile), ["a", "b"], "{}", profile.name());
     }
 }
@@ -57,8 +66,8 @@ fn on_a_tie_of_times_older_clients_lose_the_later_line() {
         answer("b", "a", "10:00:05"),
         say("c", "b", "10:00:05"),
     ]);
-    assert_eq!(live(&read, Profile::V2_1_45), ["a", "b"]);
-    assert_eq!(live(&read, Profile::V2_1_325), ["a", "b", "c"]);
+    assert_eq!(live(&read, Profile::client("2.1.45")), ["a", "b"]);
+    assert_eq!(live(&read, Profile::client("2.1.325")), ["a", "b", "c"]);
     assert_eq!(live(&read, Profile::Strict), ["a", "b", "c"]);
 }
 
@@ -73,7 +82,7 @@ fn a_last_prompt_names_the_live_branch_unless_it_is_an_ancestor() {
     let with = |leaf: &str, explicit: bool| {
         let mut lines = lines.to_vec();
         lines.push(last_prompt(leaf, explicit));
-        live(&read(&lines), Profile::V2_1_325)
+        live(&read(&lines), Profile::client("2.1.325"))
     };
     assert_eq!(with("c", false), ["a", "b", "c"]);
     assert_eq!(with("b", false), ["a", "b", "d"], "an ancestor");
@@ -90,10 +99,14 @@ fn an_unknown_parent_cuts_for_older_clients_and_is_healed_and_reported_by_us() {
         answer("b", "gone", "10:00:01"),
         say("c", "b", "10:00:02"),
     ]);
-    for profile in [Profile::V2_0_50, Profile::V2_1_45] {
+    for profile in [Profile::client("2.0.50"), Profile::client("2.1.45")] {
         assert_eq!(live(&read, profile), ["b", "c"], "{}", profile.name());
     }
-    for profile in [Profile::V2_1_100, Profile::V2_1_325, Profile::Strict] {
+    for profile in [
+        Profile::client("2.1.100"),
+        Profile::client("2.1.325"),
+        Profile::Strict,
+    ] {
         assert_eq!(live(&read, profile), ["a", "b", "c"], "{}", profile.name());
     }
     let faults = check::faults(&read.session);
@@ -116,7 +129,7 @@ fn a_circle_is_cut_at_the_line_whose_parent_comes_later() {
     assert_eq!(links.cycles, [1]);
     assert_eq!([links.above(2), links.above(3)], [Some(1), Some(2)]);
     let hangs = |profile| messages::outcome(&read.session, profile) == Outcome::Hangs;
-    assert!(hangs(Profile::V2_0_50) && !hangs(Profile::V2_1_325));
+    assert!(hangs(Profile::client("2.0.50")) && !hangs(Profile::client("2.1.325")));
 }
 
 #[test]
@@ -141,14 +154,14 @@ fn what_a_compaction_preserved_stays_live_behind_its_summary() {
         summary,
         say("e", "s", "10:00:06"),
     ]);
-    for profile in [Profile::V2_1_325, Profile::Strict] {
+    for profile in [Profile::client("2.1.325"), Profile::Strict] {
         let said: Vec<_> = live(&read, profile)
             .into_iter()
             .filter(|id| id != "k")
             .collect();
         assert_eq!(said, ["s", "c", "d", "e"], "{}", profile.name());
     }
-    let said: Vec<_> = live(&read, Profile::V2_1_45)
+    let said: Vec<_> = live(&read, Profile::client("2.1.45"))
         .into_iter()
         .filter(|id| id != "k")
         .collect();
@@ -187,8 +200,13 @@ fn a_message_in_two_files_counts_once() {
         Session::from_log(&log, Role::Agent),
     );
     assert!(main.usage().output > 0);
+    let agents = [&agent];
+    let files = SessionFiles {
+        agents: &agents,
+        ..SessionFiles::alone(&main)
+    };
     assert_eq!(
-        row::totals(&main, &[&agent], Prices::bundled()).0,
+        session_usage(&files, Prices::bundled()).all().usage,
         main.usage()
     );
 }
@@ -203,7 +221,11 @@ fn a_leaf_named_before_a_compaction_does_not_take_the_conversation_back() {
         system("c", "", "10:00:02", "compact_boundary", boundary),
         say("d", "c", "10:00:03"),
     ]);
-    for profile in [Profile::V2_1_200, Profile::V2_1_325, Profile::Strict] {
+    for profile in [
+        Profile::client("2.1.200"),
+        Profile::client("2.1.325"),
+        Profile::Strict,
+    ] {
         assert_eq!(live(&read, profile), ["c", "d"], "{profile:?}");
     }
 }

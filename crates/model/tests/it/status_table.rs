@@ -1189,9 +1189,18 @@ fn lines_without_a_session_are_not_read_twice_and_a_reply_is_counted_once() {
     let now = Time::parse(&time("10:04:02")).unwrap();
     let none = std::collections::HashMap::new();
     let prices = unspool_model::price::Prices::bundled();
-    let row = unspool_model::view::row::row(&session, &[], &none, prices, &stage.signals, now);
+    let row = unspool_model::view::row::row(
+        &unspool_model::view::session_usage::SessionFiles::alone(&session),
+        &none,
+        prices,
+        &stage.signals,
+        now,
+    );
     assert_eq!((row.turns, row.messages), (5, 5));
-    assert_eq!((row.usage.input, row.usage.output), (50, 25));
+    assert_eq!(
+        (row.used.own.usage.input, row.used.own.usage.output),
+        (50, 25)
+    );
     assert_eq!(told(&session, &row.status), "waiting_for_input transcript");
     assert_eq!(row.last_prompt.as_deref(), Some("more"));
 }

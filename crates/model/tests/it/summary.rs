@@ -88,7 +88,7 @@ fn what_stands_before_a_turn_is_a_compaction() {
     assert_eq!(after[5], lines[3]);
     let log = Log::new(text);
     let session = Session::from_log(&log, Role::Main);
-    for profile in Profile::ALL {
+    for profile in Profile::eras_and_strict() {
         let messages::Resume::Messages(sent) = messages::messages(&session, &log, profile) else {
             panic!("{profile:?}");
         };

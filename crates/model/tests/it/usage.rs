@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
 use proptest::prelude::*;
 use unspool_model::log::Log;
@@ -399,10 +400,19 @@ fn output_that_was_never_written_to_the_end_is_a_floor() {
 #[test]
 fn a_session_is_as_full_as_its_last_own_reply_was_given() {
     let script = "you: a\n(usage=10/20/1000/50/5) claude: b\n(agent=a1) agent: look\n(agent=a1 usage=9/9/9/9/9) claude: c\n";
-    let (tokens, limit) = usage::context(&scripted(script)).unwrap();
-    assert_eq!(tokens, 10 + 1000 + 50 + 5);
-    assert!(limit.is_some());
-    assert_eq!(usage::context(&Spending::default()), None);
+    let last = |spending: &Spending| usage::context(spending).map(|last| last.usage.context());
+    let scripted = scripted(script);
+    assert_eq!(last(&scripted), Some(10 + 1000 + 50 + 5));
+    assert_eq!(last(&Spending::default()), None);
+    let limit = |prices: &Prices| Ledger::of(&[&scripted]).context(0, prices).unwrap().1;
+    let bundled = Prices::bundled();
+    let model = scripted.model(usage::context(&scripted).unwrap()).unwrap();
+    assert_eq!(limit(bundled), bundled.limit(model, 0));
+    // A limit that the person wrote counts here as everywhere.
+    let own =
+        format!(r#"{{"models": {{"{model}": {{"input": 1, "output": 2, "limit": 77000}}}}}}"#);
+    let own = bundled.merged(Prices::parse(&own).unwrap());
+    assert_eq!(limit(&own), Some(77_000));
 }
 
 fn times(texts: &[&str]) -> Vec<Time> {
@@ -467,7 +477,7 @@ fn a_day_lasts_from_midnight_to_midnight_also_when_clocks_change() {
 
 #[test]
 fn a_week_begins_on_monday() {
-    let week = |text: &str| period::week(text.parse().unwrap()).to_string();
+    let week = |text: &str| period::week(text.parse().unwrap(), Weekday::Monday).to_string();
     assert_eq!(week("2026-01-05"), "2026-01-05");
     assert_eq!(week("2026-01-11"), "2026-01-05");
     assert_eq!(week("2026-01-01"), "2025-12-29");
@@ -530,10 +540,10 @@ fn a_cost_is_unknown_if_that_of_one_message_is() {
         let row = rows
             .iter()
             .find(|(keys, _)| keys[0] == Key::Text(Some(name.to_owned())));
-        row.unwrap().1.cost()
+        row.unwrap().1.cost.total()
     };
     assert!(cost("claude-opus-4-5-20251101").is_some());
     assert_eq!(cost("some-other-model"), None);
     let total = books.total(&rows);
-    assert_eq!((total.cost(), total.unpriced), (None, 1));
+    assert_eq!((total.cost.total(), total.cost.unpriced), (None, 1));
 }

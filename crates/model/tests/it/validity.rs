@@ -203,3 +203,77 @@ fn thinking_without_its_text_is_not_sent() {
     assert_ne!(log, without);
     check(without.as_bytes(), Role::Main, "thinking without text");
 }
+
+/// A conversation in which a tool and its call have these names.
+fn with_names(tool: &str, id: &str) -> Vec<u8> {
+    let log = unspool_testkit::script::jsonl(
+        "you: hi\nclaude: look [Read a.rs]\nresult: Read a.rs fn main\nclaude: done\nyou: go on",
+    );
+    let text = String::from_utf8(log).unwrap();
+    let start = text.find("\"toolu_").unwrap() + 1;
+    let end = start + text[start..].find('"').unwrap();
+    let old = text[start..end].to_owned();
+    let text = text.replace(&old, id);
+    text.replace("\"name\":\"Read\"", &format!("\"name\":\"{tool}\""))
+        .into_bytes()
+}
+
+#[test]
+fn names_that_the_api_refuses_are_found_sent_otherwise_and_mended() {
+    let long = "mcp__server__".to_owned() + &"x".repeat(200);
+    for (tool, id) in [
+        (&*long, "toolu_1"),
+        ("mcp server.look up", "toolu_1"),
+        ("", "toolu_1"),
+        ("Read", "functions.Read:0"),
+        ("Read", "call 1\u{fc}"),
+    ] {
+        let bytes = with_names(tool, id);
+        check(&bytes, Role::Main, format_args!("{tool} {id}"));
+        let log = Log::new(bytes);
+        let session = Session::from_log(&log, Role::Main);
+        let kinds = |session: &Session| -> Vec<&str> {
+            let faults = unspool_model::view::check::faults(session);
+            faults.iter().map(|fault| fault.kind.name()).collect()
+        };
+        assert_eq!(kinds(&session), ["refused_name"], "{tool} {id}");
+        let sent = match messages::messages(&session, &log, Profile::Strict) {
+            Resume::Messages(all) => messages::to_json(&all),
+            _ => String::new(),
+        };
+        assert!(sent.contains("fn main"), "{tool} {id}: {sent}");
+        let repair = unspool_model::edit::repair::Repair::of(&log, Role::Main);
+        assert!(!repair.mended.is_empty());
+        assert!(repair.mended.iter().all(|one| one.kind == "refused_name"));
+        assert!(kinds(&repair.session).is_empty(), "{tool} {id}");
+        let source = repair.source(&log);
+        match messages::messages(&repair.session, &source, Profile::NEWEST) {
+            Resume::Messages(all) => {
+                let sent = messages::to_json(&all);
+                let refusals = validator::refusals_with_prompt(&sent, "go on");
+                assert!(refusals.is_empty(), "{tool} {id}: {refusals:?}");
+                assert!(sent.contains("fn main"), "{tool} {id}: {sent}");
+            }
+            other => panic!("{tool} {id}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn half_a_pair_and_an_empty_text_are_found_and_mended() {
+    let log = unspool_testkit::script::jsonl("you: hi\nclaude: one two\nclaude: three\nyou: go on");
+    let text = String::from_utf8(log).unwrap();
+    for (old, new, kind) in [
+        ("one two", "one \\ud83d two", "lone_surrogate"),
+        ("one two", " \\n", "empty_text"),
+    ] {
+        let log = Log::new(text.replace(old, new));
+        let session = Session::from_log(&log, Role::Main);
+        let faults = unspool_model::view::check::faults(&session);
+        let kinds: Vec<_> = faults.iter().map(|fault| fault.kind.name()).collect();
+        assert_eq!(kinds, [kind]);
+        let repair = unspool_model::edit::repair::Repair::of(&log, Role::Main);
+        let left = unspool_model::view::check::faults(&repair.session);
+        assert!(left.is_empty() && !repair.is_empty(), "{kind}");
+    }
+}

@@ -61,6 +61,7 @@ fn batch() -> Batch {
         session: &session,
         source: &log,
         agents: Vec::new(),
+        runs: &[],
         prices,
     };
     let traces = Traces::new(material, &facts, Options::default());

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use unspool_model::agent_kind::AgentKind;
 use unspool_model::price::Prices;
 use unspool_model::session::{Call, Index, Message, Session};
 use unspool_model::time::Time;
@@ -436,6 +437,10 @@ impl<'t, 'a> Build<'t, 'a> {
         let texts = [
             ("agent_id", Some(&row.agent)),
             ("agent_type", row.kind.as_ref()),
+            ("agent_kind", Some(&row.role.name().to_owned())),
+            ("name", row.name.as_ref()),
+            ("phase", row.phase.as_ref()),
+            ("team", row.team.as_ref()),
             ("description", row.description.as_ref()),
             ("status", Some(&row.status.to_owned())),
         ];
@@ -603,7 +608,11 @@ impl Span {
 }
 
 fn agent_name(row: &AgentRow) -> String {
-    row.kind.clone().unwrap_or_else(|| "agent".to_owned())
+    let plain = || match row.role {
+        AgentKind::SubAgent => "agent".to_owned(),
+        role => role.name().replace('_', " "),
+    };
+    row.kind.clone().unwrap_or_else(plain)
 }
 
 /// How well a turn went, and why.

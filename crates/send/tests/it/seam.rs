@@ -22,6 +22,7 @@ fn told(lines: &[&str], before: usize) -> Told {
         session: &session,
         source: &log,
         agents: Vec::new(),
+        runs: &[],
         prices: Prices::bundled(),
     };
     let traces = Traces::new(material, &facts, Options::default()).behind(before);

@@ -77,6 +77,8 @@ impl Told {
                 kind: agent.kind.as_deref(),
                 description: None,
                 call: agent.call.as_deref(),
+                source: Some(&agent.log),
+                run: None,
             },
             source: &agent.log,
         });
@@ -84,6 +86,7 @@ impl Told {
             session: &self.session,
             source: &self.log,
             agents: agents.collect(),
+            runs: &[],
             prices: Prices::bundled(),
         };
         Traces::new(material, &self.facts, options)

@@ -59,6 +59,7 @@ fn told(family: &Family) -> Messages {
         session: &family.main.session,
         source: &family.main.source,
         agents: agents.collect(),
+        runs: &family.runs,
         prices: Prices::bundled(),
     };
     let mut all = Messages::new();

@@ -40,21 +40,31 @@ pub(crate) fn facts(row: &SessionRow, options: &Options) -> Vec<String> {
     facts.push(amount::count(row.turns as u64, "turn"));
     facts.push(amount::count(row.calls as u64, "call"));
     facts.extend(row.model.clone());
-    facts.extend(row.cost_usd.filter(|cost| *cost > 0.0).map(amount::dollars));
+    facts.extend(cost(row));
     facts.retain(|fact| !fact.is_empty());
     facts
 }
 
+/// What a session cost, if it cost anything.
+pub(crate) fn cost(row: &SessionRow) -> Option<String> {
+    let any = row.cost_usd.or(row.cost_usd_known)? > 0.0 || row.unpriced_messages > 0;
+    let told = || amount::cost_told(row.cost_usd, row.cost_usd_known, row.unpriced_messages);
+    any.then(told)
+}
+
 /// What all sessions of an index come to.
 pub(crate) fn sum(rows: &[(String, SessionRow)]) -> String {
-    let cost: f64 = rows.iter().filter_map(|(_, row)| row.cost_usd).sum();
+    let known = rows.iter().filter_map(|(_, row)| row.cost_usd_known);
+    let known: f64 = known.sum();
+    let unpriced: u64 = rows.iter().map(|(_, row)| row.unpriced_messages).sum();
     let turns: usize = rows.iter().map(|(_, row)| row.turns).sum();
     let mut facts = vec![
         amount::count(rows.len() as u64, "session"),
         amount::count(turns as u64, "turn"),
     ];
-    if cost > 0.0 {
-        facts.push(amount::dollars(cost));
+    if known > 0.0 || unpriced > 0 {
+        let whole = (unpriced == 0).then_some(known);
+        facts.push(amount::cost_told(whole, Some(known), unpriced));
     }
     facts.join(" · ")
 }

@@ -207,6 +207,9 @@ impl Sheet<'_> {
         writeln!(self.out, "turns: {}\ncalls: {}", row.turns, row.calls)?;
         if let Some(cost) = row.cost_usd {
             writeln!(self.out, "cost_usd: {cost:.4}")?;
+        } else if let Some(known) = row.cost_usd_known.filter(|_| row.unpriced_messages > 0) {
+            writeln!(self.out, "cost_usd_known: {known:.4}")?;
+            writeln!(self.out, "unpriced_messages: {}", row.unpriced_messages)?;
         }
         writeln!(self.out, "tags: [claude-code]\n---")
     }

@@ -7,8 +7,8 @@ use unspool_model::block::BlockKind;
 use unspool_model::json;
 use unspool_model::log::Source;
 use unspool_model::session::{Part, Record, Session};
-use unspool_model::view::agents;
 use unspool_model::view::pick::Pick;
+use unspool_model::view::{agents, turns};
 
 /// A block of content.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -70,22 +70,13 @@ impl BlockRow {
         pick: &Pick,
         mut take: impl FnMut(BlockRow) -> Result<(), E>,
     ) -> Result<(), E> {
-        let turn_of = session.turns_by_record();
-        let mut number = vec![None; session.turns.len()];
-        let own = session
-            .turns
-            .iter()
-            .enumerate()
-            .filter(|(_, turn)| turn.thread == 0);
-        for (n, (at, _)) in own.enumerate() {
-            number[at] = Some(n as u32 + 1);
-        }
-        let count = number.iter().flatten().count() as u32;
+        let numbers = turns::numbers(session);
+        let count = session.turns.iter().filter(|turn| turn.thread == 0).count() as u32;
         for (at, record) in session.records.iter().enumerate() {
             let Some(role) = record.role().filter(|_| !record.is_duplicate()) else {
                 continue;
             };
-            let turn = turn_of[at].and_then(|turn| number[turn as usize]);
+            let turn = numbers[at];
             let wanted = turn.map_or(pick.takes_rest(), |turn| pick.takes(turn, count));
             if !wanted || (record.thread != 0 && !pick.agents) {
                 continue;

@@ -7,6 +7,10 @@ use serde::Serialize;
 use unspool_model::fault::{Fault, FaultList};
 use unspool_model::view::check::Resumable as Answer;
 use unspool_model::view::info::Info;
+use unspool_model::view::session_usage::SessionUsage;
+
+use crate::wire::cost::{self, UsedBy};
+use crate::wire::session::UsageRow;
 
 /// Something wrong with a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -104,6 +108,9 @@ pub struct InfoRow {
     pub session: String,
     /// Its file.
     pub path: String,
+    /// Its tag, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// Bytes of the file.
     pub bytes: u64,
     /// Lines.
@@ -124,6 +131,16 @@ pub struct InfoRow {
     pub tools: BTreeMap<String, u32>,
     /// Models.
     pub models: Vec<String>,
+    /// Tokens, those of its sub-agents and of the client's own helpers included.
+    pub usage: UsageRow,
+    /// What it cost; null if any message has no known price.
+    pub cost_usd: Option<f64>,
+    /// What those of its messages cost that have a known price.
+    pub cost_usd_known: f64,
+    /// How many of its messages have no known price.
+    pub unpriced_messages: u64,
+    /// Who used these tokens.
+    pub used_by: UsedBy,
     /// What is wrong with it.
     pub faults: Vec<FaultRow>,
     /// How many more faults there are, by kind: the first thousand of each kind are told.
@@ -135,10 +152,20 @@ pub struct InfoRow {
 
 impl InfoRow {
     /// The row of an inventory, without side files.
-    pub fn new(session: &str, path: &str, bytes: u64, info: Info, faults: &FaultList) -> InfoRow {
+    pub fn new(
+        session: &str,
+        path: &str,
+        bytes: u64,
+        info: Info,
+        used: &SessionUsage,
+        faults: &FaultList,
+    ) -> InfoRow {
+        let all = used.all();
+        let (cost_usd, cost_usd_known, unpriced_messages) = cost::told(all.cost);
         InfoRow {
             session: session.to_owned(),
             path: path.to_owned(),
+            tag: None,
             bytes,
             lines: info.lines,
             blank_lines: info.blank_lines,
@@ -153,6 +180,11 @@ impl InfoRow {
             blocks: info.blocks,
             tools: info.tools,
             models: info.models,
+            usage: all.usage.into(),
+            cost_usd,
+            cost_usd_known,
+            unpriced_messages,
+            used_by: UsedBy::from(used),
             faults: faults
                 .iter()
                 .map(|fault| FaultRow::new(session, path, fault))

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use unspool_model::price::Cost;
 use unspool_model::view::agents::AgentRow as Agent;
+use unspool_model::view::cost::CostSum;
 use unspool_model::view::tree::TreeRow as Node;
 
 use crate::wire::session::UsageRow;
@@ -15,7 +16,9 @@ pub struct TreeRow {
     pub id: usize,
     /// The line, or the session for `session` and `fork`.
     pub uuid: String,
-    /// `session`, `prompt`, `command`, `shell`, `memory`, `plan`, `compaction` or `fork`.
+    /// `session`, `prompt`, `command`, `shell`, `memory`, `plan` or `compaction`; of other
+    /// sessions `fork`, `origin` (what this one was forked from), `before` (what it goes on from)
+    /// or `after` (what goes on from it).
     pub kind: String,
     /// The number of the node it follows.
     pub parent: Option<usize>,
@@ -47,8 +50,20 @@ impl From<&Node> for TreeRow {
 /// A sub-agent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AgentRow {
-    /// Its id; empty for the nameless ones of old versions.
+    /// Its id, or that of a workflow run; empty for the nameless ones of old versions.
     pub agent: String,
+    /// What it is: `sub_agent`, `workflow_run`, `workflow_agent`, `teammate`, or what the client
+    /// did for itself: `side_question`, `compaction`, `prompt_suggestion`, `warm_up`, `memory` or
+    /// `digest`.
+    pub kind: String,
+    /// What its workflow or team calls it; the name of a workflow.
+    pub name: Option<String>,
+    /// Its phase in the workflow run; of a run, all of them.
+    pub phase: Option<String>,
+    /// What the workflow run says of it, or what is said of the run.
+    pub state: Option<String>,
+    /// The team it belongs to.
+    pub team: Option<String>,
     /// What kind of agent.
     pub r#type: Option<String>,
     /// What it was sent for.
@@ -67,17 +82,26 @@ pub struct AgentRow {
     pub calls: usize,
     /// Its tokens.
     pub usage: UsageRow,
-    /// What it cost; null where prices are not known.
+    /// What it cost; null if any message has no known price, or nothing is left of it.
     pub cost_usd: Option<f64>,
+    /// What those of its messages cost that have a known price.
+    pub cost_usd_known: Option<f64>,
+    /// How many of its messages have no known price.
+    pub unpriced_messages: u64,
     /// The last thing it said.
     pub recent_output: Option<String>,
 }
 
 impl AgentRow {
     /// The row of a sub-agent.
-    pub fn new(agent: &Agent, cost: Option<Cost>) -> AgentRow {
+    pub fn new(agent: &Agent, cost: Option<CostSum>) -> AgentRow {
         AgentRow {
             agent: agent.agent.clone(),
+            kind: agent.role.name().to_owned(),
+            name: agent.name.clone(),
+            phase: agent.phase.clone(),
+            state: agent.state.clone(),
+            team: agent.team.clone(),
             r#type: agent.kind.clone(),
             description: agent.description.clone(),
             call: agent.call.clone(),
@@ -87,7 +111,9 @@ impl AgentRow {
             turns: agent.turns,
             calls: agent.calls,
             usage: agent.usage.into(),
-            cost_usd: cost.map(Cost::usd),
+            cost_usd: cost.and_then(CostSum::total).map(Cost::usd),
+            cost_usd_known: cost.map(|cost| cost.known.usd()),
+            unpriced_messages: cost.map_or(0, |cost| cost.unpriced),
             recent_output: agent.recent_output.clone(),
         }
     }

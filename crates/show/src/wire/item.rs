@@ -7,13 +7,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use unspool_model::block::BlockKind;
-use unspool_model::price::Cost;
 use unspool_model::session::{Part, Session};
 use unspool_model::view::outcome::{Change, Outcome, Sign, TodoState};
+use unspool_model::view::session_usage::SessionUsage;
 use unspool_model::view::transcript::{Body, Call, Hook, Item, Note, Prompt};
 use unspool_model::view::turns::{self, CallStatus, Course, TurnRow as Row};
+use unspool_model::view::workflow::Run;
 
 use crate::document::html;
+use crate::wire::cost::{self, UsedBy};
 use crate::wire::session::UsageRow;
 use crate::{Paint, amount, call, diff};
 
@@ -72,10 +74,17 @@ pub struct TurnBrief {
     pub ended: Option<String>,
     /// How long it took.
     pub duration_ms: Option<u64>,
-    /// What it cost; null where prices are not known.
+    /// What it cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
-    /// Tokens of its replies.
+    /// What those of its messages cost that have a known price.
+    pub cost_usd_known: f64,
+    /// How many of its messages have no known price.
+    pub unpriced_messages: u64,
+    /// Tokens of its replies, of the sub-agents it started, and of what the client did for itself
+    /// meanwhile.
     pub usage: UsageRow,
+    /// Who used these tokens.
+    pub used_by: UsedBy,
     /// Replies, each counted once.
     pub messages: usize,
     /// Tool calls.
@@ -272,6 +281,55 @@ pub struct ItemRow {
     /// Of a call, how many calls the sub-agent made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_calls: Option<u64>,
+    /// Of a call, the workflow run it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunRow>,
+}
+
+/// A workflow run under its call.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RunRow {
+    /// Its id.
+    pub id: String,
+    /// The name of the workflow.
+    pub name: Option<String>,
+    /// `running`, `completed`, `failed` …, if it is known.
+    pub status: Option<String>,
+    /// The titles of its phases.
+    pub phases: Vec<String>,
+    /// Its sub-agents.
+    pub agents: Vec<RunAgentRow>,
+}
+
+/// A sub-agent of a workflow run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct RunAgentRow {
+    /// Its id.
+    pub agent: String,
+    /// What the workflow calls it.
+    pub label: Option<String>,
+    /// The title of its phase.
+    pub phase: Option<String>,
+    /// `queued`, `running`, `done`, `error` …
+    pub state: Option<String>,
+}
+
+impl From<&Run> for RunRow {
+    fn from(run: &Run) -> RunRow {
+        let agents = run.agents.iter().map(|agent| RunAgentRow {
+            agent: agent.agent.clone(),
+            label: agent.label.clone(),
+            phase: agent.phase.clone(),
+            state: agent.state.clone(),
+        });
+        RunRow {
+            id: run.id.clone(),
+            name: run.name.clone(),
+            status: run.status.clone(),
+            phases: run.phases.clone(),
+            agents: agents.collect(),
+        }
+    }
 }
 
 /// Where a text stands in a conversation.
@@ -308,8 +366,12 @@ pub struct MomentRow {
     pub failed: usize,
     /// Tokens the model wrote.
     pub output: u64,
-    /// What they cost; null where prices are not known.
+    /// What they cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
+    /// What those of their messages cost that have a known price.
+    pub cost_usd_known: f64,
+    /// How many of their messages have no known price.
+    pub unpriced_messages: u64,
     /// Tokens in the context of their last reply.
     pub context_tokens: Option<u64>,
     /// Whether the context was compacted in one of them.
@@ -478,7 +540,10 @@ impl Frame<'_> {
             row.images = self.images(line, first, call.images);
         }
         if let Some(agent) = &call.agent {
-            row.agent = Some(agent.key.clone());
+            match &agent.run {
+                Some(run) => row.run = Some(RunRow::from(&**run)),
+                None => row.agent = Some(agent.key.clone()),
+            }
             row.agent_calls = Some(agent.calls);
         }
         row.more |= more;
@@ -657,7 +722,9 @@ impl Frame<'_> {
     }
 
     /// The head of a turn, with its first and last words.
-    pub fn head(&self, row: &mut ItemRow, turn: &Row, course: &Course, cost: Option<Cost>) {
+    pub fn head(&self, row: &mut ItemRow, turn: &Row, course: &Course, used: &SessionUsage) {
+        let all = used.all();
+        let (cost_usd, cost_usd_known, unpriced_messages) = cost::told(all.cost);
         let session = self.session;
         let opener = &session.records[turn.record as usize];
         row.row = Some(TurnBrief {
@@ -668,8 +735,11 @@ impl Frame<'_> {
             compacted: turn.compacted,
             ended: turn.ended.map(|at| at.to_string()),
             duration_ms: turn.duration_ms,
-            cost_usd: cost.map(Cost::usd),
-            usage: turn.usage.into(),
+            cost_usd,
+            cost_usd_known,
+            unpriced_messages,
+            usage: all.usage.into(),
+            used_by: UsedBy::from(used),
             messages: turn.messages.len(),
             calls: turn.calls.len(),
             permission_mode: opener

@@ -79,6 +79,46 @@ pub struct TitleRow {
     pub before: Option<String>,
 }
 
+/// A session with another tag, or without one.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TagRow {
+    /// The number for `undo`; null when nothing was done.
+    pub n: Option<u64>,
+    /// Whether nothing was written because nobody asked for more.
+    pub dry_run: bool,
+    /// The session.
+    pub session: String,
+    /// Its file.
+    pub path: String,
+    /// The tag; null where it was taken off.
+    pub tag: Option<String>,
+    /// The tag it had.
+    pub before: Option<String>,
+}
+
+/// A session that was deleted, or is in the trash.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct DeleteRow {
+    /// The number for `undo`; null when nothing was done.
+    pub n: Option<u64>,
+    /// Whether nothing was removed because nobody asked for more.
+    pub dry_run: bool,
+    /// The session.
+    pub session: String,
+    /// Where its transcript was.
+    pub path: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// When it was deleted.
+    pub at: Option<String>,
+    /// All files that went.
+    pub files: Vec<String>,
+    /// Their size together.
+    pub bytes: u64,
+    /// Whether it is gone from the trash as well.
+    pub emptied: bool,
+}
+
 /// A session that was archived.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ArchiveRow {

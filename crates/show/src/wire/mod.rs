@@ -7,6 +7,7 @@
 pub mod block;
 pub mod call;
 pub mod check;
+pub mod cost;
 pub mod detail;
 pub mod edit;
 pub mod export;
@@ -65,6 +66,8 @@ pub const SCHEMAS: &[(&str, MakeSchema)] = &[
     ("log", || schemars::schema_for!(log::LogRow)),
     ("undo", || schemars::schema_for!(log::UndoRow)),
     ("title", || schemars::schema_for!(log::TitleRow)),
+    ("tag", || schemars::schema_for!(log::TagRow)),
+    ("delete", || schemars::schema_for!(log::DeleteRow)),
     ("archive", || schemars::schema_for!(log::ArchiveRow)),
     ("purged", || schemars::schema_for!(log::PurgedRow)),
     ("move", || schemars::schema_for!(edit::MoveRow)),

@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use unspool_model::price::Cost;
 use unspool_model::session::Session;
 use unspool_model::usage::Usage;
 use unspool_model::view::row::SessionRow as Row;
-use unspool_model::view::status::{Need, State, Status};
+use unspool_model::view::session_usage::SessionUsage;
+use unspool_model::view::status::{Job, Need, State, Status};
+
+use crate::wire::cost::{self, UsedBy};
 
 /// Tokens, each message counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +46,39 @@ pub struct PendingTool {
     pub subject: Option<String>,
     /// Since when.
     pub since: Option<String>,
+}
+
+/// A session in the background, as the client's daemon keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BackgroundRow {
+    /// Its id among the client's jobs: the start of the session's.
+    pub id: String,
+    /// What it is doing, in the client's word: `working`, `stopped`, `done` …
+    pub state: String,
+    /// What it is at, in a few words.
+    pub detail: Option<String>,
+    /// What it was asked to do.
+    pub intent: Option<String>,
+    /// The last thing it said.
+    pub last: Option<String>,
+    /// When the state was last written.
+    pub since: Option<String>,
+    /// Whether the daemon lists it among those it runs.
+    pub listed: bool,
+}
+
+impl From<Job> for BackgroundRow {
+    fn from(job: Job) -> BackgroundRow {
+        BackgroundRow {
+            id: job.id,
+            state: job.state,
+            detail: job.detail,
+            intent: job.intent,
+            last: job.last,
+            since: job.since.map(|since| since.to_string()),
+            listed: job.listed,
+        }
+    }
 }
 
 /// Where a session was found.
@@ -141,13 +176,25 @@ pub struct SessionRow {
     pub compactions: usize,
     /// Bytes of its file.
     pub bytes: u64,
-    /// Tokens, those of its sub-agents included.
+    /// Tokens, those of its sub-agents and of the client's own helpers included.
     pub usage: UsageRow,
-    /// What it cost; null where prices are not known.
+    /// What it cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
+    /// What those of its messages cost that have a known price.
+    #[serde(default)]
+    pub cost_usd_known: Option<f64>,
+    /// How many of its messages have no known price.
+    #[serde(default)]
+    pub unpriced_messages: u64,
+    /// Who used these tokens; not there where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_by: Option<UsedBy>,
     /// What it cost since local midnight; not there where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_today_usd: Option<f64>,
+    /// What those messages cost since local midnight that have a known price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_today_usd_known: Option<f64>,
     /// Tokens in the context of the last reply.
     pub context_tokens: Option<u64>,
     /// Tokens that fit.
@@ -156,6 +203,26 @@ pub struct SessionRow {
     pub parent: Option<String>,
     /// The session it was forked from.
     pub forked_from: Option<String>,
+    /// Its tag, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// What kind of process wrote it, such as `bg` for one in the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// What the client keeps about it as a session in the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundRow>,
+    /// The team it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
+    /// Its name in the team; not there for the team's lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teammate: Option<String>,
+    /// Of the file of a sub-agent, what it holds: `sub_agent`, `workflow_agent`, `teammate`, or
+    /// what the client did for itself: `side_question`, `compaction`, `prompt_suggestion`,
+    /// `warm_up`, `memory` or `digest`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_kind: Option<String>,
     /// Why it is not a session, for files that `--all` lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_a_session: Option<String>,
@@ -184,6 +251,8 @@ impl SessionRow {
     /// What was said in it, and may hold secrets.
     pub fn said(&mut self) -> impl Iterator<Item = &mut Option<String>> {
         let pending = self.pending_tool.iter_mut().map(|tool| &mut tool.subject);
+        let job = self.background.iter_mut();
+        let job = job.flat_map(|job| [&mut job.detail, &mut job.intent, &mut job.last]);
         [
             &mut self.title,
             &mut self.goal,
@@ -191,9 +260,11 @@ impl SessionRow {
             &mut self.last_prompt,
             &mut self.question,
             &mut self.error,
+            &mut self.tag,
         ]
         .into_iter()
         .chain(pending)
+        .chain(job)
     }
 
     /// Names of directories, files, models, branches and tools, which may hold tokens.
@@ -216,12 +287,25 @@ impl SessionRow {
             .chain(tool)
     }
 
+    /// The same, with what was used since local midnight.
+    #[must_use]
+    pub fn with_today(self, today: &SessionUsage) -> SessionRow {
+        let (cost, known, _) = cost::told(today.all().cost);
+        SessionRow {
+            cost_today_usd: cost,
+            cost_today_usd_known: Some(known),
+            ..self
+        }
+    }
+
     /// The row of a session.
     pub fn new(session: &Session, row: Row, place: Place) -> SessionRow {
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
         let pending_tool = pending_tool(session, &row.status);
         let status = row.status;
         let question = status.waits.and_then(|waits| waits.question);
+        let used = row.used.all();
+        let (cost_usd, known, unpriced_messages) = cost::told(used.cost);
         SessionRow {
             id: place.id,
             path: place.path,
@@ -264,13 +348,23 @@ impl SessionRow {
             pr_links: session.pr_links.texts(),
             compactions: row.compactions,
             bytes: place.bytes,
-            usage: row.usage.into(),
-            cost_usd: row.cost.map(Cost::usd),
+            usage: used.usage.into(),
+            cost_usd,
+            cost_usd_known: Some(known),
+            unpriced_messages,
+            used_by: Some(UsedBy::from(&row.used)),
             cost_today_usd: None,
+            cost_today_usd_known: None,
             context_tokens: row.context_tokens,
             context_limit: row.context_limit,
             parent: place.parent,
             forked_from: session.forked_from.as_ref().map(ToString::to_string),
+            tag: session.tag().map(str::to_owned),
+            process: session.process.as_deref().map(str::to_owned),
+            background: row.job.map(Into::into),
+            team: session.team.as_deref().map(str::to_owned),
+            teammate: session.member.as_deref().map(str::to_owned),
+            agent_kind: None,
             not_a_session: None,
             partial: false,
         }

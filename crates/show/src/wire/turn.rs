@@ -2,21 +2,22 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unspool_model::price::Cost;
 use unspool_model::session::Session;
+use unspool_model::view::session_usage::SessionUsage;
 use unspool_model::view::turns::{self, Course, TurnRow as Row};
 
 use crate::wire::call::CallRow;
+use crate::wire::cost::{self, UsedBy};
 use crate::wire::session::UsageRow;
 
 /// A turn: from a person's act to the answer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TurnRow {
-    /// Its number, from 1.
+    /// Its number, from 1; 0 is what was said before the first prompt.
     pub n: usize,
     /// The line that opened it.
     pub uuid: Option<String>,
-    /// `prompt`, `command`, `shell`, `memory` or `plan`.
+    /// `prompt`, `command`, `shell`, `memory` or `plan`; of turn 0 what its first line is.
     pub kind: String,
     /// `new_session`, `resume` or `new_round`.
     pub round: String,
@@ -50,17 +51,26 @@ pub struct TurnRow {
     pub queued: Vec<String>,
     /// On the branch that goes on; false for what was rewound.
     pub live: bool,
-    /// Tokens of its replies.
+    /// Tokens of its replies, of the sub-agents it started, and of what the client did for itself
+    /// meanwhile.
     pub usage: UsageRow,
-    /// What it cost; null where prices are not known.
+    /// What it cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
+    /// What those of its messages cost that have a known price.
+    pub cost_usd_known: f64,
+    /// How many of its messages have no known price.
+    pub unpriced_messages: u64,
+    /// Who used these tokens.
+    pub used_by: UsedBy,
     /// The line number of the line that opened it.
     pub line: u32,
 }
 
 impl TurnRow {
     /// The row of a turn.
-    pub fn new(session: &Session, course: &Course, row: &Row, cost: Option<Cost>) -> TurnRow {
+    pub fn new(session: &Session, course: &Course, row: &Row, used: &SessionUsage) -> TurnRow {
+        let all = used.all();
+        let (cost_usd, cost_usd_known, unpriced_messages) = cost::told(all.cost);
         let opener = &session.records[row.record as usize];
         let time = |time: Option<unspool_model::time::Time>| time.map(|time| time.to_string());
         let ids = row.messages.iter().map(|&at| {
@@ -98,8 +108,11 @@ impl TurnRow {
             compacted: row.compacted,
             queued: row.queued.clone(),
             live: row.live,
-            usage: row.usage.into(),
-            cost_usd: cost.map(Cost::usd),
+            usage: all.usage.into(),
+            cost_usd,
+            cost_usd_known,
+            unpriced_messages,
+            used_by: UsedBy::from(used),
             line: opener.line,
         }
     }

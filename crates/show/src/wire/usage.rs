@@ -10,7 +10,7 @@ pub struct UsageSum {
     /// The local day, as `2026-01-31`; `unknown` if no line says when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day: Option<String>,
-    /// The Monday that the week begins with.
+    /// The day that the week begins with: Monday, or as `--start-of-week` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub week: Option<String>,
     /// The month, as `2026-01`.
@@ -41,6 +41,9 @@ pub struct UsageSum {
     /// Whether these are messages of sub-agents, where those are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_subagent: Option<bool>,
+    /// `fast` or `standard`, where these are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<String>,
     /// The model, if all messages are of one.
     pub model: Option<String>,
     /// All models.
@@ -61,8 +64,16 @@ pub struct UsageSum {
     pub total: u64,
     /// What they cost in US dollars; null if any model has no known price.
     pub cost_usd: Option<f64>,
+    /// What those messages cost that have a known price.
+    pub cost_usd_known: f64,
     /// How many messages have no known price.
     pub unpriced_messages: u64,
+    /// How many messages were answered in the fast mode; they are among the others.
+    pub fast_messages: u64,
+    /// What these cost; null if any has no known price.
+    pub fast_cost_usd: Option<f64>,
+    /// What those of them cost that have a known price.
+    pub fast_cost_usd_known: f64,
     /// How many messages have an output that may be more than was ever written down.
     pub floor_messages: u64,
     /// Time of the first message.

@@ -79,6 +79,7 @@ impl Work {
             steps: Vec::new(),
             made: Vec::new(),
             pruned: false,
+            emptied: false,
             token: write::token(),
         };
         for root in &mut entry.task.roots {

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::journal::Work;
 use crate::list::{self, List};
 use crate::open::{self, Stamp};
+use crate::owned::{OwnedFiles, OwnedKind};
 use crate::write::Times;
 
 /// Takes the sessions from the lists of their old folders and puts them on those of the new.
@@ -110,6 +111,47 @@ pub fn histories(work: &mut Work, movers: &[Mover]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Tells background jobs where their sessions go on, so that the client finds them there.
+pub fn jobs(work: &mut Work, owned: &OwnedFiles, movers: &[Mover]) -> Result<(), Error> {
+    for mover in movers {
+        let all = owned.of(&mover.file).into_iter();
+        let notes = all.filter(|one| one.kind == OwnedKind::Job);
+        for note in notes.filter(|one| one.path.ends_with("state.json")) {
+            let Ok((mut file, metadata)) = open::open(&note.path) else {
+                continue;
+            };
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)
+                .map_err(|error| Error::io(&note.path, error))?;
+            if let Some(new) = job(&bytes, mover) {
+                let stamp = Stamp::of(&metadata);
+                work.replace(&note.path, stamp, Times::Keep, |out| out.write_all(&new))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is noted of a job, with other places; `None` if nothing changes.
+fn job(bytes: &[u8], mover: &Mover) -> Option<Vec<u8>> {
+    let old = mover.file.path.display().to_string();
+    let new = mover.home.transcript().display().to_string();
+    let edit = |key: &str, moved: &dyn Fn(&str) -> Option<String>| {
+        let span = json::find(bytes, &[key])?;
+        let moved = moved(&json::string(span.of(bytes)))?;
+        Some((span, json::quoted(&moved).into_bytes()))
+    };
+    let mut edits: Vec<_> = [
+        edit("cwd", &|cwd| mover.identity.directory(cwd)),
+        edit("linkScanPath", &|path| (path == old).then(|| new.clone())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    edits.sort_by_key(|(span, _)| span.start);
+    (!edits.is_empty()).then(|| json::splice(bytes, &edits))
 }
 
 /// The history with other directories; `None` if nothing changes.

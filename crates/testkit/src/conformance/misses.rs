@@ -16,12 +16,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("2.1.45", "edit/time-number", NUMBER),
     (
         "2.1.200",
-        "session/2.1.325/s14_slash_skill/9d7f810f",
-        "the file ends with the output of a local command; the client puts the answer that a \
-         resume adds to an open conversation before it, not behind it",
-    ),
-    (
-        "2.1.200",
         "edit/model-missing-all",
         "without any model in the file the client sends nothing for a minute; we give the \
          messages it would send if it did",

@@ -23,9 +23,9 @@ const MOST_OPEN: usize = 20_000;
 pub fn head(told: &Open<'_>, turn: usize) -> Head {
     let records = told.reading.records(turn);
     let number = told.reading.stretches().nth(turn).map_or(0, |one| one.turn);
-    let row = number.checked_sub(1).and_then(|at| told.rows.get(at));
+    let row = turns::numbered(&told.rows, number);
     let prompt = match (row, records.first()) {
-        (Some(row), _) => {
+        (Some(row), _) if number > 0 => {
             let record = &told.session.records[row.record as usize];
             turns::prompt(told.session, told.source, record)
         }

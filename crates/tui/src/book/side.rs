@@ -3,7 +3,8 @@
 use unspool_model::price::Cost;
 use unspool_model::session::{Message, Session};
 use unspool_model::usage::Usage;
-use unspool_model::view::{agents, context, cost, files, row};
+use unspool_model::view::cost::{self, CostSum};
+use unspool_model::view::{agents, context, files, session_usage};
 use unspool_show::layout::wrap_text;
 use unspool_show::table::{Column, Table};
 use unspool_show::{Line, Paint, amount};
@@ -97,20 +98,29 @@ fn usage(shown: &Shown<'_>, width: usize) -> Vec<Line> {
         .iter()
         .map(|agent| &agent.loaded.session)
         .collect();
-    let (all, bill) = row::totals(session, &sessions, prices);
+    let used = family.used(|files| session_usage::session_usage(files, prices));
+    let all = used.all();
     let total = format!(
         "{} tokens, {}",
-        amount::tokens(all.total()),
-        amount::cost(bill.map(Cost::usd))
+        amount::tokens(all.usage.total()),
+        cost_told(all.cost)
     );
     let mut lines = wrap_text(Paint::BOLD, &total, width);
     lines.push(Line::new());
-    lines.extend(kinds(all).lines(width));
+    lines.extend(kinds(all.usage).lines(width));
+    if used.client.messages > 0 {
+        let client = format!(
+            "of these the client itself (compaction, suggestions, warm-up): {} tokens, {}",
+            amount::tokens(used.client.usage.total()),
+            cost_told(used.client.cost)
+        );
+        lines.extend(wrap_text(Paint::DIM, &client, width));
+    }
     lines.push(Line::new());
     let everyone = std::iter::once(session).chain(sessions.iter().copied());
     lines.extend(models(everyone, prices).lines(width));
     let files: Vec<_> = family.agents.iter().map(Agent::listed).collect();
-    let rows = agents::agents(session, &family.main.source, &files);
+    let rows = agents::agents(session, &family.main.source, &files, &family.runs);
     if !rows.is_empty() {
         lines.push(Line::new());
         let mut table = Table::new(vec![
@@ -120,18 +130,24 @@ fn usage(shown: &Shown<'_>, width: usize) -> Vec<Line> {
             Column::number("cost").optional(),
         ]);
         for one in &rows {
-            let name = one.description.as_deref().unwrap_or(&one.agent);
+            let name = one.name.as_deref().or(one.description.as_deref());
+            let name = name.unwrap_or(&one.agent);
             let cost = agents::cost(session, &files, one, prices);
             table.row([
                 format!("{}{name}", "  ".repeat(one.depth - 1)),
                 one.calls.to_string(),
                 amount::tokens(one.usage.total()),
-                amount::cost(cost.map(Cost::usd)),
+                cost.map_or_else(|| "?".to_owned(), amount::cost_sum),
             ]);
         }
         lines.extend(table.lines(width));
     }
     lines
+}
+
+fn cost_told(cost: CostSum) -> String {
+    let whole = cost.total().map(Cost::usd);
+    amount::cost_told(whole, Some(cost.known.usd()), cost.unpriced)
 }
 
 fn kinds(usage: Usage) -> Table {
@@ -153,7 +169,7 @@ fn models<'a>(
     sessions: impl Iterator<Item = &'a Session>,
     prices: &unspool_model::price::Prices,
 ) -> Table {
-    let mut rows: Vec<(String, u64, u64, Option<f64>)> = Vec::new();
+    let mut rows: Vec<(String, u64, u64, CostSum)> = Vec::new();
     for session in sessions {
         for (model, _) in session.models.iter() {
             let own = |message: &&Message| {
@@ -168,13 +184,13 @@ fn models<'a>(
                 .iter()
                 .map(|message| session.usage_of(message))
                 .sum();
-            let cost = cost::cost(session, messages.iter().copied(), prices).map(Cost::usd);
+            let cost = cost::cost(session, messages.iter().copied(), prices);
             let count = messages.len() as u64;
             match rows.iter_mut().find(|row| row.0 == model) {
                 Some(row) => {
                     row.1 += count;
                     row.2 += tokens.total();
-                    row.3 = row.3.zip(cost).map(|(a, b)| a + b);
+                    row.3 += cost;
                 }
                 None => rows.push((model.to_owned(), count, tokens.total(), cost)),
             }
@@ -191,7 +207,7 @@ fn models<'a>(
             model,
             amount::grouped(count),
             amount::tokens(tokens),
-            amount::cost(cost),
+            amount::cost_sum(cost),
         ]);
     }
     table

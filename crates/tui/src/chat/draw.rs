@@ -190,7 +190,8 @@ fn standing(chat: &Chat, width: usize) -> Line {
         parts.push(format!("context {percent} % {}", amount::tokens(filled)));
     }
     if chat.spent.usd > 0.0 {
-        parts.push(amount::dollars(chat.spent.usd));
+        let (cost, known) = (chat.spent.cost(), Some(chat.spent.usd));
+        parts.push(amount::cost_at_least(cost, known));
     }
     let usage = chat.spent.usage;
     let input = usage.input + usage.cache_read + usage.cache_write_5m + usage.cache_write_1h;

@@ -154,7 +154,7 @@ pub fn cost(row: &SessionRow) -> String {
     if row.partial {
         return "…".to_owned();
     }
-    amount::cost(row.cost_usd)
+    amount::cost_at_least(row.cost_usd, row.cost_usd_known)
 }
 
 fn age(app: &App, row: &SessionRow) -> String {
@@ -170,7 +170,13 @@ fn session(app: &App, row: &SessionRow, width: usize) -> Line {
             amount::fullness(tokens, row.context_limit)
         });
         right.push(Paint::DIM, &format!("{full:>11}"));
-        right.push(Paint::PLAIN, &format!("{:>9}", amount::cost(row.cost_usd)));
+        right.push(
+            Paint::PLAIN,
+            &format!(
+                "{:>9}",
+                amount::cost_at_least(row.cost_usd, row.cost_usd_known)
+            ),
+        );
         right.push(Paint::PLAIN, "  ");
     }
     right.push(paint(need), &format!("{:<9}", row.doing()));

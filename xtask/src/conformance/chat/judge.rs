@@ -46,11 +46,11 @@ pub struct Found {
 
 /// The clients, as the program names them.
 pub const CLIENTS: [(Profile, &str); 5] = [
-    (Profile::V2_0_50, "2.0.50"),
-    (Profile::V2_1_45, "2.1.45"),
-    (Profile::V2_1_100, "2.1.100"),
-    (Profile::V2_1_200, "2.1.200"),
-    (Profile::V2_1_325, "2.1.325"),
+    (Profile::client("2.0.50"), "2.0.50"),
+    (Profile::client("2.1.45"), "2.1.45"),
+    (Profile::client("2.1.100"), "2.1.100"),
+    (Profile::client("2.1.200"), "2.1.200"),
+    (Profile::client("2.1.325"), "2.1.325"),
 ];
 
 /// Reads all conversations.

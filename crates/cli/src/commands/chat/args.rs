@@ -22,10 +22,10 @@ The session is an ordinary transcript: `unspool show`, `unspool ls` and `claude 
 Access: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN; ANTHROPIC_BASE_URL names a gateway.
 Exit codes: 0 done, 1 no answer, 2 it could not begin, 130 and 143 when it was stopped.")]
 pub struct ChatArgs {
-    /// What to say; more may be piped in
+    /// Prompt; piped standard input is added to it
     pub prompt: Option<String>,
 
-    /// Answer once and end
+    /// Print one answer and exit
     #[arg(short, long)]
     pub print: bool,
 
@@ -57,11 +57,11 @@ pub struct ChatArgs {
     #[arg(long, value_name = "WHO", help_heading = "Input and output")]
     pub permission_prompt_tool: Option<String>,
 
-    /// Go on with this session
+    /// Resume this session
     #[arg(long, short, value_name = "SESSION", help_heading = "Session")]
     pub resume: Option<OsString>,
 
-    /// Go on with the latest session of this directory
+    /// Continue the latest session of this directory
     #[arg(
         long = "continue",
         short = 'c',
@@ -70,7 +70,7 @@ pub struct ChatArgs {
     )]
     pub go_on: bool,
 
-    /// Go on in a copy, and leave the session as it is
+    /// Fork: continue in a copy
     #[arg(long, help_heading = "Session")]
     pub fork_session: bool,
 
@@ -78,15 +78,15 @@ pub struct ChatArgs {
     #[arg(long, value_name = "ID", help_heading = "Session")]
     pub session_id: Option<String>,
 
-    /// With `-p`: leave no session behind
+    /// With `-p`: do not save the session
     #[arg(long, requires = "print", help_heading = "Session")]
     pub no_session_persistence: bool,
 
-    /// Wait for the disk after each line
+    /// fsync after every line
     #[arg(long, help_heading = "Session")]
     pub durable: bool,
 
-    /// Keep what is typed in the client's history of prompts, too
+    /// Also write prompts to Claude Code's prompt history
     #[arg(long, help_heading = "Session")]
     pub history: bool,
 
@@ -94,7 +94,7 @@ pub struct ChatArgs {
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub model: Option<String>,
 
-    /// How hard the model tries: low, medium, high, xhigh, max
+    /// Reasoning effort: low, medium, high, xhigh, max
     #[arg(long, value_name = "LEVEL", help_heading = "Model")]
     pub effort: Option<String>,
 
@@ -102,7 +102,7 @@ pub struct ChatArgs {
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_thinking_tokens: Option<u64>,
 
-    /// More instructions to the model
+    /// Text to append to the system prompt
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Option<String>,
 
@@ -110,11 +110,11 @@ pub struct ChatArgs {
     #[arg(long, help_heading = "Session")]
     pub bare: bool,
 
-    /// Ask the model no more than so often
+    /// Stop after N model requests
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub max_turns: Option<u32>,
 
-    /// Spend no more than so many dollars
+    /// Stop after spending this many dollars
     #[arg(long, value_name = "USD", help_heading = "Limits")]
     pub max_budget_usd: Option<f64>,
 
@@ -127,7 +127,7 @@ pub struct ChatArgs {
     )]
     pub allowed_tools: Vec<String>,
 
-    /// Tools and calls that are not
+    /// Tools and calls that are denied
     #[arg(
         long = "disallowedTools",
         alias = "disallowed-tools",
@@ -140,15 +140,15 @@ pub struct ChatArgs {
     #[arg(long, value_name = "MODE", help_heading = "Permissions")]
     pub permission_mode: Option<String>,
 
-    /// Servers that offer tools: a file, or JSON itself (can be repeated)
+    /// MCP servers: a file, or inline JSON (can be repeated)
     #[arg(long, value_name = "FILE", help_heading = "Tools")]
     pub mcp_config: Vec<String>,
 
-    /// Only the servers of `--mcp-config`
+    /// Use only the MCP servers of `--mcp-config`
     #[arg(long, help_heading = "Tools")]
     pub strict_mcp_config: bool,
 
-    /// More settings: a file, or JSON itself
+    /// Additional settings: a file, or inline JSON
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
     pub settings: Option<String>,
 
@@ -156,15 +156,15 @@ pub struct ChatArgs {
     #[arg(long, help_heading = "Permissions")]
     pub trust: bool,
 
-    /// Commands can write in this folder only
+    /// Confine writes of commands to this folder
     #[arg(long, help_heading = "Permissions")]
     pub sandbox: bool,
 
-    /// Say whether a command would be allowed, and by which rule
+    /// Show whether a command would be allowed, and by which rule
     #[arg(long, value_name = "CMD", help_heading = "Permissions")]
     pub explain_permission: Option<String>,
 
-    /// One more folder to work in (can be repeated)
+    /// Additional working directory (can be repeated)
     #[arg(long, value_name = "DIR", help_heading = "Permissions")]
     pub add_dir: Vec<PathBuf>,
 }

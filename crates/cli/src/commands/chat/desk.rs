@@ -182,7 +182,14 @@ impl Talk {
 
     fn cost(&self) -> String {
         self.seen(|seen| {
-            let mut text = format!("{} so far", amount::dollars(seen.spent.usd));
+            let mut text = format!(
+                "{} so far",
+                amount::cost_told(
+                    seen.spent.cost(),
+                    Some(seen.spent.usd),
+                    seen.spent.unpriced_messages
+                )
+            );
             for (model, (usage, usd)) in &seen.spent.models {
                 text.push_str(&format!(
                     "\n- {model}: {}; {} in, {} out, {} from the cache",
@@ -307,7 +314,7 @@ impl Talk {
         };
         let prices = self.world.prices();
         let now = world::now();
-        let rows = ls::rows(&self.world, &found, false, &prices, now);
+        let rows = ls::rows(&self.world, &found, ls::Kinds::default(), &prices, now);
         let choices = rows.into_iter().take(MOST).map(|mut row| {
             ls::mask(&self.world, &mut row);
             Choice {
@@ -477,7 +484,7 @@ impl Desk for Talk {
         let choices = turns
             .iter()
             .rev()
-            .filter(|turn| turn.live)
+            .filter(|turn| turn.live && turn.n > 0)
             .filter_map(|turn| {
                 let prompt = main.session.records[turn.record as usize].uuid.as_ref()?;
                 Some(Choice {

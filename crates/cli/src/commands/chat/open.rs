@@ -20,6 +20,7 @@ use unspool_agent::settings::{self, Settings};
 use unspool_agent::tools::{self, Kept};
 use unspool_agent::words;
 use unspool_ask::{Access, Api};
+use unspool_model::price::Prices;
 
 use super::ground::{broken, place, policy, settings};
 use super::transcript::{Passing, passing, record, session_id};
@@ -104,6 +105,8 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         tools: tools.collect(),
         model,
     };
+    let prices = world.prices().into_owned();
+    check_budget(args, &frame.model, &prices)?;
     let env = settings.variables();
     let more = servers::start(args, &place, &settings, &env, &variable, &mut notes)?;
     let history = Some(place.config.join("history.jsonl"));
@@ -121,6 +124,7 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         more,
         turns: args.max_turns,
         budget: args.max_budget_usd,
+        prices: Arc::new(prices),
         compacts: true,
         asks: args.permission_prompt_tool.as_deref() == Some("stdio"),
         history: history.filter(|_| args.history),
@@ -135,6 +139,17 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         notes,
         passing,
     })
+}
+
+/// A budget can only be kept for a model whose price is known.
+fn check_budget(args: &ChatArgs, model: &str, prices: &Prices) -> Result<(), Failure> {
+    if args.max_budget_usd.is_none() || prices.find(model).is_some() {
+        return Ok(());
+    }
+    Err(Failure::failed(format!(
+        "`--max-budget-usd` cannot be kept: {model} has no known price"
+    ))
+    .hint("add its price as `unspool prices --help` says, or leave `--max-budget-usd` out"))
 }
 
 /// Nothing that people or the project wrote down.

@@ -232,6 +232,12 @@ impl Output {
         });
         result["session_id"] = self.session.as_str().into();
         result["total_cost_usd"] = self.spent.usd.into();
+        if self.spent.unpriced_messages > 0 {
+            // The client's own field stays a number: what is known of the cost.
+            result["cost_usd"] = Value::Null;
+            result["cost_usd_known"] = self.spent.usd.into();
+            result["unpriced_messages"] = self.spent.unpriced_messages.into();
+        }
         result["usage"] = self.spent.json();
         let models = self.spent.models.iter().map(|(name, (usage, usd))| {
             let of_model = json!({

@@ -38,7 +38,7 @@ pub struct InstallArgs {
     #[arg(long)]
     pub live: bool,
 
-    /// Say what would be done, and do nothing
+    /// Show what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -50,7 +50,7 @@ pub struct UninstallArgs {
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<Scope>,
 
-    /// Say what would be done, and do nothing
+    /// Show what would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
 }

@@ -6,7 +6,8 @@ use std::io::Write;
 use std::path::Path;
 
 use unspool_model::price::{Cost, Origin, Prices, Rate};
-use unspool_model::view::usage::group::{Key, Per, Row};
+use unspool_model::view::cost::CostSum;
+use unspool_model::view::usage::group::{Books, Key, Per, Row};
 use unspool_model::view::usage::{self, Counted, Fate, period};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
@@ -43,7 +44,7 @@ pub fn write(
     let rows = books.group(&per, |one| filter.lets(one, &account.places));
     let fitting: Vec<&Row> = rows
         .iter()
-        .filter(|row| is_named(world, &per, row, wanted))
+        .filter(|row| is_named(world, account, &per, row, wanted))
         .collect();
     if fitting.is_empty() {
         let some: Vec<String> = rows
@@ -72,14 +73,14 @@ pub fn write(
     members.for_each(|&at| is_member[at as usize] = true);
     let traces = traces(account, &is_member, &fitting);
     if world.ui.json {
-        return rows_out(world, account, prices, &traces, out);
+        return rows_out(world, account, &books, prices, &traces, out);
     }
     for row in &fitting {
         headline(&per, row, out)?;
     }
     files(account, &traces).write(out, &world.ui.style())?;
     writeln!(out)?;
-    priced(account, prices, &traces).write(out, &world.ui.style())?;
+    priced(account, &books, prices, &traces).write(out, &world.ui.style())?;
     writeln!(out)?;
     for line in dropped(&traces, account) {
         writeln!(out, "{line}")?;
@@ -109,7 +110,13 @@ fn dates(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> String
 
 /// A stretch of time may also be called by a day in it, a session by the start of its id, and
 /// anything as the table calls it.
-fn is_named(world: &World, per: &[Per], (keys, _): &Row, wanted: &str) -> bool {
+fn is_named(
+    world: &World,
+    account: &Account<'_>,
+    per: &[Per],
+    (keys, _): &Row,
+    wanted: &str,
+) -> bool {
     let (per, key) = (per[0], &keys[0]);
     let called = name(per, key);
     if wanted.is_empty() {
@@ -124,7 +131,9 @@ fn is_named(world: &World, per: &[Per], (keys, _): &Row, wanted: &str) -> bool {
     };
     match (per, key) {
         (Per::Day, Key::Date(Some(date))) => day() == Some(*date),
-        (Per::Week, Key::Date(Some(date))) => day().map(period::week) == Some(*date),
+        (Per::Week, Key::Date(Some(date))) => {
+            day().map(|day| period::week(day, account.week_start)) == Some(*date)
+        }
         (Per::Month, Key::Date(Some(date))) => day().map(period::month) == Some(*date),
         (Per::Session, _) => wanted.len() >= 4 && called.starts_with(wanted),
         (Per::Project, _) => project::is_meant(&called, wanted),
@@ -166,6 +175,7 @@ fn traces<'a>(account: &'a Account<'_>, is_member: &[bool], rows: &[&Row]) -> Ve
 fn rows_out(
     world: &World,
     account: &Account<'_>,
+    books: &Books<'_>,
     prices: &Prices,
     traces: &[Trace<'_>],
     out: &mut dyn Write,
@@ -200,7 +210,7 @@ fn rows_out(
                 .and_then(|model| prices.find(model))
                 .map(|price| price.name.clone()),
             cost_usd: counts
-                .and_then(|one| account.ledger.cost(one, prices))
+                .and_then(|one| books.cost(one))
                 .map(|cost| cost.usd()),
         };
         world.ui.row(out, &row)?;
@@ -247,10 +257,12 @@ fn headline(per: &[Per], (keys, sum): &Row, out: &mut dyn Write) -> Result<(), F
         .zip(keys)
         .map(|(per, key)| name(*per, key))
         .collect();
-    let cost = sum.cost().map_or_else(
-        || "unknown cost".to_owned(),
-        |cost| amount::dollars(cost.usd()),
-    );
+    let cost = match (sum.cost.total(), sum.cost.known) {
+        (None, Cost(0)) => "unknown cost".to_owned(),
+        (whole, known) => {
+            amount::cost_told(whole.map(Cost::usd), Some(known.usd()), sum.cost.unpriced)
+        }
+    };
     let usage = sum.usage;
     writeln!(
         out,
@@ -295,7 +307,12 @@ fn files(account: &Account<'_>, traces: &[Trace<'_>]) -> Table {
 }
 
 /// Models, with the price that each was counted at.
-fn priced(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> Table {
+fn priced(
+    account: &Account<'_>,
+    books: &Books<'_>,
+    prices: &Prices,
+    traces: &[Trace<'_>],
+) -> Table {
     let mut table = Table::new(vec![
         Column::flexible("model", 12),
         Column::number("messages"),
@@ -316,12 +333,11 @@ fn priced(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> Table
             .push(one);
     }
     for (model, ones) in models {
-        let costs: Option<Vec<_>> = ones
-            .iter()
-            .map(|one| account.ledger.cost(one, prices))
-            .collect();
-        let cost = costs.map(|costs| costs.into_iter().sum::<Cost>());
-        let cost = amount::cost(cost.map(Cost::usd));
+        let mut cost = CostSum::default();
+        for one in ones.iter() {
+            cost += CostSum::of(books.cost(one));
+        }
+        let cost = amount::cost_sum(cost);
         let price = prices.find(model);
         let rates = price.map(|price| &price.rates);
         let rate = |rate: Option<Rate>| {

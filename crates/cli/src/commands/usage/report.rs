@@ -82,8 +82,8 @@ fn sort(per: Grouping, rows: &mut [Row]) {
     match per {
         Grouping::Day | Grouping::Week | Grouping::Month | Grouping::Block => {}
         Grouping::Session => rows.sort_by_key(|(_, sum)| sum.last),
-        Grouping::Project | Grouping::Model => {
-            rows.sort_by_key(|(_, sum)| (sum.known_cost, sum.usage.total()));
+        Grouping::Project | Grouping::Model | Grouping::Speed => {
+            rows.sort_by_key(|(_, sum)| (sum.cost.known, sum.usage.total()));
         }
     }
 }
@@ -103,8 +103,12 @@ pub fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row
         cache_write_5m: usage.cache_write_5m,
         cache_write_1h: usage.cache_write_1h,
         total: usage.total(),
-        cost_usd: sum.cost().map(|cost| cost.usd()),
-        unpriced_messages: sum.unpriced,
+        cost_usd: sum.cost.total().map(Cost::usd),
+        cost_usd_known: sum.cost.known.usd(),
+        unpriced_messages: sum.cost.unpriced,
+        fast_messages: sum.fast,
+        fast_cost_usd: sum.fast_cost.total().map(Cost::usd),
+        fast_cost_usd_known: sum.fast_cost.known.usd(),
         floor_messages: sum.floors,
         first: time(sum.first),
         last: time(sum.last),
@@ -122,6 +126,7 @@ pub fn wire(world: &World, account: &Account<'_>, per: &[Per], (keys, sum): &Row
                 row.active = start.map(|start| world.now().0 < start.0 + WINDOW);
             }
             (Per::Session, Key::Text(session)) => name_session(account, session, &mut row),
+            (Per::Speed, Key::Text(speed)) => row.speed.clone_from(speed),
             (Per::Project, Key::Text(project)) => row.project.clone_from(project),
             (Per::Agent, Key::Text(agent)) => {
                 row.is_subagent = Some(agent.is_some());
@@ -177,6 +182,7 @@ fn heading(per: Per) -> &'static str {
         Per::Model => "model",
         Per::Block => "window from",
         Per::Agent => "sub-agent",
+        Per::Speed => "speed",
     }
 }
 
@@ -209,6 +215,11 @@ fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total:
     for title in ["msgs", "input", "output", "cached", "to cache", "cost"] {
         columns.push(Column::number(title));
     }
+    // How much is missing from a cost stands beside it.
+    let unpriced = total.cost.unpriced > 0;
+    if unpriced {
+        columns.push(Column::number("unpriced"));
+    }
     let bars = !session || width >= BARS;
     if bars {
         columns.push(Column::fixed(""));
@@ -236,6 +247,10 @@ fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total:
             cells.push(Line::of(Paint::DIM, &models(sum)));
         }
         cells.extend(numbers(sum).map(|cell| plain(&cell)));
+        if unpriced {
+            let count = Some(sum.cost.unpriced).filter(|&count| count > 0);
+            cells.push(plain(&count.map_or_else(String::new, amount::grouped)));
+        }
         if bars {
             cells.push(Line::of(Paint::DIM, &spark(&sum.shape)));
         }
@@ -248,6 +263,10 @@ fn table(world: &World, account: &Account<'_>, per: &[Per], rows: &[Row], total:
     let empty = usize::from(session) * 2 + usize::from(with_models);
     cells.extend(std::iter::repeat_n(plain(""), empty));
     cells.extend(numbers(total).map(|cell| Line::of(Paint::BOLD, &cell)));
+    if unpriced {
+        let count = amount::grouped(total.cost.unpriced);
+        cells.push(Line::of(Paint::BOLD, &count));
+    }
     table.rows.push(cells);
     table
 }
@@ -333,7 +352,7 @@ fn numbers(sum: &Sum) -> [String; 6] {
         amount::tokens(usage.output),
         amount::tokens(usage.cache_read),
         amount::tokens(writes),
-        amount::cost(sum.cost().map(Cost::usd)),
+        amount::cost_sum(sum.cost),
     ]
 }
 
@@ -346,7 +365,7 @@ fn remarks(
 ) -> Vec<String> {
     let mut all = Vec::new();
     let members = || account.ledger.counted.iter().filter(|one| wanted(one));
-    if total.unpriced > 0 {
+    if total.cost.unpriced > 0 {
         let mut unknown: Vec<&str> = members()
             .filter(|one| books.cost(one).is_none())
             .map(|one| account.ledger.model(one).unwrap_or("no model named"))
@@ -355,10 +374,18 @@ fn remarks(
         unknown.dedup();
         all.push(format!(
             "{} of {} without a known price ({}); the others cost {}. Add prices as `unspool prices --help` says.",
-            amount::grouped(total.unpriced),
+            amount::grouped(total.cost.unpriced),
             amount::count(total.messages, "message"),
             unknown.join(", "),
-            amount::dollars(total.known_cost.usd()),
+            amount::dollars(total.cost.known.usd()),
+        ));
+    }
+    if total.fast > 0 {
+        all.push(format!(
+            "{} of {} in the fast mode, {}; tell them apart with `--by speed`",
+            amount::grouped(total.fast),
+            amount::count(total.messages, "message"),
+            amount::cost_sum(total.fast_cost),
         ));
     }
     if total.floors > 0 {

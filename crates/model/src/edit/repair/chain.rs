@@ -235,25 +235,18 @@ impl Chain {
         let children = children(mender);
         let solid = self.tail(mender, said, &children, Kind::is_link);
         let own: Vec<Index> = self.candidates(mender);
-        let ends_well = |progress: bool, attachments: bool| {
-            // What does not know a kind of line does not see beyond it; 2.1.100 does.
-            let knows = |kind: Kind| progress && kind == Kind::Progress || kind.is_link();
-            let good = match (progress, attachments) {
-                (_, true) => self.tail(mender, said, &children, |_| true),
-                _ => self.tail(mender, said, &children, knows),
-            };
-            let counts = |at: &&Index| match mender.record(**at).kind {
-                Kind::Progress => progress,
-                Kind::Attachment | Kind::QueuedCommand => attachments,
-                _ => true,
-            };
+        // The oldest do not see beyond `progress` lines, then they are links, then passed through.
+        let ends_well = |counts: bool, passes: bool| {
+            let knows = |kind: Kind| passes && kind == Kind::Progress || kind.is_link();
+            let good = self.tail(mender, said, &children, knows);
+            let counts = |at: &&Index| counts || mender.record(**at).kind != Kind::Progress;
             let newest = own.iter().filter(counts).copied().reduce(|best, at| {
                 let (now, then) = (mender.time(at), mender.time(best));
                 if now > then { at } else { best }
             });
             newest.is_none_or(|at| good.contains(&at))
         };
-        if ends_well(false, false) && ends_well(true, false) && ends_well(false, true) {
+        if ends_well(false, false) && ends_well(true, true) && ends_well(false, true) {
             return;
         }
         let others = own.iter().filter(|at| !solid.contains(at));

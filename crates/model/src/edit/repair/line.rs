@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use crate::block::BlockKind;
+use crate::accepted;
+use crate::block::{Block, BlockKind};
 use crate::edit::identity::made;
 use crate::entry::{self, Entry, Kind, Parent};
 use crate::fault::FaultKind;
@@ -118,6 +119,59 @@ pub(super) fn sound<'a>(object: &'a [u8], done: &mut Vec<FaultKindOrPair>) -> Co
         Cow::Borrowed(_) => Cow::Borrowed(object),
         Cow::Owned(text) => Cow::Owned(text.into_bytes()),
     }
+}
+
+/// Whether a line names a tool or a call as the API does not accept it.
+pub(super) fn is_refused(entry: &Entry) -> bool {
+    let refused = |block: &Block| match block.kind {
+        BlockKind::ToolUse => {
+            let tool = accepted::tool_name(block.tool().unwrap_or_default());
+            tool.or_else(|| accepted::call_id(block.id()?)).is_some()
+        }
+        BlockKind::ToolResult => block.id().and_then(accepted::call_id).is_some(),
+        _ => false,
+    };
+    matches!(entry.kind, Kind::User | Kind::Assistant) && entry.blocks.iter().any(refused)
+}
+
+/// What makes a name one that is accepted.
+type Accepted = fn(&str) -> Option<String>;
+
+/// The object with names that the API accepts; `None` if it has no others. A call and its result
+/// are renamed alike.
+pub(super) fn renamed(object: &[u8]) -> Option<Vec<u8>> {
+    let decoded = entry::decode(object);
+    let entry = decoded.entries.first().filter(|entry| is_refused(entry))?;
+    let mut edits = Vec::new();
+    for block in &entry.blocks {
+        let keys: &[(&str, Accepted)] = match block.kind {
+            BlockKind::ToolUse => &[("id", accepted::call_id), ("name", accepted::tool_name)],
+            BlockKind::ToolResult => &[("tool_use_id", accepted::call_id)],
+            _ => continue,
+        };
+        let start = block.span().start;
+        for (key, accepted) in keys {
+            let raw = block.span().of(object);
+            match json::find(raw, &[*key]) {
+                Some(span) => {
+                    let new = accepted(&json::string(span.of(raw)));
+                    let place = Span::new(start + span.start, start + span.end());
+                    edits.extend(new.map(|new| (place, json::quoted(&new).into_bytes())));
+                }
+                None if *key == "name" => {
+                    let place = Span::new(start + 1, start + 1);
+                    let new = accepted("").unwrap_or_default();
+                    edits.push((
+                        place,
+                        format!("\"name\":{},", json::quoted(&new)).into_bytes(),
+                    ));
+                }
+                None => {}
+            }
+        }
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    (!edits.is_empty()).then(|| json::splice(object, &edits))
 }
 
 /// What was wrong with the text of an object.

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::input::Input;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Session};
@@ -10,7 +11,7 @@ use crate::view::messages::speech::{
     NO_CONTENT, Origin, Speech, is_mark, result_piece, speeches, text_of, text_piece,
 };
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker, pair};
-use crate::view::profile::{ForeignThinking, Pairing, Rules};
+use crate::view::profile::{BlankThinking, ForeignThinking, OutputAnswer, Pairing, Rules};
 
 /// What stands in for a result that was never written.
 const INTERRUPTED: &str =
@@ -27,22 +28,28 @@ pub(super) fn assemble(
     if rules.completes {
         complete(&mut spoken);
     }
-    drop_unanswered(&mut spoken);
+    drop_unanswered(&mut spoken, rules);
     let model = model(session, &spoken, rules);
-    if rules.fills {
+    if rules.drops_thinking_alone {
         drop_silent(&mut spoken, rules);
     }
     drop_foreign_thinking(session, &mut spoken, model, rules);
     if !rules.fills {
         spoken.retain(|speech| !speech.pieces.is_empty());
     }
+    drop_empty_start(&mut spoken, rules);
+    answer_before_output(session, &mut spoken, rules);
     let mut drafts = joined(hoisted(spoken), rules);
+    if rules.blank_thinking == BlankThinking::LeavesGap {
+        let thinks = |piece: &Piece| piece.kind == PieceKind::Thinking;
+        drafts.retain(|draft| draft.content.is_empty() || !draft.content.iter().all(thinks));
+    }
     for draft in &mut drafts {
         finish(draft, rules);
     }
     let mut messages = match rules.pairing {
         Pairing::None => drafts,
-        Pairing::Gentle | Pairing::Full => pair::paired(drafts, rules),
+        _ => pair::paired(drafts, rules),
     };
     messages.retain_mut(without_marks);
     messages
@@ -73,7 +80,7 @@ fn model<'a>(session: &'a Session, spoken: &[Speech], rules: &Rules) -> Option<&
     let mut models = spoken.iter().rev().filter_map(|speech| speech.model);
     let last = models.find_map(|model| {
         let name = session.text(model);
-        ["opus", "sonnet", "haiku"]
+        ["opus", "sonnet", "haiku", "fable"]
             .iter()
             .any(|family| name.contains(family))
             .then_some(name)
@@ -127,9 +134,24 @@ fn complete(spoken: &mut Vec<Speech>) {
     }
 }
 
-/// Drops lines whose calls all got no result.
-fn drop_unanswered(spoken: &mut Vec<Speech>) {
+/// Drops calls that got no result, or lines whose calls all got none.
+fn drop_unanswered(spoken: &mut Vec<Speech>, rules: &Rules) {
     let answered = answers(spoken);
+    if rules.open_calls_alone {
+        let stays = |piece: &Piece| {
+            let call = piece
+                .call
+                .as_ref()
+                .filter(|_| piece.kind == PieceKind::Call);
+            piece.kind != PieceKind::Call || call.is_some_and(|call| answered.contains(call))
+        };
+        spoken.retain_mut(|speech| {
+            let had = speech.has(PieceKind::Call);
+            speech.pieces.retain(stays);
+            !had || !speech.pieces.is_empty()
+        });
+        return;
+    }
     spoken.retain(|speech| {
         let mut calls = speech
             .pieces
@@ -151,25 +173,83 @@ fn drop_silent(spoken: &mut Vec<Speech>, rules: &Rules) {
     let thinks = |piece: &Piece| piece.kind == PieceKind::Thinking;
     let silent = |piece: &Piece| {
         piece.kind == PieceKind::Text
-            && (piece.blank || (rules.marks_empty && is_no_content(piece)))
+            && (piece.blank || (rules.drops_no_content && is_no_content(piece)))
     };
     let ids = |spoken: &[Speech], says: &dyn Fn(&Speech) -> bool| -> HashSet<Box<str>> {
         let speaking = spoken.iter().filter(|speech| says(speech));
         speaking.filter_map(|speech| speech.id.clone()).collect()
     };
-    let with_words = |speech: &Speech| speech.pieces.iter().any(|piece| !thinks(piece));
+    let gone = rules.blank_thinking == BlankThinking::Dropped;
+    let mute = |piece: &Piece| thinks(piece) || (gone && silent(piece));
+    let with_words = |speech: &Speech| speech.pieces.iter().any(|piece| !mute(piece));
     let is_among = |speech: &Speech, ids: &HashSet<Box<str>>| {
         speech.id.as_ref().is_some_and(|id| ids.contains(id))
     };
     let is_reply = |speech: &Speech| speech.role == Speaker::Assistant && !speech.pieces.is_empty();
     let speaking = ids(spoken, &with_words);
     spoken.retain(|speech| !is_reply(speech) || with_words(speech) || is_among(speech, &speaking));
+    if !rules.fills {
+        return;
+    }
     let is_silent = |speech: &Speech| speech.pieces.iter().all(silent);
     let solid = ids(spoken, &|speech| {
         rules.keeps_blank && with_words(speech) && !is_silent(speech)
     });
-    spoken.retain(|speech| !is_reply(speech) || !is_silent(speech) || is_among(speech, &solid));
+    let is_empty = |speech: &Speech| speech.pieces.iter().all(|piece| piece.empty);
+    spoken.retain(|speech| {
+        let kept = is_empty(speech) && is_among(speech, &solid);
+        !is_reply(speech) || !is_silent(speech) || kept
+    });
 }
+
+/// Drops a first prompt without words: with reminders in its message it need not say so.
+fn drop_empty_start(spoken: &mut Vec<Speech>, rules: &Rules) {
+    let says_nothing = |speech: &Speech| {
+        let nothing = |piece: &Piece| {
+            rules.drops_empty_start
+                && piece.kind == PieceKind::Text
+                && (piece.blank || is_no_content(piece))
+        };
+        speech.role == Speaker::User && speech.pieces.iter().all(nothing)
+    };
+    if spoken.first().is_some_and(says_nothing) {
+        spoken.remove(0);
+    }
+}
+
+/// A conversation that is open before the output of local commands at its end is answered
+/// there, as every resume answers an open one.
+fn answer_before_output(session: &Session, spoken: &mut Vec<Speech>, rules: &Rules) {
+    let output = |speech: &Speech| speech.origin == Origin::System;
+    let end = spoken.iter().rposition(|speech| !output(speech));
+    let Some(last) = end.filter(|&last| last + 1 < spoken.len()) else {
+        return;
+    };
+    let speech = &spoken[last];
+    let is_command = || {
+        let line = speech.pieces.last().and_then(|piece| piece.record);
+        line.is_some_and(|at| session.records[at as usize].input == Input::Command)
+    };
+    let open = match rules.answers_before_output {
+        OutputAnswer::Never => false,
+        OutputAnswer::ToPrompts => !speech.has(PieceKind::Result),
+        OutputAnswer::ToAllButCommands => !is_command(),
+    };
+    if open && speech.role == Speaker::User && speech.origin == Origin::Line {
+        let answer = Piece {
+            record: None,
+            ..text_piece(NO_RESPONSE, 0)
+        };
+        let answer = Speech {
+            role: Speaker::Assistant,
+            ..Speech::user(Origin::Line, vec![answer])
+        };
+        spoken.insert(last + 1, answer);
+    }
+}
+
+/// What a client answers for the model where a conversation is open.
+const NO_RESPONSE: &str = "No response requested.";
 
 fn is_no_content(piece: &Piece) -> bool {
     text_of(piece).is_some_and(|text| text.trim() == NO_CONTENT)
@@ -184,7 +264,6 @@ fn drop_foreign_thinking(
     let goes = |piece: &Piece| match rules.foreign_thinking {
         ForeignThinking::Kept => false,
         ForeignThinking::DroppedIfSigned => is_signed(piece),
-        ForeignThinking::Dropped => true,
     };
     spoken.retain_mut(|speech| {
         let had = !speech.pieces.is_empty();

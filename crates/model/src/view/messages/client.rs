@@ -15,23 +15,36 @@ use crate::session::{Index, Record, Role, Session};
 use crate::view::messages::Outcome;
 use crate::view::messages::siblings;
 use crate::view::messages::walk::Walk;
-use crate::view::profile::{Circle, Leaf, NullLine, Preserved, Rules, Siblings};
+use crate::view::profile::{
+    Circle, Glued, LastPrompt, Leaf, NullLine, Preserved, Rules, Siblings, SilentEnd,
+};
 
 pub(super) fn chain(session: &Session, rules: &Rules, leaf: Option<Index>) -> Outcome {
+    if rules.stays_ended && session.ended_by_model {
+        return Outcome::None;
+    }
     let null = session.faults.null_line();
     if null.is_some() && rules.null_line == NullLine::Fails {
         return Outcome::None;
     }
     let end = null.filter(|_| rules.null_line == NullLine::EndsFile);
     let lines = Lines::of(session, rules, end.unwrap_or(u32::MAX));
-    if rules.needs_result_times && lines.has_timeless_result() {
-        return Outcome::None;
+    match leaf.map_or_else(|| lines.start(), Start::From) {
+        Start::From(leaf) => lines.from(leaf),
+        Start::Empty => Outcome::Lines(Vec::new()),
+        Start::Nothing if rules.starts_empty => Outcome::Lines(Vec::new()),
+        Start::Nothing => Outcome::None,
     }
-    match leaf.or_else(|| lines.leaf()) {
-        Some(leaf) => lines.from(leaf),
-        None if rules.starts_empty => Outcome::Lines(Vec::new()),
-        None => Outcome::None,
-    }
+}
+
+/// Where a conversation goes on from.
+enum Start {
+    /// From this line.
+    From(Index),
+    /// Nothing is left of it.
+    Empty,
+    /// There is no line to go on from.
+    Nothing,
 }
 
 /// The lines as a client holds them: by uuid, the last one with a uuid in the first's place.
@@ -92,8 +105,12 @@ impl<'a> Lines<'a> {
             Kind::Progress => self.rules.progress,
             _ => record.kind.is_link(),
         };
-        let glued = record.is_glued() && !self.rules.reads_glued;
-        if record.is_refused() || record.is_duplicate() || record.is_untyped() || glued {
+        let passed_over = match self.rules.glued {
+            Glued::Skipped => record.is_glued(),
+            Glued::First => record.is_behind(),
+            Glued::All => false,
+        };
+        if record.is_refused() || record.is_duplicate() || record.is_untyped() || passed_over {
             return;
         }
         match (&record.uuid, &mut self.nameless) {
@@ -101,8 +118,9 @@ impl<'a> Lines<'a> {
                 bridges.insert(id, self.session.parent_of(record));
                 return;
             }
+            _ if !linked => return,
             (Some(_), _) => {}
-            (None, _) if !linked || record.kind == Kind::Progress => return,
+            (None, _) if record.kind == Kind::Progress => return,
             (None, Some((_, last))) => {
                 *last = at;
                 return;
@@ -149,11 +167,6 @@ impl<'a> Lines<'a> {
         self.session.find(id).filter(|&at| self.taken.contains(at))
     }
 
-    fn has_timeless_result(&self) -> bool {
-        let mut lines = self.order.iter();
-        lines.any(|&at| self.record(at).at().is_none() && self.is_result(at))
-    }
-
     /// A user line with a result in it.
     pub(super) fn is_result(&self, at: Index) -> bool {
         let record = self.record(at);
@@ -182,7 +195,10 @@ impl<'a> Lines<'a> {
         }
         chain.reverse();
         if self.rules.siblings != Siblings::Lost {
-            chain = siblings::restored(self, chain);
+            match siblings::restored(self, chain) {
+                Some(whole) => chain = whole,
+                None => return Outcome::None,
+            }
         }
         if self.rules.preserved != Preserved::Lost {
             self.preserve(&mut chain);
@@ -190,27 +206,70 @@ impl<'a> Lines<'a> {
         Outcome::Lines(chain.into_iter().map(|at| self.content(at)).collect())
     }
 
-    fn leaf(&self) -> Option<Index> {
-        let mut candidates = self.order.iter().copied().filter(|&at| self.is_own(at));
-        match self.rules.leaf {
-            Leaf::Newest => self.newest(candidates.filter(|&at| !self.is_attachment(at))),
+    fn start(&self) -> Start {
+        let candidates = self.order.iter().copied().filter(|&at| self.is_own(at));
+        let leaf = match self.rules.leaf {
+            Leaf::Newest => self.newest(candidates),
             Leaf::NewestTimed => {
                 self.newest(candidates.filter(|&at| self.record(at).at().is_some()))
             }
-            Leaf::LastLine | Leaf::LastBranch => {
-                let last = candidates.next_back()?;
-                let leaf = self.named_leaf(last).unwrap_or_else(|| self.tip(last));
-                self.record(leaf).at().map(|_| leaf)
+            Leaf::LastChildless | Leaf::LastLine | Leaf::LastBranch => return self.last_start(),
+        };
+        leaf.map_or(Start::Nothing, Start::From)
+    }
+
+    /// Goes on from the last line, or from where `last-prompt` says.
+    fn last_start(&self) -> Start {
+        let Some(last) = self.last_that_speaks() else {
+            return Start::Nothing;
+        };
+        let leaf = match self.said_start(last) {
+            Some(Start::From(leaf)) => leaf,
+            Some(other) => return other,
+            None => self.tip(last),
+        };
+        match self.record(leaf).at() {
+            Some(_) => Start::From(leaf),
+            None => Start::Nothing,
+        }
+    }
+
+    /// The last line, without those at the end that lead to no prompt or reply.
+    fn last_that_speaks(&self) -> Option<Index> {
+        let mut order = self.order.clone();
+        // A line that was written again stands where it was, but is the last that was written.
+        order.sort_by_key(|&at| self.record(at).line);
+        let parents: Marks = match self.rules.leaf {
+            Leaf::LastChildless => order.iter().filter_map(|&at| self.parent(at)).collect(),
+            _ => Marks::default(),
+        };
+        let candidates = order.into_iter().rev().filter(|&at| !parents.contains(at));
+        let mut candidates = candidates.filter(|&at| self.is_own(at)).peekable();
+        let last = *candidates.peek()?;
+        if self.rules.silent_end == SilentEnd::Leaf {
+            return Some(last);
+        }
+        let mut silent = Marks::default();
+        for from in candidates {
+            let mut walk = Walk::new(self);
+            let mut next = Some(from);
+            while let Some(at) = next.filter(|&at| silent.insert(at)) {
+                let record = self.record(at);
+                if record.is_conversation() {
+                    return Some(from);
+                }
+                walk.enter(at);
+                next = match record.kind.is_boundary() {
+                    true => None,
+                    false => walk.parent(at),
+                };
             }
         }
+        (self.rules.silent_end == SilentEnd::SkippedIfOthers).then_some(last)
     }
 
     fn is_own(&self, at: Index) -> bool {
         self.session.role() == Role::Agent || !self.record(at).is_sidechain()
-    }
-
-    fn is_attachment(&self, at: Index) -> bool {
-        matches!(self.record(at).kind, Kind::Attachment | Kind::QueuedCommand)
     }
 
     fn newest(&self, candidates: impl Iterator<Item = Index>) -> Option<Index> {
@@ -226,7 +285,7 @@ impl<'a> Lines<'a> {
 
     /// In a file in disorder the last line may have descendants; the newest of them counts.
     fn tip(&self, last: Index) -> Index {
-        if self.rules.leaf == Leaf::LastLine {
+        if self.rules.leaf != Leaf::LastBranch {
             return last;
         }
         let lines = self.order.iter().copied();
@@ -249,10 +308,19 @@ impl<'a> Lines<'a> {
             .unwrap_or(last)
     }
 
-    /// The leaf that `last-prompt` names, where it counts.
-    fn named_leaf(&self, last: Index) -> Option<Index> {
-        let (leaf, explicit) = self.session.last_prompt.as_ref()?;
-        let named = self.find(leaf.as_ref()?)?;
+    /// Where `last-prompt` says to go on, where it counts.
+    fn said_start(&self, last: Index) -> Option<Start> {
+        let says = self.rules.last_prompt;
+        let said = self.session.last_prompt.as_ref();
+        let (leaf, explicit) = said.filter(|_| says != LastPrompt::Ignored)?;
+        let explicit = *explicit && says >= LastPrompt::Explicit;
+        let Some(leaf) = leaf else {
+            return (explicit && says == LastPrompt::Nowhere).then_some(Start::Empty);
+        };
+        let named = self.find(leaf)?;
+        if !explicit && self.rules.siblings_are_one && self.brings_along(last, named) {
+            return None;
+        }
         let mut walk = Walk::new(self);
         let mut next = Some(last).filter(|_| !explicit);
         while let Some(at) = next.filter(|&at| walk.enter(at)) {
@@ -264,7 +332,26 @@ impl<'a> Lines<'a> {
                 .parent(at)
                 .or_else(|| logical.and_then(|id| self.find(id)));
         }
-        Some(named)
+        Some(Start::From(named))
+    }
+
+    /// Whether a line comes back beside what leads to the last one.
+    fn brings_along(&self, last: Index, line: Index) -> bool {
+        let mut family = siblings::family(self, line);
+        family.retain(|&at| at != line);
+        if family.is_empty() {
+            return false;
+        }
+        let family: Marks = family.into_iter().collect();
+        let mut walk = Walk::new(self);
+        let mut next = Some(last);
+        while let Some(at) = next.filter(|&at| walk.enter(at)) {
+            if family.contains(at) {
+                return true;
+            }
+            next = walk.parent(at);
+        }
+        false
     }
 
     /// Puts lines back that the compaction kept, behind the line it names.

@@ -115,10 +115,10 @@ impl Drafts<'_> {
     }
 
     fn reply(&mut self, speech: Speech) {
-        let across = self.rules.join == Join::AcrossResults;
+        let join = self.rules.join;
         let parts = |draft: &Draft| match draft.role {
-            Speaker::User => !across || !draft.has_result,
-            Speaker::Assistant => !across && draft.id != speech.id,
+            Speaker::User => join == Join::Neighbours || !draft.has_result,
+            Speaker::Assistant => join != Join::AcrossReplies && draft.id != speech.id,
         };
         if self.all.last().is_some_and(parts) {
             self.replies.clear();

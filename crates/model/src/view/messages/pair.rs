@@ -1,7 +1,8 @@
-//! Calls and results brought together, as clients from 2.1.0 on do before they send.
+//! Calls and results brought together, as clients from 2.0.77 on do before they send.
 
 use std::collections::HashSet;
 
+use crate::json;
 use crate::view::messages::speech::{NO_CONTENT, result_piece, text_piece};
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
 use crate::view::profile::{Pairing, Rules};
@@ -18,8 +19,8 @@ pub(super) fn paired(drafts: Vec<ApiMessage>, rules: &Rules) -> Vec<ApiMessage> 
     let mut rest = drafts.into_iter().peekable();
     while let Some(message) = rest.next() {
         match message.role {
-            Speaker::User if full => {
-                let noted = rules.notes_orphans && out.is_empty();
+            Speaker::User if rules.drops_first_orphans => {
+                let noted = rules.notes_first_orphans && out.is_empty();
                 out.extend(unasked(message, noted, out.last()));
             }
             Speaker::User => out.push(message),
@@ -27,11 +28,11 @@ pub(super) fn paired(drafts: Vec<ApiMessage>, rules: &Rules) -> Vec<ApiMessage> 
                 if !full {
                     used.clear();
                 }
-                let (message, calls) = unique(message, &mut used, full);
+                let (message, calls) = unique(message, &mut used, rules);
                 out.push(message);
                 let next = rest.next_if(|next| next.role == Speaker::User);
-                let noted = full && (rules.notes_orphans || rest.peek().is_some());
-                out.extend(answered(&calls, next, full, noted));
+                let noted = full && (rules.notes_last_orphans || rest.peek().is_some());
+                out.extend(answered(&calls, next, rules.pairing, noted));
             }
         }
     }
@@ -64,9 +65,13 @@ fn unasked(
 fn unique(
     mut message: ApiMessage,
     used: &mut HashSet<Box<str>>,
-    full: bool,
+    rules: &Rules,
 ) -> (ApiMessage, Vec<Box<str>>) {
+    let full = rules.pairing == Pairing::Full;
     let mut calls = Vec::new();
+    if rules.pairing >= Pairing::Strict {
+        drop_open_server_calls(&mut message);
+    }
     message.content.retain(|piece| {
         if piece.kind != PieceKind::Call {
             return true;
@@ -84,11 +89,34 @@ fn unique(
     (message, calls)
 }
 
+/// What runs at the API is answered in the same message, or it is not sent.
+fn drop_open_server_calls(message: &mut ApiMessage) {
+    let field = |piece: &Piece, field: &str| {
+        let json = piece.json.as_bytes();
+        let value = json::find(json, &[field])?;
+        Some(json::string(value.of(json)).into_owned())
+    };
+    let is_call = |piece: &Piece| {
+        piece.kind == PieceKind::Other && field(piece, "type").as_deref() == Some("server_tool_use")
+    };
+    if !message.content.iter().any(is_call) {
+        return;
+    }
+    let answers = message.content.iter();
+    let answered: HashSet<String> = answers
+        .filter(|piece| piece.kind == PieceKind::Other)
+        .filter_map(|piece| field(piece, "tool_use_id"))
+        .collect();
+    message.content.retain(|piece| {
+        !is_call(piece) || field(piece, "id").is_some_and(|id| answered.contains(&id))
+    });
+}
+
 /// What follows a reply: its results, once each, and a note for those that are missing.
 fn answered(
     calls: &[Box<str>],
     next: Option<ApiMessage>,
-    full: bool,
+    pairing: Pairing,
     noted: bool,
 ) -> Option<ApiMessage> {
     let asked: HashSet<&str> = calls.iter().map(|call| &**call).collect();
@@ -115,7 +143,8 @@ fn answered(
         else {
             return piece.kind != PieceKind::Result;
         };
-        asked.contains(&**call) && (seen.insert(call.clone()) || !full)
+        let asked = asked.contains(&**call) || pairing < Pairing::Gentle;
+        asked && (seen.insert(call.clone()) || pairing < Pairing::Strict)
     }));
     if pieces.is_empty() && lost {
         pieces.push(own(NO_CONTENT));

@@ -8,7 +8,8 @@ use crate::view::messages::client::Lines;
 use crate::view::profile::Siblings;
 
 /// The chain with the lines beside it: lines of the same messages, and results of their calls.
-pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
+/// Nothing if the client fails at putting them in order.
+pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Option<Vec<Index>> {
     let families = Families::of(lines);
     let places: Slots = chain.iter().copied().zip(0..).collect();
     let mut present: Marks = chain.iter().copied().collect();
@@ -39,6 +40,10 @@ pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
         }
         if lines.rules.siblings == Siblings::AfterMessage {
             for group in [&mut calls, &mut answers] {
+                let timeless = |&line: &Index| lines.record(line).at().is_none();
+                if lines.rules.needs_result_times && group.len() > 1 && group.iter().any(timeless) {
+                    return None;
+                }
                 group.sort_by_key(|&line| (lines.record(line).at(), line));
             }
             let all = before.entry(end).or_default();
@@ -61,7 +66,19 @@ pub(super) fn restored(lines: &Lines<'_>, chain: Vec<Index>) -> Vec<Index> {
         out.extend(before.remove(&place).unwrap_or_default());
         out.extend(chain.get(place));
     }
-    out
+    Some(out)
+}
+
+/// The lines of the message that a result answers, and all results of its calls.
+pub(super) fn family(lines: &Lines<'_>, line: Index) -> Vec<Index> {
+    let call = lines.followed(lines.record(line));
+    let call = call.filter(|_| lines.is_result(line));
+    let message = call.and_then(|call| lines.record(call).message());
+    message.map_or_else(Vec::new, |message| {
+        let (mut members, results) = Families::of(lines).get(message);
+        members.extend(results);
+        members
+    })
 }
 
 /// Which lines make a message, and which results follow a line.

@@ -6,7 +6,7 @@ use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Part, Record, Session};
 use crate::view::messages::{Piece, PieceKind, Speaker};
-use crate::view::profile::{Queued, Rules};
+use crate::view::profile::{Queued, Rules, ToolReferences};
 
 pub(super) const NO_CONTENT: &str = "(no content)";
 const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
@@ -54,26 +54,70 @@ pub(super) fn speeches(
     lines: &[Index],
     rules: &Rules,
 ) -> Vec<Speech> {
+    let mut rules = *rules;
+    if rules.queued_by_model && !takes_system_messages(session, lines) {
+        rules.queued = rules.queued.glued();
+    }
+    let rules = &rules;
     let spoken = lines.iter();
+    let spoken = spoken.filter(|&&at| rules.sends_virtual || !is_virtual(session, source, at));
     spoken
         .filter_map(|&at| speech(session, source, at, rules))
         .collect()
 }
 
+/// Whether the model that the session goes on with takes messages of the system between others.
+fn takes_system_messages(session: &Session, lines: &[Index]) -> bool {
+    let models = lines.iter().rev();
+    let model = models
+        .filter_map(|&at| session.records[at as usize].model())
+        .map(|model| session.text(model))
+        .find(|model| model.starts_with("claude-"));
+    let older = [
+        "claude-3",
+        "-4-0",
+        "-4-1",
+        "-4-2025",
+        "-4-5",
+        "-4-6",
+        "opus-4-7",
+        "sonnet-4-7",
+    ];
+    model.is_none_or(|model| !older.iter().any(|part| model.contains(part)))
+}
+
+/// Whether a line is there for the screen alone.
+fn is_virtual(session: &Session, source: &dyn Source, at: Index) -> bool {
+    let record = &session.records[at as usize];
+    if !record.is_conversation() {
+        return false;
+    }
+    let bytes = session.bytes_of(source, record);
+    let value = json::find(&bytes, &["isVirtual"]);
+    value.is_some_and(|value| value.of(&bytes) == b"true")
+}
+
 fn speech(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> Option<Speech> {
     let record = &session.records[at as usize];
     match &record.kind {
-        Kind::Assistant if record.is_api_error() => None,
+        Kind::Assistant if is_failure(session, record) => None,
         Kind::Assistant => {
             let message = record.message().map(|at| &session.messages[at as usize]);
             let mut pieces = pieces(session, source, at);
+            if pieces.is_empty() && has_no_message(session, source, record) {
+                return None;
+            }
+            if rules.drops_fallbacks {
+                pieces.retain(|piece| !is_of(piece, "fallback"));
+            }
             pieces.iter_mut().for_each(|piece| recall(piece, rules));
             Some(Speech {
                 role: Speaker::Assistant,
                 origin: Origin::Line,
                 id: message
                     .and_then(|message| session.message_id(message))
-                    .map(Box::from),
+                    .map(Box::from)
+                    .or_else(|| own_id(session, source, at, rules)),
                 model: record.model(),
                 pieces,
             })
@@ -105,30 +149,98 @@ fn speech(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> O
 fn prompt(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> Vec<Piece> {
     let mut pieces = pieces(session, source, at);
     for piece in &mut pieces {
-        if rules.marks_empty && piece.empty && !piece.bare {
+        if rules.marks_empty && piece.blank && !piece.bare {
             *piece = text_piece(NO_CONTENT, at);
         }
         if rules.wraps_notifications && session.records[at as usize].notifies() {
             wrap(piece);
         }
-        if rules.images_as_text && is_image(piece) {
+        if rules.images_as_text && is_of(piece, "image") {
             *piece = text_piece("[image]", at);
         }
     }
     if rules.results_first {
         pieces.sort_by_key(|piece| piece.kind != PieceKind::Result);
     }
+    let mut found = false;
+    for piece in &mut pieces {
+        found |= refer(piece, rules);
+    }
+    let told = |piece: &Piece| text_of(piece).as_deref() == Some(LOADED);
+    if found && !pieces.iter().any(told) {
+        pieces.push(text_piece(LOADED, at));
+    }
     pieces
 }
 
-fn is_image(piece: &Piece) -> bool {
+/// What a client adds to the results of a search for tools.
+const LOADED: &str = "Tool loaded.";
+/// What stands in place of a result that held nothing but tools that were found.
+const UNLOADED: &str = "[Tool references removed - tool search not enabled]";
+
+/// Takes the tools that a search has found out of its result, or says that they are to be told
+/// of.
+fn refer(piece: &mut Piece, rules: &Rules) -> bool {
+    let refers = |item: &serde_json::Value| {
+        item.get("type")
+            .is_some_and(|kind| kind == "tool_reference")
+    };
+    if piece.kind != PieceKind::Result
+        || rules.tool_references == ToolReferences::Kept
+        || !piece.json.contains("tool_reference")
+    {
+        return false;
+    }
+    let mut value = json::value(piece.json.as_bytes());
+    let content = value.get_mut("content");
+    let Some(items) = content.and_then(|content| content.as_array_mut()) else {
+        return false;
+    };
+    let before = items.len();
+    match rules.tool_references {
+        ToolReferences::Loaded => items.iter().any(refers),
+        _ => {
+            items.retain(|item| !refers(item));
+            if items.is_empty() && before > 0 {
+                items.push(serde_json::json!({"type": "text", "text": UNLOADED}));
+            }
+            piece.json = value.to_string();
+            false
+        }
+    }
+}
+
+/// A failed request, in the client's words; what a model said is sent, however it is marked.
+fn is_failure(session: &Session, record: &Record) -> bool {
+    let message = record.message().map(|at| &session.messages[at as usize]);
+    record.is_api_error() && message.is_none_or(|message| message.synthetic)
+}
+
+fn has_no_message(session: &Session, source: &dyn Source, record: &Record) -> bool {
+    json::find(&session.bytes_of(source, record), &["message"]).is_none()
+}
+
+/// An id for a line that says of no message and of no request that it is part of it.
+fn own_id(session: &Session, source: &dyn Source, at: Index, rules: &Rules) -> Option<Box<str>> {
+    if !rules.parts_nameless {
+        return None;
+    }
+    let bytes = session.bytes_of(source, &session.records[at as usize]);
+    let request = text_at(&bytes, &["requestId"]).filter(|id| !id.is_empty());
+    request.is_none().then(|| format!("line {at}").into())
+}
+
+/// A block of a kind that the rules know only by name.
+fn is_of(piece: &Piece, kind: &str) -> bool {
     piece.kind == PieceKind::Other
-        && text_at(piece.json.as_bytes(), &["type"]).as_deref() == Some("image")
+        && text_at(piece.json.as_bytes(), &["type"]).as_deref() == Some(kind)
 }
 
 /// A call as this client would make it.
 fn recall(piece: &mut Piece, rules: &Rules) {
-    if piece.kind != PieceKind::Call || (rules.renamed_tools.is_empty() && !rules.hides_plans) {
+    if piece.kind != PieceKind::Call
+        || (rules.renamed_tools.is_empty() && rules.hides_of_plans.is_empty())
+    {
         return;
     }
     let json = piece.json.as_bytes();
@@ -137,10 +249,12 @@ fn recall(piece: &mut Piece, rules: &Rules) {
     };
     let tool = json::string(name.of(json)).into_owned();
     let edit = match json::find(json, &["input"]) {
-        Some(input) if rules.hides_plans && tool == "ExitPlanMode" => {
+        Some(input) if !rules.hides_of_plans.is_empty() && tool == "ExitPlanMode" => {
             let mut value = json::value(input.of(json));
             if let Some(fields) = value.as_object_mut() {
-                fields.remove("plan");
+                for field in rules.hides_of_plans {
+                    fields.remove(*field);
+                }
             }
             (input, value.to_string())
         }
@@ -280,7 +394,12 @@ fn queued(
     match rules.queued {
         Queued::LeftOut => None,
         Queued::Glued(before, after) => {
-            let words = format!("{before}{prompt}{after}");
+            let bytes = session.bytes_of(source, &session.records[at as usize]);
+            let rendered = text_at(&bytes, &["rendered", "0", "content"]);
+            let words = rendered
+                .filter(|_| rules.queued_by_model)
+                .map(|text| unwrapped(&text).to_owned());
+            let words = words.unwrap_or_else(|| format!("{before}{prompt}{after}"));
             Some(text_piece(&as_reminder(&words), at))
         }
         Queued::Text(before, after) => human.then(|| {

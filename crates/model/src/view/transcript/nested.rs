@@ -1,15 +1,17 @@
 //! Which conversation belongs under which call that started a sub-agent.
 //!
-//! By the id in the call's result, by the call that the agent's side file names, or, for
-//! lines inside the session's own file (1.0) that name nobody, by the prompt.
+//! By the id in the call's result, by the call that is known to have started the file (see
+//! [`crate::view::agents::links`]), or, for lines inside the session's own file (1.0) that name
+//! nobody, by the prompt.
 
 use serde_json::Value;
 
 use super::says::text_of;
 use super::walk::Walk;
-use super::{Agent, AgentFile};
+use super::{Agent, AgentFile, Body, Item};
 use crate::input::readable;
 use crate::session::{Call, Index, Session};
+use crate::view::workflow::{Run, RunAgent};
 
 /// Deepest nesting shown; files that name each other in a circle end here.
 const DEPTH: usize = 5;
@@ -34,6 +36,7 @@ impl<'a> Walk<'a> {
                 id: Some(id),
                 calls: file.session.calls.len() as u64,
                 items: self.nested(inner),
+                run: None,
             });
         }
         let thread = self.inline_thread(call, input)?;
@@ -44,6 +47,42 @@ impl<'a> Walk<'a> {
             key: thread_key(self.session, thread),
             calls: self.session.calls.iter().filter(own).count() as u64,
             items: self.nested(inner),
+            run: None,
+        })
+    }
+
+    /// The sub-agents of the workflow run that a call started, one behind the other.
+    pub(super) fn run(&self, call: &Call) -> Option<Agent> {
+        let id = self.session.call_id(call);
+        let files = self.agents.values();
+        let run = files
+            .filter(|file| file.call == Some(id))
+            .find_map(|file| file.run)?;
+        let files: Vec<(&RunAgent, &AgentFile<'a>)> = run
+            .agents
+            .iter()
+            .filter_map(|agent| Some((agent, self.agents.get(&agent.agent)?)))
+            .collect();
+        let mut items = Vec::new();
+        for (agent, file) in files.iter().filter(|_| self.open_agents) {
+            items.push(Item {
+                line: self.session.records[call.record as usize].line,
+                at: file.session.first,
+                body: Body::Notice {
+                    text: run_agent_words(agent),
+                },
+            });
+            items.extend(self.nested(|| Walk::new(file.session, file.source, self.agents, true)));
+        }
+        let calls = files
+            .iter()
+            .map(|(_, file)| file.session.calls.len() as u64);
+        Some(Agent {
+            id: None,
+            key: run.id.clone(),
+            calls: calls.sum(),
+            items,
+            run: Some(Box::new(Run::clone(run))),
         })
     }
 
@@ -63,7 +102,8 @@ impl<'a> Walk<'a> {
             let starts = |(_, file): &(&String, &AgentFile<'_>)| {
                 file.call == Some(self.session.call_id(call))
             };
-            self.agents.iter().find(starts)
+            // Any of them would do; this one is the same each time.
+            self.agents.iter().filter(starts).min_by_key(|(id, _)| *id)
         };
         let (id, file) = by_id.or_else(by_call)?;
         // A file is never its own sub-agent.
@@ -98,5 +138,18 @@ impl<'a> Walk<'a> {
         let by_prompt = candidates.iter().find(|&&(_, root)| same(root));
         let only = (candidates.len() == 1).then(|| &candidates[0]);
         by_prompt.or(only).map(|&(at, _)| at)
+    }
+}
+
+/// What a workflow says of one of its sub-agents: `Verify · tests: done`.
+pub fn run_agent_words(agent: &RunAgent) -> String {
+    let label = agent.label.as_deref().unwrap_or(&agent.agent);
+    let name = match agent.phase.as_deref() {
+        Some(phase) => format!("{phase} · {label}"),
+        None => label.to_owned(),
+    };
+    match agent.state.as_deref() {
+        Some(state) => format!("{name}: {state}"),
+        None => name,
     }
 }

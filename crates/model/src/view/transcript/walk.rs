@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
         let count = self.lines().turns.len();
         let turns = (0..count).filter(|&at| pick.takes(at as u32 + 1, count as u32));
         let lost = || !self.faults(Part::Before).is_empty();
-        let before = pick.takes_rest() && (!self.lines().before.is_empty() || lost());
+        let before = pick.takes(0, count as u32) && (!self.lines().before.is_empty() || lost());
         let before = before.then_some(Part::Before).into_iter();
         before.chain(turns.map(Part::Turn)).collect()
     }
@@ -263,9 +263,8 @@ impl<'a> Walk<'a> {
         mut each: impl FnMut(usize, usize, &Items),
     ) -> Vec<Item> {
         let mut items = Items::default();
-        if let (Part::Turn(at), 0) = (part, places.start) {
-            let opening = self.lines().turns[at].0;
-            items.push(self.record(opening), Body::Turn(self.head(at)));
+        if let (Some((opening, head)), 0) = (self.head(part), places.start) {
+            items.push(self.record(opening), Body::Turn(head));
         }
         let lines = self.lines_of(part);
         let end = places.end.min(lines.len());
@@ -293,14 +292,25 @@ impl<'a> Walk<'a> {
         items.all
     }
 
-    fn head(&self, at: usize) -> TurnHead {
-        let row = self.known.rows.get(at).filter(|_| self.thread == 0);
-        TurnHead {
-            n: at as i64 + 1,
-            kind: self.record(self.lines().turns[at].0).input,
+    /// The head of a part and the line that opens it. What stands before the first turn has one
+    /// if it is a turn itself.
+    fn head(&self, part: Part) -> Option<(Index, TurnHead)> {
+        let n = match part {
+            Part::Before => 0,
+            Part::Turn(at) => at + 1,
+        };
+        let row = turns::numbered(&self.known.rows, n).filter(|_| self.thread == 0);
+        let opening = match part {
+            Part::Before => row?.record,
+            Part::Turn(at) => self.lines().turns[at].0,
+        };
+        let head = TurnHead {
+            n: n as i64,
+            kind: self.record(opening).input,
             duration_ms: row.and_then(|row| row.duration_ms),
             live: row.is_none_or(|row| row.live),
-        }
+        };
+        Some((opening, head))
     }
 
     fn record(&self, at: Index) -> &'a Record {
@@ -676,6 +686,8 @@ impl<'a> Walk<'a> {
             change: outcome::change(&facts),
             agent: if tool::is_agent(&name) {
                 self.agent(call, &input)
+            } else if tool::is_workflow(&name) {
+                self.run(call)
             } else {
                 None
             },

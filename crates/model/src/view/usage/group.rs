@@ -3,22 +3,23 @@
 use std::collections::BTreeSet;
 
 use foldhash::HashMap;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Weekday};
 use jiff::tz::TimeZone;
 
 use super::period::{self, WINDOW};
-use super::{Counted, Ledger, is_unfinished};
-use crate::price::{Cost, Price, Prices};
+use super::{Counted, Ledger, ModelPrices, is_unfinished};
+use crate::price::{Cost, Prices};
 use crate::tally::Tally;
 use crate::time::Time;
 use crate::usage::Usage;
+use crate::view::cost::CostSum;
 
 /// What to sum up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// The local day of the first line.
     Day,
-    /// The week from Monday to Sunday.
+    /// The week, from Monday or another day on.
     Week,
     /// The month.
     Month,
@@ -32,6 +33,8 @@ pub enum Per {
     Block,
     /// The session or sub-agent itself.
     Agent,
+    /// The fast mode and the usual one.
+    Speed,
 }
 
 impl Per {
@@ -39,7 +42,7 @@ impl Per {
     fn is_time(self) -> bool {
         match self {
             Per::Day | Per::Week | Per::Month | Per::Block => true,
-            Per::Session | Per::Project | Per::Model | Per::Agent => false,
+            Per::Session | Per::Project | Per::Model | Per::Agent | Per::Speed => false,
         }
     }
 }
@@ -128,10 +131,12 @@ pub struct Sum {
     pub messages: u64,
     /// Their tokens.
     pub usage: Usage,
-    /// What those cost whose price is known.
-    pub known_cost: Cost,
-    /// How many have no price.
-    pub unpriced: u64,
+    /// What they cost, as far as prices are known.
+    pub cost: CostSum,
+    /// How many were answered in the fast mode.
+    pub fast: u64,
+    /// What those cost.
+    pub fast_cost: CostSum,
     /// How many have an output that may be more than was written.
     pub floors: u64,
     /// Their models.
@@ -146,13 +151,6 @@ pub struct Sum {
     pub members: Vec<u32>,
 }
 
-impl Sum {
-    /// What they cost; unknown if any of them is.
-    pub fn cost(&self) -> Option<Cost> {
-        (self.unpriced == 0).then_some(self.known_cost)
-    }
-}
-
 /// A row: what its messages have in common, and their sum.
 pub type Row = (Vec<Key>, Sum);
 
@@ -162,11 +160,13 @@ pub struct Books<'a> {
     zone: &'a TimeZone,
     places: &'a Places,
     /// The price of each model of the ledger.
-    prices: Vec<Option<&'a Price>>,
+    prices: ModelPrices<'a>,
     /// Of each version of the ledger, whether its output may be unfinished.
     unfinished: Vec<bool>,
     /// Whether sums name their messages.
     members: bool,
+    /// The day that weeks begin with.
+    week_start: Weekday,
 }
 
 /// What has no name.
@@ -175,8 +175,8 @@ const NONE: i64 = -1;
 /// A sub-agent inside its session's file, which has no name of its own.
 const INSIDE: i64 = -2;
 
-/// The numbers of what a message is grouped by; there are eight ways.
-type Numbers = [i64; 8];
+/// The numbers of what a message is grouped by; there are nine ways.
+type Numbers = [i64; 9];
 
 /// Into how many steps a group's stretch of time is cut.
 const STEPS: usize = 12;
@@ -190,17 +190,23 @@ impl<'a> Books<'a> {
         prices: &'a Prices,
         zone: &'a TimeZone,
     ) -> Books<'a> {
-        let (models, versions) = (ledger.models.iter(), ledger.versions.iter());
+        let versions = ledger.versions.iter();
         Books {
             ledger,
             zone,
             places,
-            prices: models.map(|(model, _)| prices.find(model)).collect(),
+            prices: ledger.prices(prices),
             unfinished: versions
                 .map(|(version, _)| is_unfinished(version))
                 .collect(),
             members: false,
+            week_start: Weekday::Monday,
         }
+    }
+
+    /// The same, with weeks that begin on this day.
+    pub fn with_week_start(self, week_start: Weekday) -> Books<'a> {
+        Books { week_start, ..self }
     }
 
     /// The same, with sums that name their messages.
@@ -229,7 +235,7 @@ impl<'a> Books<'a> {
             let moment = one
                 .at()
                 .map(|at| (at, self.zone.to_datetime(at.timestamp())));
-            let mut numbers = [0; 8];
+            let mut numbers = [0; 9];
             for (slot, per) in numbers.iter_mut().zip(per) {
                 *slot = self.number(*per, one, moment, block);
             }
@@ -240,7 +246,9 @@ impl<'a> Books<'a> {
                 models.push(Vec::new());
                 rows.len() - 1
             });
-            let step = per.first().and_then(|per| step(*per, moment, block, range));
+            let step = per
+                .first()
+                .and_then(|per| step(*per, moment, block, range, self.week_start));
             let sum = &mut rows[row].1;
             self.add(sum, one, step);
             if self.members {
@@ -268,8 +276,9 @@ impl<'a> Books<'a> {
         for (_, sum) in rows {
             total.messages += sum.messages;
             total.usage += sum.usage;
-            total.known_cost += sum.known_cost;
-            total.unpriced += sum.unpriced;
+            total.cost += sum.cost;
+            total.fast += sum.fast;
+            total.fast_cost += sum.fast_cost;
             total.floors += sum.floors;
             total.models.extend(sum.models.iter().cloned());
             total.first = match (total.first, sum.first) {
@@ -283,8 +292,7 @@ impl<'a> Books<'a> {
 
     /// What a message costs, if its model has a price for all of it.
     pub fn cost(&self, one: &Counted) -> Option<Cost> {
-        let price = self.prices.get(one.model()? as usize).copied().flatten()?;
-        price.charge(one.usage(), one.terms()).ok()
+        self.ledger.charge(one, &self.prices)
     }
 
     /// Whether the output of a message may be more than was written.
@@ -296,9 +304,11 @@ impl<'a> Books<'a> {
     fn add(&self, sum: &mut Sum, one: &Counted, step: Option<usize>) {
         sum.messages += 1;
         sum.usage += one.usage();
-        match self.cost(one) {
-            Some(cost) => sum.known_cost += cost,
-            None => sum.unpriced += 1,
+        let cost = CostSum::of(self.cost(one));
+        sum.cost += cost;
+        if one.terms().fast {
+            sum.fast += 1;
+            sum.fast_cost += cost;
         }
         sum.floors += u64::from(self.is_floor(one));
         if let Some(time) = one.at() {
@@ -324,13 +334,16 @@ impl<'a> Books<'a> {
             |first: fn(Date) -> Date| moment.map_or(NONE, |(_, local)| packed(first(local.date())));
         match per {
             Per::Day => day(|day| day),
-            Per::Week => day(period::week),
+            Per::Week => moment.map_or(NONE, |(_, local)| {
+                packed(period::week(local.date(), self.week_start))
+            }),
             Per::Month => day(period::month),
             // No message was sent in 1969.
             Per::Block => block.map_or(NONE, |start| start.0),
             Per::Session => name(tags.session),
             Per::Project => name(Some(tags.project)),
             Per::Model => name(one.model()),
+            Per::Speed => i64::from(one.terms().fast),
             Per::Agent => {
                 let inside = one.marks();
                 match name(tags.agent) {
@@ -347,6 +360,9 @@ impl<'a> Books<'a> {
         match per {
             Per::Day | Per::Week | Per::Month => Key::Date(unpacked(number)),
             Per::Block => Key::Block((number != NONE).then_some(Time(number))),
+            Per::Speed => Key::Text(Some(
+                if number == 1 { "fast" } else { "standard" }.to_owned(),
+            )),
             Per::Session | Per::Project | Per::Model | Per::Agent => Key::Text(match number {
                 NONE => None,
                 INSIDE => Some(String::new()),
@@ -382,6 +398,7 @@ fn step(
     moment: Option<(Time, DateTime)>,
     block: Option<Time>,
     range: Option<(Time, Time)>,
+    week_start: Weekday,
 ) -> Option<usize> {
     let (at, local) = moment?;
     let share = |start: i64, length: i64| {
@@ -392,7 +409,7 @@ fn step(
     Some(match per {
         Per::Day => hours(0) * STEPS / 24,
         Per::Week => {
-            let days = i64::from(local.date().weekday().to_monday_zero_offset());
+            let days = i64::from(local.date().weekday().since(week_start));
             hours(days) * STEPS / (7 * 24)
         }
         Per::Month => {
@@ -401,7 +418,7 @@ fn step(
             hours(days) * STEPS / (usize::from(date.days_in_month().unsigned_abs()) * 24)
         }
         Per::Block => share(block?.0, WINDOW),
-        Per::Session | Per::Project | Per::Model | Per::Agent => {
+        Per::Session | Per::Project | Per::Model | Per::Agent | Per::Speed => {
             let (first, last) = range?;
             share(first.0, last.0 - first.0 + 1)
         }

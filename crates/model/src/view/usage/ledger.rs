@@ -3,14 +3,18 @@
 //! Files are added one after the other, in any order, and need not be kept: what remains of
 //! a message is some fifty bytes, so that months of transcripts fit into little memory.
 
+use std::borrow::Cow;
 use std::hash::BuildHasher;
+use std::num::NonZeroU64;
 
+use foldhash::HashMap;
 use hashbrown::HashTable;
 
 use super::messages::Messages;
 use super::{Fate, context, is_unfinished};
 use crate::entry::reply::Origin;
-use crate::price::{Cost, Prices};
+use crate::price::{Cost, Price, Prices};
+use crate::session::{Message, Role, Session};
 use crate::spent::{Marks, Spending, Spent};
 use crate::tally::Tally;
 use crate::time::Time;
@@ -54,8 +58,10 @@ pub struct FileFacts {
     session: Option<u32>,
     /// The latest time on a message.
     pub last: Option<Time>,
-    /// How full its context is, and how large it can be.
-    pub context: Option<(u64, Option<u64>)>,
+    /// How full its context is: what its last reply was given.
+    pub context: Option<u64>,
+    /// The number of the model of that reply in [`Ledger::models`], plus one.
+    context_model: u16,
 }
 
 /// The messages that count.
@@ -72,7 +78,13 @@ pub struct Ledger {
     /// Directories and sessions.
     origins: Tally,
     places: HashTable<u32>,
+    /// What clients said that messages cost, by what stands for their ids.
+    stated: HashMap<u64, NonZeroU64>,
 }
+
+/// The price of each model of a ledger, so that each is looked up once.
+#[derive(Clone, Debug)]
+pub struct ModelPrices<'a>(Vec<Option<&'a Price>>);
 
 impl Ledger {
     /// The messages of these files.
@@ -99,25 +111,96 @@ impl Ledger {
         }
         let Origin { cwd, session, .. } = &spending.origin;
         let (cwd, session) = (cwd.as_deref(), session.as_deref());
-        self.files[at] = FileFacts {
-            cwd: cwd.map(|cwd| self.origins.add(cwd)),
-            session: session.map(|session| self.origins.add(session)),
-            last: spending.last,
-            context: context(spending),
-        };
         let models = numbers(&mut self.models, &spending.models);
         let versions = numbers(&mut self.versions, &spending.versions);
         let number = |all: &[u16], nth: Option<u32>| {
             let nth = nth.and_then(|nth| all.get(nth as usize));
             nth.copied().unwrap_or(0)
         };
+        let context = context(spending);
+        self.files[at] = FileFacts {
+            cwd: cwd.map(|cwd| self.origins.add(cwd)),
+            session: session.map(|session| self.origins.add(session)),
+            last: spending.last,
+            context: context.map(|last| last.usage.context()),
+            context_model: number(&models, context.and_then(|last| last.model)),
+        };
         let real = |spent: &&Spent| !spent.marks.synthetic;
         for spent in spending.messages.iter().filter(real) {
             let mut new = Counted::new(print(spending.id(spent)), file, spent);
             new.model = number(&models, spent.model);
             new.version = number(&versions, spent.version);
+            self.state(&new, spent.terms);
             self.enter(new);
         }
+    }
+
+    /// Adds the messages of a session that was read whole, as the file with this number. The
+    /// same counts as if its lines had been scanned.
+    pub fn add_session(&mut self, file: u32, session: &Session) {
+        let at = file as usize;
+        if self.files.len() <= at {
+            self.files.resize_with(at + 1, FileFacts::default);
+        }
+        let own = session.messages.iter().map(|message| (message, false));
+        let copies = session.copies.iter().map(|message| (message, true));
+        let all = || own.clone().chain(copies.clone());
+        self.files[at].last = all().filter_map(|(message, _)| message.last()).max();
+        // Most messages are of the model of the one before.
+        let mut last: Option<(u32, u16)> = None;
+        for (message, copy) in all().filter(|(message, _)| is_counted(message)) {
+            let mut new = Counted::of(file, session, message, copy);
+            new.model = match (message.model(), last) {
+                (None, _) => 0,
+                (Some(name), Some((known, model))) if name == known => model,
+                (Some(name), _) => {
+                    let number = self.models.add(session.text(name)) + 1;
+                    let number = u16::try_from(number).unwrap_or(0);
+                    last = Some((name, number));
+                    number
+                }
+            };
+            self.state(&new, session.terms_of(message));
+            self.enter(new);
+        }
+    }
+
+    /// Notes what a client said that a message cost.
+    fn state(&mut self, one: &Counted, terms: Terms) {
+        if let Some(stated) = terms.stated {
+            let known = self.stated.entry(one.print).or_insert(stated);
+            *known = stated.max(*known);
+        }
+    }
+
+    /// The number of the message that counts for this one of a session.
+    pub fn find_message(&self, session: &Session, message: &Message) -> Option<u32> {
+        self.find(&message_key(session, message))
+    }
+
+    /// The price of each model.
+    pub fn prices<'a>(&self, prices: &'a Prices) -> ModelPrices<'a> {
+        let models = self.models.iter();
+        ModelPrices(models.map(|(model, _)| prices.find(model)).collect())
+    }
+
+    /// What a message costs: by its price, else as its client said; `None` if neither is known.
+    pub fn charge(&self, one: &Counted, prices: &ModelPrices<'_>) -> Option<Cost> {
+        let price = || prices.0.get(one.model()? as usize).copied().flatten();
+        let known = price().and_then(|price| price.charge(one.usage(), one.terms()).ok());
+        known.or_else(|| {
+            let stated = self.stated.get(&one.print)?;
+            Some(Cost(u128::from(stated.get())))
+        })
+    }
+
+    /// How full the context of a file is, and how much fits.
+    pub fn context(&self, file: u32, prices: &Prices) -> Option<(u64, Option<u64>)> {
+        let facts = self.files.get(file as usize)?;
+        let tokens = facts.context?;
+        let model = facts.context_model.checked_sub(1);
+        let model = model.map(|model| self.models.get(u32::from(model)));
+        Some((tokens, model.and_then(|model| prices.limit(model, tokens))))
     }
 
     fn enter(&mut self, new: Counted) {
@@ -172,12 +255,6 @@ impl Ledger {
         one.model().map(|model| self.models.get(model))
     }
 
-    /// The price of a message, if its model has one.
-    pub fn cost(&self, one: &Counted, prices: &Prices) -> Option<Cost> {
-        let model = self.model(one).unwrap_or_default();
-        prices.cost(model, one.usage(), one.terms())
-    }
-
     /// The version that wrote a message, if that version may have left its output unfinished.
     ///
     /// Up to 2.1.58 lines were written while the message streamed, and what the output came
@@ -211,6 +288,31 @@ impl Counted {
         }
     }
 
+    /// A message of a session that was read whole.
+    fn of(file: u32, session: &Session, message: &Message, copy: bool) -> Counted {
+        let inside = session.role() == Role::Agent || message.thread != 0;
+        let terms = session.terms_of(message);
+        let flags = [
+            (COPY, copy),
+            (SIDECHAIN, inside && !copy),
+            (FORKED, session.forked_from.is_some()),
+            (STOPPED, message.stop().is_some()),
+            (BATCH, terms.batch),
+            (FAST, terms.fast),
+            (US, terms.us),
+        ];
+        Counted {
+            print: print(&message_key(session, message)),
+            at: message.first().map_or(NEVER, |at| at.0),
+            tokens: packed(session.usage_of(message)),
+            file,
+            model: 0,
+            version: 0,
+            searches: u16::try_from(terms.web_searches).unwrap_or(u16::MAX),
+            flags: flags.iter().map(|(bit, is)| bit * u8::from(*is)).sum(),
+        }
+    }
+
     /// Its tokens: the maximum of all lines in all files.
     pub fn usage(&self) -> Usage {
         let [input, output, cache_read, cache_write_5m, cache_write_1h] =
@@ -231,6 +333,7 @@ impl Counted {
             batch: self.has(BATCH),
             fast: self.has(FAST),
             us: self.has(US),
+            stated: None,
         }
     }
 
@@ -297,6 +400,34 @@ impl Counted {
         }
         self.flags |= said;
         (self.tokens, self.searches) = (tokens, searches);
+    }
+}
+
+/// Whether a message of a session can count: it says how many tokens it took, and a model wrote
+/// it.
+pub fn is_counted(message: &Message) -> bool {
+    message.has_usage() && !message.synthetic
+}
+
+/// What a message is known by: its id, else that of its line, else where it stands.
+pub(crate) fn message_key<'a>(session: &'a Session, message: &'a Message) -> Cow<'a, str> {
+    if let Some(id) = session.message_id(message) {
+        return Cow::Borrowed(id);
+    }
+    let record = message
+        .records
+        .first()
+        .map(|&at| &session.records[at as usize]);
+    match record.and_then(|record| record.uuid.as_ref()) {
+        Some(uuid) => Cow::Owned(uuid.to_string()),
+        None => {
+            let offset = record.map_or(0, |record| record.offset);
+            Cow::Owned(crate::spent::nameless(
+                offset,
+                message.first(),
+                session.usage_of(message),
+            ))
+        }
     }
 }
 

@@ -25,9 +25,9 @@ pub fn around(at: Time, zone: &TimeZone) -> Range<Time> {
     start..end.unwrap_or(Time(i64::MAX))
 }
 
-/// The Monday of the week that a day is in.
-pub fn week(day: Date) -> Date {
-    let back = i64::from(day.weekday().since(Weekday::Monday));
+/// The first day of the week that a day is in, where weeks begin on `start`.
+pub fn week(day: Date, start: Weekday) -> Date {
+    let back = i64::from(day.weekday().since(start));
     day.checked_sub(back.days()).unwrap_or(day)
 }
 

@@ -172,7 +172,7 @@ fn facts(whole: &Whole<'_>, zone: &jiff::tz::TimeZone) -> Vec<String> {
     if tokens > 0 {
         facts.push(format!("{} tokens", amount::tokens(tokens)));
     }
-    facts.extend(row.cost_usd.filter(|cost| *cost > 0.0).map(amount::dollars));
+    facts.extend(index::cost(row));
     facts.extend(
         row.version
             .as_ref()

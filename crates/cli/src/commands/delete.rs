@@ -1,0 +1,283 @@
+//! `delete`: takes sessions away into our trash, from which they can be brought back.
+//!
+//! The trash is the copies that the journal keeps of what an edit removes: they go when they are
+//! old, as those of other edits, or when somebody empties it.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use unspool_model::block::one_line;
+use unspool_model::time::Time;
+use unspool_show::table::{Column, Table};
+use unspool_show::wire::log::DeleteRow;
+use unspool_show::{amount, clean};
+use unspool_store::archive;
+use unspool_store::find::{self, SessionFile};
+use unspool_store::journal::{self, Listed, Step, Task};
+use unspool_store::live::Live;
+use unspool_store::owned::OwnedFiles;
+use unspool_store::resolve::Target;
+use unspool_store::{Role, read};
+
+use crate::failure::Failure;
+use crate::removal;
+use crate::when;
+use crate::world::World;
+
+/// Arguments of `delete`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool delete 2f72 --dry-run     which files would go
+  unspool delete 2f72 && unspool undo
+  unspool delete --list             what is in the trash, newest last
+  unspool delete --empty --older-than 7d
+
+The transcript goes with everything that is the session's alone: its sub-agents, tool results,
+file backups and lists. All of it, or nothing. Copies are kept in a trash of our own for 30 days,
+and those of the last 50 edits in any case; `unspool undo N` brings a session back from there. Its
+prompts stay in the client's history.jsonl, and its turns wherever they were sent.")]
+pub struct DeleteArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest
+    #[arg(required_unless_present_any = ["list", "empty"])]
+    pub sessions: Vec<OsString>,
+
+    /// List what is in the trash
+    #[arg(long, conflicts_with_all = ["sessions", "empty", "dry_run"])]
+    pub list: bool,
+
+    /// Empty the trash for good
+    #[arg(long, conflicts_with = "sessions")]
+    pub empty: bool,
+
+    /// Only what was deleted before this time: `7d`, `2026-01-03`
+    #[arg(long, value_name = "T", conflicts_with = "sessions")]
+    pub older_than: Option<String>,
+
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What works of ours are noted as.
+const OPERATION: &str = "delete";
+
+/// Most characters of a title in what is noted.
+const TITLE: usize = 80;
+
+/// Deletes sessions, or looks after the trash.
+pub fn run(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
+    if args.list {
+        return list(world, args);
+    }
+    if args.empty {
+        return empty(world, args);
+    }
+    let wanted = wanted(world, args)?;
+    let mut rows = Vec::new();
+    for (file, files) in &wanted {
+        rows.push(delete(world, file, files, args.dry_run)?);
+    }
+    show(world, &rows)
+}
+
+/// The sessions with their files. Nothing is begun while one of them is in use.
+fn wanted(world: &World, args: &DeleteArgs) -> Result<Vec<(SessionFile, Vec<PathBuf>)>, Failure> {
+    let live = Live::look(&world.dirs, world.now().0);
+    let mut wanted: Vec<(SessionFile, Vec<PathBuf>)> = Vec::new();
+    for session in &args.sessions {
+        let Target::Session(file) = world.target(Some(session))? else {
+            return Err(Failure::failed("a sub-agent is deleted with its session")
+                .hint("name the session it belongs to"));
+        };
+        if let Some(why) = live.why(&file) {
+            return Err(Failure::failed(format!("{} is in use: {why}", file.id))
+                .hint("end it, or wait until nothing writes to it"));
+        }
+        let files = archive::files(&OwnedFiles::new(&find::around(&file.path)), &file);
+        if !wanted.iter().any(|(known, _)| known.path == file.path) {
+            wanted.push((file, files));
+        }
+    }
+    Ok(wanted)
+}
+
+fn delete(
+    world: &World,
+    file: &SessionFile,
+    files: &[PathBuf],
+    dry_run: bool,
+) -> Result<DeleteRow, Failure> {
+    let title = read(&file.path, Role::Main)
+        .ok()
+        .and_then(|read| read.session.own_title().map(one_line));
+    let mut shown: Option<String> = title.map(|title| title.chars().take(TITLE).collect());
+    world.mask_in(&mut shown);
+    let sizes = files.iter().filter_map(|path| path.metadata().ok());
+    let mut row = DeleteRow {
+        n: None,
+        dry_run,
+        session: file.id.clone(),
+        path: file.path.display().to_string(),
+        title: shown,
+        at: Some(world.now().to_string()),
+        files: files
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
+        bytes: sizes.map(|about| about.len()).sum(),
+        emptied: false,
+    };
+    if dry_run {
+        return Ok(row);
+    }
+    let short: String = file.id.chars().take(8).collect();
+    let named = row.title.as_ref().map(|title| format!(" “{title}”"));
+    let mut work = world.begin(Task {
+        at: world.now().0,
+        operation: OPERATION.to_owned(),
+        words: format!("delete {short}{}", named.unwrap_or_default()),
+        sources: vec![file.id.clone()],
+        path: Some(file.path.clone()),
+        roots: journal::roots(file),
+        ..Task::default()
+    })?;
+    removal::remove(&mut work, file, files)?;
+    row.n = Some(work.commit()?);
+    Ok(row)
+}
+
+/// What is in the trash, the oldest first.
+fn trash(world: &World, args: &DeleteArgs) -> Result<Vec<Listed>, Failure> {
+    let before = args.older_than.as_ref();
+    let before = before.map(|text| when::parse(text, world.now(), world.ui.zone()));
+    let before = before.transpose()?;
+    let mut list = world.journal().list()?;
+    list.retain(|one| {
+        let is_old = before.is_none_or(|before| one.entry.task.at < before.0);
+        let is_ours = one.entry.task.operation == OPERATION && one.entry.undoes.is_none();
+        is_ours && is_old && one.undone_by.is_none() && !one.entry.pruned
+    });
+    Ok(list)
+}
+
+fn row(one: &Listed) -> DeleteRow {
+    let (entry, task) = (&one.entry, &one.entry.task);
+    let removed = entry.steps.iter().filter_map(|step| match step {
+        Step::Removed { path, before } => Some((path, before.mark.size)),
+        _ => None,
+    });
+    let title = task.words.split_once('“').map(|(_, title)| title);
+    DeleteRow {
+        n: Some(entry.number),
+        dry_run: false,
+        session: task.sources.first().cloned().unwrap_or_default(),
+        path: task
+            .path
+            .as_ref()
+            .map_or_else(String::new, |path| path.display().to_string()),
+        title: title.map(|title| title.trim_end_matches('”').to_owned()),
+        at: Some(Time(task.at).to_string()),
+        files: removed
+            .clone()
+            .map(|(path, _)| path.display().to_string())
+            .collect(),
+        bytes: removed.map(|(_, size)| size).sum(),
+        emptied: false,
+    }
+}
+
+fn list(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
+    let rows: Vec<DeleteRow> = trash(world, args)?.iter().map(row).collect();
+    if rows.is_empty() {
+        return Err(Failure::nothing("the trash is empty"));
+    }
+    let mut out = world.ui.out();
+    if world.ui.json {
+        for row in &rows {
+            world.ui.row(&mut out, row)?;
+        }
+        return Ok(out.flush()?);
+    }
+    let mut table = Table::new(vec![
+        Column::number("n"),
+        Column::fixed("deleted"),
+        Column::fixed("session"),
+        Column::flexible("title", 16),
+        Column::number("files"),
+        Column::number("size"),
+    ]);
+    for row in rows {
+        let at = row.at.as_deref().and_then(Time::parse);
+        table.row([
+            row.n.map_or_else(String::new, |n| n.to_string()),
+            at.map_or_else(String::new, |at| amount::moment(at, world.ui.zone())),
+            row.session.chars().take(8).collect(),
+            row.title.unwrap_or_default(),
+            row.files.len().to_string(),
+            amount::bytes(row.bytes),
+        ]);
+    }
+    table.write(&mut out, &world.ui.style())?;
+    out.flush()?;
+    world.ui.note("bring one back with `unspool undo N`");
+    Ok(())
+}
+
+fn empty(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
+    let trash = trash(world, args)?;
+    if trash.is_empty() {
+        return Err(Failure::nothing("there is nothing in the trash to remove"));
+    }
+    if !args.dry_run {
+        let numbers: Vec<u64> = trash.iter().map(|one| one.entry.number).collect();
+        world.journal().forget(&numbers)?;
+    }
+    let rows = trash.iter().map(|one| DeleteRow {
+        dry_run: args.dry_run,
+        emptied: true,
+        ..row(one)
+    });
+    show(world, &rows.collect::<Vec<_>>())
+}
+
+fn show(world: &World, rows: &[DeleteRow]) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    for row in rows {
+        if world.ui.json {
+            world.ui.row(&mut out, row)?;
+            continue;
+        }
+        let title = row
+            .title
+            .as_deref()
+            .map_or_else(String::new, |title| format!(" “{title}”"));
+        let said = match (row.dry_run, row.emptied) {
+            (true, true) => "would be gone for good",
+            (true, false) => "would be deleted",
+            (false, true) => "is gone for good",
+            (false, false) => "is deleted",
+        };
+        writeln!(
+            out,
+            "{}{} {said}: {}, {}",
+            clean::line(&row.session),
+            clean::line(&title),
+            amount::count(row.files.len() as u64, "file"),
+            amount::bytes(row.bytes)
+        )?;
+        for file in row.files.iter().filter(|_| row.dry_run) {
+            writeln!(out, "  {}", clean::line(file))?;
+        }
+    }
+    out.flush()?;
+    match rows.iter().filter(|row| !row.emptied).find_map(|row| row.n) {
+        _ if rows.iter().any(|row| row.dry_run) => world.ui.note("nothing was removed"),
+        Some(number) => world
+            .ui
+            .note(&format!("take it back with `unspool undo {number}`")),
+        None => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! `tag`: gives a session a tag, or takes it off, as the SDK does.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Args;
+use unspool_model::tag;
+use unspool_show::clean;
+use unspool_show::wire::log::TagRow;
+use unspool_store::journal::{self, Task};
+use unspool_store::live::Live;
+use unspool_store::resolve::Target;
+use unspool_store::{Role, read};
+
+use crate::failure::Failure;
+use crate::world::World;
+
+/// Arguments of `tag`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unspool tag 2f72 needs-review
+  unspool ls --tag needs-review
+  unspool tag 2f72                  take the tag off again
+
+A session has one tag; another one takes its place. One line is added at the end of the
+transcript, as the SDK does it; nothing else changes. Characters that nobody sees are left out.")]
+pub struct TagArgs {
+    /// Start of a session id, a title, a path, or `@` for the latest
+    pub session: OsString,
+
+    /// The tag, one or several words; without one, the tag is removed
+    #[arg(conflicts_with = "remove")]
+    pub tag: Vec<String>,
+
+    /// Remove the tag
+    #[arg(long)]
+    pub remove: bool,
+
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Tags a session.
+pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
+    let wanted = tag::cleaned(&args.tag.join(" "));
+    if wanted.is_empty() && args.tag.iter().any(|word| !word.is_empty()) {
+        return Err(Failure::failed("the tag holds nothing that can be seen")
+            .hint("write a word or two; leave it out to take the tag off"));
+    }
+    let Target::Session(file) = world.target(Some(&args.session))? else {
+        return Err(Failure::failed("a sub-agent has no tag of its own")
+            .hint("name the session it belongs to"));
+    };
+    let session = read(&file.path, Role::Main)?.session;
+    let before = session.tag().unwrap_or_default().to_owned();
+    let some = |tag: &String| Some(tag.clone()).filter(|tag| !tag.is_empty());
+    let mut row = TagRow {
+        n: None,
+        dry_run: args.dry_run,
+        session: file.id.clone(),
+        path: file.path.display().to_string(),
+        tag: some(&wanted),
+        before: some(&before),
+    };
+    if wanted == before {
+        print(world, &row)?;
+        world.ui.note("nothing was written");
+        return Ok(());
+    }
+    if let Some(why) = Live::look(&world.dirs, world.now().0).holder(&file.path) {
+        world.ui.note(&format!(
+            "{why}: adding a line is safe, but the client may write its own tag again"
+        ));
+    }
+    if !args.dry_run {
+        let short: String = file.id.chars().take(8).collect();
+        let words = match wanted.is_empty() {
+            true => format!("take the tag “{before}” off {short}"),
+            false => format!("tag {short} “{wanted}”"),
+        };
+        let mut work = world.begin(Task {
+            at: world.now().0,
+            operation: "tag".to_owned(),
+            words,
+            options: args.tag.clone(),
+            sources: vec![file.id.clone()],
+            path: Some(file.path.clone()),
+            roots: journal::roots(&file),
+            ..Task::default()
+        })?;
+        let back = tag::line(&file.id, &before);
+        work.append_line(&file.path, &tag::line(&file.id, &wanted), Some(back))?;
+        row.n = Some(work.commit()?);
+    }
+    print(world, &row)?;
+    match row.n {
+        Some(number) => world
+            .ui
+            .note(&format!("take it back with `unspool undo {number}`")),
+        None => world.ui.note("nothing was written"),
+    }
+    Ok(())
+}
+
+fn print(world: &World, row: &TagRow) -> Result<(), Failure> {
+    let mut out = world.ui.out();
+    if world.ui.json {
+        world.ui.row(&mut out, row)?;
+        return Ok(out.flush()?);
+    }
+    let before = row.before.as_deref().filter(|_| row.before != row.tag);
+    let before = before.map_or_else(String::new, |tag| format!(" (was #{tag})"));
+    let tag = row.tag.as_deref();
+    let tag = tag.map_or_else(|| "without a tag".to_owned(), |tag| format!("#{tag}"));
+    let verb = if row.dry_run { "would be" } else { "is" };
+    let said = format!("{} {verb} {tag}{before}", row.session);
+    writeln!(out, "{}", clean::line(&said))?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,63 @@
+//! Tokens and cost by whose they are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use unspool_model::price::Cost;
+use unspool_model::view::cost::CostSum;
+use unspool_model::view::session_usage::{SessionUsage, Used};
+
+use crate::wire::session::UsageRow;
+
+/// What some messages used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsedRow {
+    /// How many messages.
+    pub messages: u64,
+    /// Their tokens.
+    pub usage: UsageRow,
+    /// What they cost; null if any has no known price.
+    pub cost_usd: Option<f64>,
+    /// What those cost that have a known price.
+    pub cost_usd_known: f64,
+    /// How many have no known price.
+    pub unpriced_messages: u64,
+}
+
+impl From<Used> for UsedRow {
+    fn from(used: Used) -> UsedRow {
+        UsedRow {
+            messages: used.messages,
+            usage: used.usage.into(),
+            cost_usd: used.cost.total().map(Cost::usd),
+            cost_usd_known: used.cost.known.usd(),
+            unpriced_messages: used.cost.unpriced,
+        }
+    }
+}
+
+/// Who used the tokens. Together they are all of `usage` and of the cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsedBy {
+    /// The conversation itself.
+    pub own: UsedRow,
+    /// Its sub-agents.
+    pub agents: UsedRow,
+    /// The client's own helpers: compactions, prompt suggestions, warm-ups.
+    pub client: UsedRow,
+}
+
+impl From<&SessionUsage> for UsedBy {
+    fn from(used: &SessionUsage) -> UsedBy {
+        UsedBy {
+            own: used.own.into(),
+            agents: used.agents.into(),
+            client: used.client.into(),
+        }
+    }
+}
+
+/// The three fields that tell a cost: all of it if that is known, what is known of it, and how
+/// many messages have no known price.
+pub fn told(cost: CostSum) -> (Option<f64>, f64, u64) {
+    (cost.total().map(Cost::usd), cost.known.usd(), cost.unpriced)
+}
