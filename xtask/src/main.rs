@@ -24,6 +24,7 @@ mod soak;
 #[cfg(test)]
 mod standalone;
 mod test;
+mod tidy;
 mod truth;
 mod web;
 
@@ -52,6 +53,11 @@ const TASKS: &[Task] = &[
         name: "test",
         about: "prepare the machine and run every test",
         run: test::run,
+    },
+    Task {
+        name: "tidy",
+        about: "check that layers, documents and names are kept",
+        run: tidy::run,
     },
     Task {
         name: "needs",
