@@ -79,7 +79,7 @@ pub struct Block {
     pub kind: BlockKind,
     /// A result that reports a failure.
     pub is_error: bool,
-    /// Text or thinking without a visible character.
+    /// Text or thinking without a visible character; a result that holds such a text.
     pub blank: bool,
 }
 
@@ -316,8 +316,11 @@ impl Parts {
             BlockKind::Other => self.name,
             _ => None,
         };
-        let blank =
-            matches!(kind, BlockKind::Text | BlockKind::Thinking) && is_blank(body.of(line));
+        let blank = match kind {
+            BlockKind::Text | BlockKind::Thinking => is_blank(body.of(line)),
+            BlockKind::ToolResult => result_items(body.of(line)).any(is_blank_text),
+            _ => false,
+        };
         let id = if kind == BlockKind::ToolResult {
             self.result_of
         } else {
@@ -355,6 +358,26 @@ fn is_blank(raw: &[u8]) -> bool {
         Some(b' ' | b'\\' | 0x80..) => json::string(raw).trim().is_empty(),
         Some(_) => false,
     }
+}
+
+/// The items of a result's content, where that is a list.
+pub(crate) fn result_items(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut items = Vec::new();
+    if content.first() == Some(&b'[') {
+        let mut cursor = Cursor::new(content);
+        let read = cursor.array(|c| c.skip().map(|item| items.push(item)));
+        if read.is_err() {
+            items.clear();
+        }
+    }
+    items.into_iter().map(|item: Span| item.of(content))
+}
+
+/// Whether an item of a result's content is a text without a visible character.
+pub(crate) fn is_blank_text(item: &[u8]) -> bool {
+    let text = || json::find(item, &["text"]).map_or(&b""[..], |span| span.of(item));
+    let kind = json::find(item, &["type"]).map(|span| span.of(item));
+    kind == Some(b"\"text\"") && is_blank(text())
 }
 
 /// What a call is about, from its input.

@@ -156,11 +156,13 @@ pub enum FaultKind {
     LoneSurrogate,
     /// A text without a visible character, which the API refuses.
     EmptyText,
+    /// The conversation ends with an API error that the client wrote down as a reply.
+    ErrorTail,
 }
 
 impl FaultKind {
     /// Every kind, in the order of this list.
-    pub const ALL: [FaultKind; 19] = [
+    pub const ALL: [FaultKind; 20] = [
         FaultKind::Unreadable,
         FaultKind::TornTail,
         FaultKind::NoFinalNewline,
@@ -180,6 +182,7 @@ impl FaultKind {
         FaultKind::RefusedName,
         FaultKind::LoneSurrogate,
         FaultKind::EmptyText,
+        FaultKind::ErrorTail,
     ];
 
     /// The name in `--json` rows.
@@ -204,6 +207,7 @@ impl FaultKind {
             FaultKind::RefusedName => "refused_name",
             FaultKind::LoneSurrogate => "lone_surrogate",
             FaultKind::EmptyText => "empty_text",
+            FaultKind::ErrorTail => "error_tail",
         }
     }
 }

@@ -356,7 +356,8 @@ fn faults_of(session: &Session, name: &dyn Fn(&Id) -> Id) -> Faults {
         }
     }
     for fault in all {
-        if counted.contains_key(&fault.kind) {
+        // Where a copy ends is what was asked for.
+        if counted.contains_key(&fault.kind) || fault.kind == FaultKind::ErrorTail {
             continue;
         }
         match ids.get(&fault.line).copied().flatten() {

@@ -193,8 +193,14 @@ impl Reading {
             let what = "the name of a tool or the id of a call became one that the API accepts";
             self.note(line, "refused_name", what);
         }
-        let is_renamed = renamed.is_some();
-        let text = renamed.map_or(text, std::borrow::Cow::Owned);
+        let mut changed = renamed.is_some();
+        let mut text = renamed.map_or(text, std::borrow::Cow::Owned);
+        if let Some(filled) = line::without_empty_texts(&text) {
+            let what = "an empty text in a result was removed: the API refuses it";
+            self.note(line, FaultKind::EmptyText.name(), what);
+            text = filled.into();
+            changed = true;
+        }
         for done in &done {
             let (kind, what) = match done {
                 FaultKindOrPair::Fault(FaultKind::NotUtf8) => (
@@ -216,7 +222,7 @@ impl Reading {
         let Some(entry) = decoded.entries.first() else {
             return self.tear(line, span, false);
         };
-        let kept = done.is_empty() && !is_renamed;
+        let kept = done.is_empty() && !changed;
         self.enter(line, span, &text, entry, kept);
     }
 

@@ -20,7 +20,7 @@ pub struct Part {
     pub kind: BlockKind,
     /// A result that reports a failure.
     pub is_error: bool,
-    /// Text or thinking without a visible character.
+    /// Text or thinking without a visible character; a result that holds such a text.
     pub blank: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::input::Input;
 use crate::marks::Marks;
-use crate::session::{Index, Role, Session};
+use crate::session::{Index, Record, Role, Session};
 use crate::view::messages;
 use crate::view::profile::{Profile, Rules};
 use crate::view::turns::{CallStatus, Course};
@@ -147,7 +147,8 @@ fn refused(session: &Session, faults: &mut FaultList) {
     }
     for record in session.records.iter().filter(|it| it.is_conversation()) {
         let mut blocks = session.blocks_of(record).iter();
-        let blank = blocks.any(|block| block.kind == BlockKind::Text && block.blank);
+        let says_nothing = |kind| matches!(kind, BlockKind::Text | BlockKind::ToolResult);
+        let blank = blocks.any(|block| says_nothing(block.kind) && block.blank);
         if blank && !record.is_api_error() {
             faults.push(Fault {
                 line: record.line,
@@ -155,6 +156,41 @@ fn refused(session: &Session, faults: &mut FaultList) {
                 detail: "the API refuses a text without a visible character".to_owned(),
             });
         }
+    }
+    error_tail(session, faults);
+}
+
+/// API errors at the end of the conversation.
+fn error_tail(session: &Session, faults: &mut FaultList) {
+    // What is live is found out only where there is something to find.
+    if !session.records.iter().any(Record::is_api_error) {
+        return;
+    }
+    let mut spoken = messages::live_lines(session, Profile::Strict);
+    spoken.retain(|&at| session.records[at as usize].is_conversation());
+    let tail = clients_own_end(session, &spoken).iter();
+    let errors = tail.map(|&at| &session.records[at as usize]);
+    for record in errors.filter(|record| record.is_api_error()) {
+        faults.push(Fault {
+            line: record.line,
+            kind: FaultKind::ErrorTail,
+            detail: "the conversation ends with an API error of the client's own".to_owned(),
+        });
+    }
+}
+
+/// Of the lines of a conversation, those at its end that the client itself said: that a request
+/// failed, or that nothing was asked. None if nobody else said anything.
+pub(crate) fn clients_own_end<'a>(session: &Session, spoken: &'a [Index]) -> &'a [Index] {
+    let own = |at: &&Index| {
+        let record = &session.records[**at as usize];
+        let message = record.message().map(|at| &session.messages[at as usize]);
+        let synthetic = message.is_some_and(|message| message.synthetic);
+        record.kind == Kind::Assistant && (record.is_api_error() || synthetic)
+    };
+    match spoken.iter().rev().take_while(own).count() {
+        all if all == spoken.len() => &[],
+        count => &spoken[spoken.len() - count..],
     }
 }
 
@@ -255,7 +291,8 @@ fn conversation(session: &Session, profile: Profile) -> Vec<Index> {
     let lines = messages::live_lines(session, profile);
     let said = |at: &Index| {
         let record = &session.records[*at as usize];
-        let blank = session.blocks_of(record).iter().all(|block| block.blank);
+        let mut blocks = session.blocks_of(record).iter();
+        let blank = blocks.all(|block| block.blank && block.kind != BlockKind::ToolResult);
         match record.kind {
             Kind::Assistant => !record.is_api_error() && !blank,
             Kind::User => record.input == Input::Results || !blank,

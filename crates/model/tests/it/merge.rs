@@ -260,3 +260,35 @@ fn recordings_of_one_scenario_become_one() {
     }
     assert!(merged > 3, "{merged}");
 }
+
+#[test]
+fn a_session_that_a_program_took_back_is_merged_as_it_goes_on() {
+    let other = log(&one());
+    let mut done = 0;
+    for file in corpus::files() {
+        if file.role != corpus::Role::Main || !file.scenario.contains("rewind_sdk") {
+            continue;
+        }
+        let text = String::from_utf8(file.bytes()).unwrap();
+        let from = text.find(r#""rewound":true"#).unwrap();
+        let ends = text.match_indices('\n').filter(|(at, _)| *at > from);
+        for (end, _) in ends {
+            let rewound = Log::new(&text[..=end]);
+            if words(&rewound).is_empty() {
+                continue;
+            }
+            for logs in [[&rewound, &other], [&other, &rewound]] {
+                let (after, _, problems) = tried(&logs);
+                assert_eq!(problems, [""; 0], "{} {end}", file.name());
+                assert_eq!(
+                    words(&after),
+                    logs.map(words).concat(),
+                    "{} {end}",
+                    file.name()
+                );
+                done += 1;
+            }
+        }
+    }
+    assert!(done > 60, "{done}");
+}

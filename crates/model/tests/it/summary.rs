@@ -123,3 +123,40 @@ fn every_turn_of_a_recording_can_begin_behind_a_summary() {
     }
     assert!(done > 50, "{done}");
 }
+
+/// The recordings in which a program took the conversation back, each as it stood after every
+/// line from the rewind on.
+fn rewound() -> Vec<(String, Log)> {
+    let files = corpus::files();
+    let files = files.iter().filter(|file| {
+        let is_rewind = file.scenario.contains("rewind_sdk");
+        file.role == corpus::Role::Main && is_rewind
+    });
+    let logs = files.flat_map(|file| {
+        let text = String::from_utf8(file.bytes()).unwrap();
+        let from = text.find(r#""rewound":true"#).unwrap();
+        let ends = text.match_indices('\n').filter(move |(at, _)| *at > from);
+        let ends: Vec<usize> = ends.map(|(at, _)| at + 1).collect();
+        let name = file.name();
+        ends.into_iter()
+            .map(move |end| (format!("{name} up to {end}"), Log::new(&text[..end])))
+    });
+    logs.collect()
+}
+
+#[test]
+fn every_live_turn_after_a_rewind_by_a_program_can_begin_behind_a_summary() {
+    let mut done = 0;
+    for (name, log) in rewound() {
+        let session = Session::from_log(&log, Role::Main);
+        let live = messages::live_lines(&session, Profile::Strict);
+        let opens = |record: &Index| live.contains(record);
+        let turns: Vec<Index> = session.turns.iter().map(|turn| turn.record).collect();
+        for turn in turns.into_iter().filter(opens).skip(1) {
+            let (_, problems) = summarised(&log, turn).unwrap_or_else(|| panic!("{name} {turn}"));
+            assert_eq!(problems, [""; 0], "{name}");
+            done += 1;
+        }
+    }
+    assert!(done > 30, "{done}");
+}

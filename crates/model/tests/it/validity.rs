@@ -277,3 +277,62 @@ fn half_a_pair_and_an_empty_text_are_found_and_mended() {
         assert!(left.is_empty() && !repair.is_empty(), "{kind}");
     }
 }
+
+#[test]
+fn an_empty_text_inside_a_result_is_found_and_mended_and_the_rest_of_the_result_stays() {
+    let blank = r#"{"type":"text","text":" \n"}"#;
+    let said = r#"{"text":"fn main","type":"text"}"#;
+    for (content, mended) in [
+        (format!("[{blank},{said},{blank}]"), format!("[{said}]")),
+        (format!("[{blank}]"), r#""""#.to_owned()),
+    ] {
+        let log = unspool_testkit::script::jsonl(
+            "you: hi\nclaude: look [Read a]\nresult: Read a NOTHING\nclaude: done\nyou: go on",
+        );
+        let text = String::from_utf8(log).unwrap();
+        let plain = r#""content":"NOTHING"}]"#;
+        assert!(text.contains(plain), "{text}");
+        let old = text.replace(plain, &format!(r#""content":{content}}}]"#));
+        let log = Log::new(old);
+        let session = Session::from_log(&log, Role::Main);
+        let faults = unspool_model::view::check::faults(&session);
+        let kinds: Vec<_> = faults.iter().map(|fault| fault.kind.name()).collect();
+        assert_eq!(kinds, ["empty_text"]);
+        let repair = unspool_model::edit::repair::Repair::of(&log, Role::Main);
+        let mut written = String::new();
+        repair.each(&log, |line| {
+            written += std::str::from_utf8(line.bytes).unwrap();
+            written.push('\n');
+        });
+        let wanted = text.replace(plain, &format!(r#""content":{mended}}}]"#));
+        assert_eq!(written, wanted);
+        assert!(unspool_model::view::check::faults(&repair.session).is_empty());
+    }
+}
+
+#[test]
+fn an_api_error_at_the_end_is_found_and_one_that_the_conversation_passed_is_not() {
+    let failed = |script: &str| {
+        let text = String::from_utf8(unspool_testkit::script::jsonl(script)).unwrap();
+        let mark = r#"{"isApiErrorMessage":true,"#;
+        let lines = text
+            .lines()
+            .map(|line| match line.contains("API Error: 529") {
+                true => line.replacen('{', mark, 1) + "\n",
+                false => line.to_owned() + "\n",
+            });
+        Log::new(lines.collect::<String>())
+    };
+    let kinds = |log: &Log| {
+        let session = Session::from_log(log, Role::Main);
+        let faults = unspool_model::view::check::faults(&session);
+        let kinds = faults.iter().map(|fault| fault.kind.name());
+        kinds.collect::<Vec<_>>()
+    };
+    let ended = failed("you: hi\nclaude: one\nyou: again\nclaude: API Error: 529");
+    assert_eq!(kinds(&ended), ["error_tail"]);
+    let repair = unspool_model::edit::repair::Repair::of(&ended, Role::Main);
+    assert!(unspool_model::view::check::faults(&repair.session).is_empty());
+    let passed = failed("you: hi\nclaude: API Error: 529\nyou: again\nclaude: one");
+    assert_eq!(kinds(&passed), [""; 0]);
+}

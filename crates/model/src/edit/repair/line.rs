@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::accepted;
-use crate::block::{Block, BlockKind};
+use crate::block::{Block, BlockKind, is_blank_text, result_items};
 use crate::edit::identity::made;
 use crate::entry::{self, Entry, Kind, Parent};
 use crate::fault::FaultKind;
@@ -121,8 +121,22 @@ pub(super) fn sound<'a>(object: &'a [u8], done: &mut Vec<FaultKindOrPair>) -> Co
     }
 }
 
-/// Whether a line names a tool or a call as the API does not accept it.
+/// Whether the API does not accept a line because of the name of a tool, the id of a call or an
+/// empty text inside a result.
 pub(super) fn is_refused(entry: &Entry) -> bool {
+    is_conversation(entry) && (has_refused_name(entry) || has_empty_result(entry))
+}
+
+fn is_conversation(entry: &Entry) -> bool {
+    matches!(entry.kind, Kind::User | Kind::Assistant)
+}
+
+fn has_empty_result(entry: &Entry) -> bool {
+    let mut blocks = entry.blocks.iter();
+    blocks.any(|block| block.kind == BlockKind::ToolResult && block.blank)
+}
+
+fn has_refused_name(entry: &Entry) -> bool {
     let refused = |block: &Block| match block.kind {
         BlockKind::ToolUse => {
             let tool = accepted::tool_name(block.tool().unwrap_or_default());
@@ -131,7 +145,28 @@ pub(super) fn is_refused(entry: &Entry) -> bool {
         BlockKind::ToolResult => block.id().and_then(accepted::call_id).is_some(),
         _ => false,
     };
-    matches!(entry.kind, Kind::User | Kind::Assistant) && entry.blocks.iter().any(refused)
+    entry.blocks.iter().any(refused)
+}
+
+/// The object with results that hold no empty text; `None` if no result does.
+pub(super) fn without_empty_texts(object: &[u8]) -> Option<Vec<u8>> {
+    let decoded = entry::decode(object);
+    let entry = decoded.entries.first();
+    let entry = entry.filter(|entry| is_conversation(entry) && has_empty_result(entry))?;
+    let results = entry.blocks.iter();
+    let results = results.filter(|block| block.kind == BlockKind::ToolResult && block.blank);
+    let edits: Vec<(Span, Vec<u8>)> = results
+        .map(|block| {
+            let items = result_items(block.body().of(object));
+            let kept: Vec<&[u8]> = items.filter(|item| !is_blank_text(item)).collect();
+            let content = match kept.is_empty() {
+                true => b"\"\"".to_vec(),
+                false => [&b"["[..], &kept.join(&b','), b"]"].concat(),
+            };
+            (block.body(), content)
+        })
+        .collect();
+    Some(json::splice(object, &edits))
 }
 
 /// What makes a name one that is accepted.
@@ -141,7 +176,8 @@ type Accepted = fn(&str) -> Option<String>;
 /// are renamed alike.
 pub(super) fn renamed(object: &[u8]) -> Option<Vec<u8>> {
     let decoded = entry::decode(object);
-    let entry = decoded.entries.first().filter(|entry| is_refused(entry))?;
+    let entry = decoded.entries.first();
+    let entry = entry.filter(|entry| is_conversation(entry) && has_refused_name(entry))?;
     let mut edits = Vec::new();
     for block in &entry.blocks {
         let keys: &[(&str, Accepted)] = match block.kind {

@@ -7,13 +7,13 @@ use super::chain::Chain;
 use crate::block::BlockKind;
 use crate::edit::links::Up;
 use crate::edit::{Loss, Plan, Settings};
-use crate::entry::Kind;
 use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::json;
 use crate::log::Source;
 use crate::session::{Index, Part, Record, Session};
 use crate::time::Time;
+use crate::view::check;
 use crate::view::messages;
 use crate::view::profile::Profile;
 
@@ -168,19 +168,7 @@ impl<'a> Mender<'a> {
             .copied()
             .filter(|&at| said(self, at))
             .collect();
-        let own = |at: &Index| {
-            let record = self.record(*at);
-            let message = record
-                .message()
-                .map(|at| &self.session.messages[at as usize]);
-            record.kind == Kind::Assistant
-                && (record.is_api_error() || message.is_some_and(|message| message.synthetic))
-        };
-        let count = spoken.iter().rev().take_while(|at| own(at)).count();
-        if count == spoken.len() {
-            return;
-        }
-        for &at in &spoken[spoken.len() - count..] {
+        for &at in check::clients_own_end(self.session, &spoken) {
             self.plan.drop(at);
             let what = match self.record(at).is_api_error() {
                 true => "an API error at the end was removed: the conversation goes on before it",
