@@ -333,6 +333,7 @@ fn searched(row: &SessionRow) -> String {
         row.git_branch.as_deref(),
         row.goal.as_deref(),
         row.slug.as_deref(),
+        row.tag.as_deref(),
     ];
     let parts: Vec<&str> = parts.into_iter().flatten().collect();
     parts.join(" ").chars().take(400).collect()

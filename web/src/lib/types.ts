@@ -70,6 +70,8 @@ export interface SessionRow {
   context_tokens: number | null;
   context_limit: number | null;
   forked_from: string | null;
+  /** What somebody filed it under. */
+  tag?: string | null;
   is_subagent: boolean;
   /** Only its start and end were read so far. */
   partial?: boolean;
@@ -176,6 +178,23 @@ export interface Question {
   answer: string | null;
 }
 
+/** A workflow run under the call that started it. */
+export interface WorkflowRun {
+  id: string;
+  name: string | null;
+  status: string | null;
+  phases: string[];
+  agents: WorkflowAgent[];
+}
+
+/** A sub-agent of a workflow run. */
+export interface WorkflowAgent {
+  agent: string;
+  label: string | null;
+  phase: string | null;
+  state: string | null;
+}
+
 /** One entry of the flat list that a session is. */
 export interface Item {
   i: number;
@@ -230,6 +249,7 @@ export interface Item {
   agent?: string | null;
   agent_kind?: string | null;
   agent_calls?: number | null;
+  run?: WorkflowRun | null;
   // A note.
   sub?: string;
   label?: string;

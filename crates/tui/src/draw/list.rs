@@ -191,7 +191,11 @@ fn session(app: &App, row: &SessionRow, width: usize) -> Line {
     line.append(&named);
     let room = width.saturating_sub(line.width() + right.width() + 2);
     let title = row.title.as_deref().unwrap_or("(no title)");
-    line.append(&cut(&Line::of(Paint::PLAIN, title), room));
+    let mut titled = Line::of(Paint::PLAIN, title);
+    if let Some(tag) = &row.tag {
+        titled.push(Paint::DIM, &format!("  #{tag}"));
+    }
+    line.append(&cut(&titled, room));
     pad(&mut line, width.saturating_sub(right.width() + 1));
     line.push(Paint::PLAIN, " ");
     line.append(&right);

@@ -3,6 +3,7 @@
 use expect_test::expect;
 use unspool_live::What;
 use unspool_show::wire::hit::HitRow;
+use unspool_show::wire::session::SessionRow;
 
 use super::{Browser, row};
 use crate::message::{Effect, Message, Trim};
@@ -113,6 +114,43 @@ fn a_wide_screen_shows_what_is_chosen() {
     "#]].assert_eq(&browser.screen());
     browser.press("<tab>");
     assert!(!browser.screen().contains("says the"));
+}
+
+#[test]
+fn a_tag_stands_behind_the_title_and_is_searched() {
+    let mut browser = Browser::new(80, 12);
+    let tagged = |id: &str, title: &str, tag: Option<&str>| {
+        let row = row(
+            id,
+            "/home/dev/api",
+            title,
+            "idle",
+            "2026-01-05T09:00:00.000Z",
+        );
+        let tag = tag.map(str::to_owned);
+        std::sync::Arc::new(SessionRow {
+            tag,
+            ..(*row).clone()
+        })
+    };
+    browser.message(Message::Rows {
+        rows: vec![
+            tagged("aaaa1111-0000", "One", Some("re\u{1b}[31mlease")),
+            tagged("bbbb2222-0000", "Two", None),
+        ],
+        scanned: true,
+    });
+    let screen = browser.screen();
+    assert!(
+        screen.contains("One  #re") && !screen.contains('\u{1b}'),
+        "{screen}"
+    );
+    browser.press("lease");
+    let screen = browser.screen();
+    assert!(
+        screen.contains("One") && !screen.contains("Two"),
+        "{screen}"
+    );
 }
 
 #[test]
