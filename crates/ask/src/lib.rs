@@ -6,10 +6,12 @@
 
 mod api;
 mod many;
+mod messages_endpoint;
 mod shell;
 
-pub use api::{Access, Api, VERSION};
+pub use api::Api;
 pub use many::{Patience, Question, ask};
+pub use messages_endpoint::{ANTHROPIC_API, Access, ApiErrorBody, EndpointError, MessagesEndpoint};
 pub use shell::Shell;
 
 use std::time::Duration;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
-use unspool_ask::{Access, VERSION};
+use unspool_ask::{Access, ApiErrorBody, MessagesEndpoint};
 use unspool_net::causes;
-use unspool_net::reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use unspool_net::reqwest::header::HeaderMap;
 use unspool_net::reqwest::{self, Response};
 
 use super::message::{Block, Message, Told};
@@ -200,28 +200,14 @@ impl Client {
     /// A client for the API at `base`.
     pub fn new(base: &str, access: &Access, patience: Patience) -> Result<Client, Trouble> {
         let broken = |message: String| Trouble::new(Kind::Connect, message);
-        let address = format!("{}/v1/messages", base.trim().trim_end_matches('/'));
-        if !unspool_net::is_address(&address) {
-            return Err(broken(format!(
-                "`{base}` is no address (ANTHROPIC_BASE_URL)"
-            )));
-        }
-        let (name, value) = access.header();
-        let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            let variable = access.variable();
-            broken(format!("{variable} holds characters that no key has"))
-        })?;
-        value.set_sensitive(true);
-        let mut headers = HeaderMap::new();
-        headers.insert(name, value);
-        headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let http = unspool_net::streaming().default_headers(headers).build();
-        let http = http.map_err(|error| broken(causes(&error)))?;
+        let endpoint = MessagesEndpoint::new(base, access);
+        let endpoint = endpoint.map_err(|error| broken(error.to_string()))?;
+        let http = unspool_net::streaming().default_headers(endpoint.headers);
+        let http = http.build().map_err(|error| broken(causes(&error)))?;
         let runtime = runtime().map_err(broken)?;
         Ok(Client {
             http,
-            address,
+            address: endpoint.address,
             patience,
             runtime,
             counts: Arc::new(AtomicBool::new(true)),
@@ -458,17 +444,15 @@ async fn refused(response: Response) -> Trouble {
         _ => None,
     };
     let bytes = response.bytes().await.unwrap_or_default();
-    let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let error = &body["error"];
-    let said = error["message"].as_str().map(str::to_owned);
+    let body = ApiErrorBody::read(&bytes);
     let raw = || {
         String::from_utf8_lossy(&bytes[..bytes.len().min(300)])
             .trim()
             .to_owned()
     };
-    let message = said.unwrap_or_else(raw);
+    let message = body.message.unwrap_or_else(raw);
     Trouble {
-        error: error["type"].as_str().unwrap_or_default().to_owned(),
+        error: body.kind,
         request: request_id(&headers).map(Into::into),
         after: unspool_net::after(&headers),
         again,

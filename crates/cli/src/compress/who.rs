@@ -1,7 +1,7 @@
 //! Who is asked.
 
 use serde_json::Value;
-use unspool_ask::{Access, Api, Provider, Shell, Stopped};
+use unspool_ask::{ANTHROPIC_API, Access, Api, Provider, Shell, Stopped};
 use unspool_model::edit::compress;
 
 /// Who is asked for shorter texts.
@@ -34,7 +34,7 @@ impl Who {
         let base = variable("ANTHROPIC_BASE_URL").filter(|base| !base.trim().is_empty());
         Who::Model {
             name: model.unwrap_or(MODEL).to_owned(),
-            base: base.unwrap_or_else(|| Api::BASE.to_owned()),
+            base: base.unwrap_or_else(|| ANTHROPIC_API.to_owned()),
             access: Access::from_variables(variable),
         }
     }

@@ -19,7 +19,7 @@ use unspool_agent::sandbox::{self, Fence, Support};
 use unspool_agent::settings::{self, Settings};
 use unspool_agent::tools::{self, Kept};
 use unspool_agent::words;
-use unspool_ask::{Access, Api};
+use unspool_ask::{ANTHROPIC_API, Access};
 use unspool_model::price::Prices;
 
 use super::ground::{broken, place, policy, settings};
@@ -175,7 +175,7 @@ fn client(variable: &dyn Fn(&str) -> Option<String>) -> Result<(Client, Access),
         Failure::failed("there is no access to a model: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set")
             .hint("set one of them; ANTHROPIC_BASE_URL names another address than Anthropic's")
     })?;
-    let base = variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| Api::BASE.to_owned());
+    let base = variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| ANTHROPIC_API.to_owned());
     let retries = variable("CLAUDE_CODE_MAX_RETRIES").and_then(|text| text.parse().ok());
     let patience = Patience {
         retries: retries.unwrap_or(Patience::default().retries),
