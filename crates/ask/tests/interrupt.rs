@@ -31,11 +31,12 @@ mod unix {
     use std::os::unix::process::ExitStatusExt;
     use std::path::Path;
     use std::process::Command;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use nix::sys::signal::{Signal, kill};
     use nix::unistd::Pid;
     use unspool_ask::{Provider, Question, Shell};
+    use unspool_testkit::wait::wait_until;
 
     /// Set for the one that asks: where to note which process to look for.
     pub const NOTE: &str = "ASK_TEST_NOTE";
@@ -70,17 +71,6 @@ mod unix {
         !state.is_empty() && !state.starts_with('Z')
     }
 
-    fn wait_for(what: impl Fn() -> bool) -> bool {
-        let until = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < until {
-            if what() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        false
-    }
-
     pub fn a_command_ends_with_all_it_started_when_we_are_interrupted(signal: Signal) {
         let name = format!("ask-{}-{}", std::process::id(), signal as i32);
         let note = std::env::temp_dir().join(name);
@@ -88,7 +78,7 @@ mod unix {
             .env(NOTE, &note)
             .spawn()
             .unwrap();
-        assert!(wait_for(|| note.exists()));
+        wait_until("it starts", || note.exists());
         let noted = std::fs::read_to_string(&note).unwrap();
         let pid: i32 = noted.trim().parse().unwrap();
         assert!(lives(pid));
@@ -96,6 +86,6 @@ mod unix {
         let status = us.wait().unwrap();
         let _ = std::fs::remove_file(&note);
         assert_eq!(status.signal(), Some(signal as i32));
-        assert!(wait_for(|| !lives(pid)), "{signal}");
+        wait_until(signal.as_str(), || !lives(pid));
     }
 }

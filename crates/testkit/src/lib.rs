@@ -17,6 +17,7 @@
 //! - [`permission_corpus`] is shell commands with the least that permissions must say about each;
 //! - [`secrets`] draws tokens of many makers, and what only looks like them;
 //! - [`home`] is a temporary machine to run the program on;
+//! - [`wait`] waits for what other threads and processes do;
 //! - [`random`] and [`moment`] are the two things that tests must not take
 //!   from the world: chance and time.
 
@@ -36,3 +37,4 @@ pub mod sink;
 pub mod soak;
 pub mod tree;
 pub mod validator;
+pub mod wait;

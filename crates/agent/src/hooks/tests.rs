@@ -1,6 +1,7 @@
 use super::*;
 use crate::settings::Places;
 use serde_json::json;
+use unspool_testkit::wait::wait_until;
 
 struct World {
     temp: tempfile::TempDir,
@@ -163,14 +164,6 @@ fn lives(pid: &str) -> bool {
     !state.is_empty() && !state.starts_with('Z')
 }
 
-fn until(what: &str, so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !so() {
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn a_hook_that_takes_too_long_is_ended_with_its_group_and_blocks_nothing() {
     let world = World::new();
@@ -184,7 +177,7 @@ fn a_hook_that_takes_too_long_is_ended_with_its_group_and_blocks_nothing() {
     assert_eq!((said.block, said.errors.len()), (None, 1));
     // A machine that is very busy may not even have started it.
     if let Ok(pid) = std::fs::read_to_string(&note) {
-        until("what it started is gone", || !lives(pid.trim()));
+        wait_until("what it started is gone", || !lives(pid.trim()));
     }
 }
 
@@ -199,7 +192,7 @@ fn a_hook_ends_when_all_work_does() {
     let stop = Stop::new();
     let other = stop.clone();
     thread::spawn(move || {
-        until("it runs", || note.exists());
+        wait_until("it runs", || note.exists());
         other.tell();
     });
     let said = hooks.run("Stop", None, &json!({}), &stop);

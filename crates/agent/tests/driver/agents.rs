@@ -6,7 +6,9 @@ use unspool_agent::machine::Why;
 use unspool_testkit::api::Request;
 use unspool_testkit::model::{Answer as Said, Model, Step, call};
 
-use crate::desk::{Desk, LONG, wait_until};
+use unspool_testkit::wait::{LONG, wait_until};
+
+use crate::desk::Desk;
 
 fn said(request: &Request) -> String {
     request.body["messages"].to_string()

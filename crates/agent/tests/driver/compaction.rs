@@ -5,7 +5,8 @@ use unspool_agent::driver::Command;
 use unspool_agent::machine::Why;
 use unspool_testkit::model::{Answer as Said, Model, Step, call};
 
-use crate::desk::{Desk, LONG};
+use crate::desk::Desk;
+use unspool_testkit::wait::LONG;
 
 fn sent(model: &Model, at: usize) -> String {
     model.requests()[at].body["messages"].to_string()

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unspool_agent::api::client::{Client, Patience};
@@ -22,17 +21,7 @@ use unspool_agent::tools::{self, Kept};
 use unspool_ask::Access;
 use unspool_model::price::Prices;
 use unspool_testkit::model::Model;
-
-pub const LONG: Duration = Duration::from_secs(60);
-
-/// Waits until something is so.
-pub fn wait_until(what: &str, passes: impl Fn() -> bool) {
-    let end = Instant::now() + LONG;
-    while !passes() {
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
+use unspool_testkit::wait::LONG;
 
 /// A session and the folder it works in.
 pub struct Desk {

@@ -8,7 +8,9 @@ use unspool_agent::machine::Why;
 use unspool_agent::permission::Mode;
 use unspool_testkit::model::{Answer as Said, Model, call};
 
-use crate::desk::{Desk, wait_until};
+use unspool_testkit::wait::wait_until;
+
+use crate::desk::Desk;
 
 /// A hook that hangs, and notes its process, until a file `go` is there.
 const HANGS: &str = "cd \"$CLAUDE_PROJECT_DIR\"; [ -e go ] && exit 0; trap '' TERM; echo $$ > pid.tmp; mv pid.tmp pid; sleep 300 & wait; sleep 300";

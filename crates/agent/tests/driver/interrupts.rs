@@ -23,7 +23,9 @@ use unspool_model::session::{Role, Session};
 use unspool_model::view::check;
 use unspool_testkit::model::{Answer as Said, Model, call};
 
-use crate::desk::{Desk, LONG, wait_until};
+use unspool_testkit::wait::{LONG, wait_until};
+
+use crate::desk::Desk;
 use phases::{ALL, Phase, Slow};
 
 /// So often each phase is stopped, unless `UNSPOOL_TIMES` says otherwise.

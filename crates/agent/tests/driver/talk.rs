@@ -10,7 +10,8 @@ use unspool_agent::machine::Why;
 use unspool_agent::permission::Mode;
 use unspool_testkit::model::{Answer as Said, Model, Step, call, text};
 
-use crate::desk::{Desk, LONG};
+use crate::desk::Desk;
+use unspool_testkit::wait::LONG;
 
 fn write(desk_file: &Path, id: &str, content: &str) -> Value {
     call(
@@ -208,7 +209,7 @@ fn stopping_leaves_a_conversation_that_goes_on() {
     desk.handle.send(Command::Mode(Mode::Bypass));
     desk.say("two");
     let began = desk.file("began");
-    crate::desk::wait_until("the command runs", || began.exists());
+    unspool_testkit::wait::wait_until("the command runs", || began.exists());
     desk.handle.send(Command::Interrupt);
     assert_eq!(desk.ended().why, Why::Interrupted);
     desk.say("three");

@@ -1,10 +1,10 @@
 //! Bash: what it tells, and that nothing stays behind.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 use unspool_agent::host::Host;
+use unspool_testkit::wait::wait_until;
 
 use crate::host::{Session, text};
 
@@ -18,15 +18,6 @@ pub fn alive(mark: &str) -> usize {
         line.contains(mark) && entry.file_name().to_string_lossy() != own
     });
     has.count()
-}
-
-/// Waits until it is so.
-pub fn until(so: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !so() {
-        assert!(Instant::now() < end, "waited in vain");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// A number of seconds nobody else sleeps: a mark that stands among the arguments.
@@ -235,7 +226,9 @@ fn a_command_in_the_background_is_looked_at_and_ended() {
             task.file().display()
         )
     );
-    until(|| std::fs::read(task.file()).unwrap() == b"up\n");
+    wait_until("it writes", || {
+        std::fs::read(task.file()).unwrap() == b"up\n"
+    });
     let output = session.call("TaskOutput", json!({"task_id": id, "block": false}));
     assert!(text(&output).starts_with("<retrieval_status>not_ready</retrieval_status>"));
     let output = session.call("BashOutput", json!({"bash_id": id}));
@@ -248,7 +241,7 @@ fn a_command_in_the_background_is_looked_at_and_ended() {
         "{}",
         text(&ended)
     );
-    until(|| alive(&mark) == 0);
+    wait_until("all to end", || alive(&mark) == 0);
     assert!(text(&session.call("TaskStop", json!({"task_id": id}))).contains("status: killed"));
     assert!(session.kept().news().is_empty(), "who ended it knows");
     let unknown = session.call("KillBash", json!({"shell_id": "nope"}));
@@ -265,7 +258,7 @@ fn the_end_of_a_command_in_the_background_is_news_once() {
     let outcome = session.call("Bash", call);
     let id = outcome.result["backgroundTaskId"].as_str().unwrap();
     let kept = session.kept();
-    until(|| kept.find(id).unwrap().done().is_some());
+    wait_until("it is done", || kept.find(id).unwrap().done().is_some());
     let news = kept.news();
     assert_eq!(news.len(), 1);
     assert!(news[0].contains(&format!("<task-id>{id}</task-id>")));
@@ -279,7 +272,9 @@ fn progress_is_told_from_the_second_second_on() {
     let session = Session::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            until(|| session.progress.lock().unwrap().len() >= 2);
+            wait_until("two reports", || {
+                session.progress.lock().unwrap().len() >= 2
+            });
             std::fs::write(session.project.join("go"), "").unwrap();
         });
         session.bash("echo line 1; while [ ! -e go ]; do sleep 0.05; done");
@@ -316,7 +311,7 @@ fn stop(session: &Session, command: &str) -> String {
     let ready = session.project.join("ready");
     std::thread::scope(|scope| {
         let running = scope.spawn(|| text(&session.bash(command)).to_owned());
-        until(|| ready.exists());
+        wait_until("it runs", || ready.exists());
         session.stop.tell();
         running.join().unwrap()
     })
@@ -334,7 +329,7 @@ fn two_hundred_grandchildren_end_and_the_call_returns() {
         said,
         "Exit code 137\n[Request interrupted by user for tool use]"
     );
-    until(|| alive(&mark) == 0);
+    wait_until("all to end", || alive(&mark) == 0);
 }
 
 #[test]
@@ -345,7 +340,7 @@ fn who_ignores_being_asked_and_who_left_the_group_end_too() {
         "trap '' TERM INT HUP; setsid sleep {mark} & (setsid nohup bash -c \"trap '' TERM; sleep {mark}; sleep {mark}\" & ); sleep 0.3; touch ready; sleep {mark}; sleep {mark}"
     );
     stop(&session, &command);
-    until(|| alive(&mark) == 0);
+    wait_until("all to end", || alive(&mark) == 0);
 }
 
 #[test]
@@ -356,7 +351,7 @@ fn what_a_command_leaves_behind_lives_until_the_session_ends() {
     assert_eq!(text(&outcome), "started");
     assert!(alive(&mark) > 0);
     session.kept().end();
-    until(|| alive(&mark) == 0);
+    wait_until("all to end", || alive(&mark) == 0);
 }
 
 #[test]
@@ -392,7 +387,7 @@ fn the_note_of_a_folder_does_not_stay() {
     let outcome = session.bash("ls -l $__unspool_cwd; echo $__unspool_cwd");
     let (listed, path) = text(&outcome).rsplit_once('\n').unwrap();
     assert!(listed.starts_with("-rw-------"), "{listed}");
-    until(|| !Path::new(path).exists());
+    wait_until("the file is gone", || !Path::new(path).exists());
 }
 
 #[test]
@@ -417,7 +412,7 @@ fn a_guard_that_is_killed_takes_its_shell_with_it() {
     let outcome = session.bash(&format!("echo $__unspool_cwd; kill -9 $PPID; sleep {mark}"));
     let told = text(&outcome).strip_prefix("Exit code 137\n").unwrap();
     std::fs::remove_file(told).unwrap();
-    until(|| alive(&mark) == 0);
+    wait_until("all to end", || alive(&mark) == 0);
 }
 
 #[test]
@@ -475,7 +470,7 @@ fn what_is_left_behind_may_write_for_ever() {
     );
     assert!(alive(&mark) > 0);
     session.kept().end();
-    until(|| alive(&mark) == 0);
+    wait_until("all to end", || alive(&mark) == 0);
 }
 
 /// A repository of its own whose configuration and hooks leave a file behind.

@@ -2,7 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate::bash::{alive, mark, until};
+use unspool_testkit::wait::wait_until;
+
+use crate::bash::{alive, mark};
 use crate::host::Session;
 
 const COMMAND: &str = "UNSPOOL_TEST_DRIVE";
@@ -34,8 +36,8 @@ fn killing_us_leaves_nothing_running() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    until(|| ready.exists() && alive(&mark) > 20);
+    wait_until("all run", || ready.exists() && alive(&mark) > 20);
     driver.kill().unwrap();
     driver.wait().unwrap();
-    until(|| alive(&mark) == 0);
+    wait_until("all to end", || alive(&mark) == 0);
 }

@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use unspool_testkit::home::Home;
 use unspool_testkit::script;
+use unspool_testkit::wait::{LONG, wait_until};
 
 use crate::home;
 use crate::tty::Terminal;
 
 const CWD: &str = "/home/dev/x";
 const ID: &str = "5e551000-0000-4000-8000-00000000000a";
-const LONG: Duration = Duration::from_secs(60);
 
 /// A daemon that does not outlive its test.
 struct Daemon<'a> {
@@ -47,21 +47,13 @@ impl<'a> Daemon<'a> {
         let mut kill = std::process::Command::new("kill");
         let done = kill.args(["-9", &self.pid.to_string()]).status();
         assert!(done.unwrap().success());
-        until("the daemon is dead", || !self.lives());
+        wait_until("the daemon is dead", || !self.lives());
     }
 }
 
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
         self.home.output(&["daemon", "stop", "--quiet"]);
-    }
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let end = Instant::now() + LONG;
-    while !done() {
-        assert!(Instant::now() < end, "{what}: it does not happen");
-        std::thread::sleep(Duration::from_millis(30));
     }
 }
 
@@ -129,7 +121,7 @@ fn there_is_one_daemon_and_stop_really_stops_it() {
     assert_eq!(mode(&home.unspool_dir()), 0o700);
     let (code, _, error) = run(&home, &["daemon", "stop"]);
     assert_eq!(code, 0, "{error}");
-    until("it is gone", || !daemon.lives());
+    wait_until("it is gone", || !daemon.lives());
     assert!(!socket.exists());
     assert_eq!(run(&home, &["daemon", "status"]).0, 1);
 }
@@ -155,7 +147,7 @@ fn one_that_was_killed_is_in_nobodys_way() {
     first.kill();
     assert!(home.unspool_dir().join("daemon.sock").exists());
     // Its last thread may outlive it by a moment.
-    until("nobody holds its lock", || {
+    wait_until("nobody holds its lock", || {
         run(&home, &["daemon", "status"]).0 == 1
     });
     assert_eq!(run(&home, &["ls"]).0, 0);
@@ -175,11 +167,11 @@ fn a_hook_is_seen_at_once_and_commands_say_the_same_with_and_without_a_daemon() 
         let (_, out, _) = run(&home, &["daemon", "status", "--json"]);
         serde_json::from_str::<Value>(&out).is_ok_and(|row| row["scanned"] == true)
     };
-    until("all files are looked at", scanned);
+    wait_until("all files are looked at", scanned);
     assert_eq!(run(&home, &["ls", "--json"]).1, without);
     assert_eq!(status(&home)["working"], 1);
     hook(&home, &asks(&path));
-    until("the hook is heard", || status(&home)["need_you"] == 1);
+    wait_until("the hook is heard", || status(&home)["need_you"] == 1);
     let waits = status(&home);
     assert_eq!(waits["line"], "1 needs you");
     assert_eq!(waits["first"]["id"], ID);
@@ -330,7 +322,7 @@ fn a_wait_is_told_to_an_address_once() {
         }
     });
     let first = Daemon::start(&home);
-    until("it is known", || status(&home)["working"] == 1);
+    wait_until("it is known", || status(&home)["working"] == 1);
     hook(&home, &asks(&path));
     let message = told.recv_timeout(LONG).unwrap();
     assert_eq!(message["session"]["id"], ID);
@@ -339,7 +331,7 @@ fn a_wait_is_told_to_an_address_once() {
     hook(&home, &asks(&path));
     drop(first);
     let _second = Daemon::start(&home);
-    until("it waits still", || status(&home)["need_you"] == 1);
+    wait_until("it waits still", || status(&home)["need_you"] == 1);
     assert!(told.recv_timeout(Duration::from_secs(2)).is_err());
 }
 
@@ -347,7 +339,7 @@ fn a_wait_is_told_to_an_address_once() {
 fn the_browser_shows_what_the_daemon_knows_and_goes_on_when_it_stops() {
     let (home, path) = with_session();
     let daemon = Daemon::start(&home);
-    until("it is known", || status(&home)["working"] == 1);
+    wait_until("it is known", || status(&home)["working"] == 1);
     let mut terminal = Terminal::start(&home, 24, 80, &[]);
     terminal.shows("fix it");
     // One who asks the daemon does not look at files himself: the loop has a name.
@@ -395,7 +387,7 @@ fn hostile_text_stays_one_word_on_the_way_to_the_desktop() {
         let asked = client.get(format!("{place}{path}")).bearer_auth(token);
         asked.send().unwrap().json::<Value>().unwrap()
     };
-    until("all files were looked at", || {
+    wait_until("all files were looked at", || {
         ask("/api/health")["scanned"] == true
     });
     let trap = home.path().join("trapped");
@@ -410,7 +402,7 @@ fn hostile_text_stays_one_word_on_the_way_to_the_desktop() {
     });
     let told = client.post(format!("{place}/api/hook")).bearer_auth(token);
     assert_eq!(told.body(event.to_string()).send().unwrap().status(), 204);
-    until("it is told", || record.exists());
+    wait_until("it is told", || record.exists());
     let _ = child.kill();
     let _ = child.wait();
     let words = fs::read_to_string(&record).unwrap();

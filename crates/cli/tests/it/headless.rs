@@ -10,8 +10,8 @@ use unspool_testkit::model::{Answer, Model, Step, call, text, thinking};
 
 use crate::chat::{command, err, fine, out};
 use crate::home;
-use crate::talk::until;
 use crate::tty::PATIENCE;
+use unspool_testkit::wait::wait_until;
 
 /// The program with both of its streams in our hands.
 struct Script {
@@ -570,7 +570,7 @@ fn a_client_that_is_killed_while_a_hook_runs_leaves_nothing_of_it() {
     let mut script = Script::start(&home, &model, &[]);
     script.say("a");
     let all = home.work_dir().join("all");
-    until("hook", || all.exists());
+    wait_until("hook", || all.exists());
     let pids = std::fs::read_to_string(&all).unwrap();
     assert_eq!(pids.lines().count(), 4, "{pids}");
     script.child.kill().unwrap();
@@ -580,5 +580,5 @@ fn a_client_that_is_killed_while_a_hook_runs_leaves_nothing_of_it() {
         let state = stat.rsplit(')').next().unwrap_or_default().trim();
         !state.is_empty() && !state.starts_with('Z')
     };
-    until("end of all of it", || !pids.lines().any(lives));
+    wait_until("end of all of it", || !pids.lines().any(lives));
 }

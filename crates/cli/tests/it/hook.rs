@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use unspool_testkit::home::Home;
 use unspool_testkit::sink::{PUBLIC, SECRET, Sink};
+use unspool_testkit::wait::wait_until;
 
 use crate::{ID, home, home_with_session};
 
@@ -69,15 +70,6 @@ fn noted(home: &Home) -> Vec<Value> {
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
-}
-
-#[track_caller]
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -182,13 +174,13 @@ fn a_stream_that_never_ends_is_not_waited_for() {
     stdin
         .write_all(event(&home, "Stop", json!({})).as_bytes())
         .unwrap();
-    until("it ends", || child.try_wait().unwrap().is_some());
+    wait_until("it ends", || child.try_wait().unwrap().is_some());
     assert_eq!(noted(&home)[0]["event"], "Stop");
     assert_eq!(log(&home), "");
     // Nor one that says nothing at all.
     let mut child = start(&home, &["hook"]);
     let silent = child.stdin.take().unwrap();
-    until("it ends", || child.try_wait().unwrap().is_some());
+    wait_until("it ends", || child.try_wait().unwrap().is_some());
     drop((stdin, silent));
     assert!(log(&home).contains("nothing came"), "{}", log(&home));
 }
@@ -316,7 +308,7 @@ fn what_was_said_is_sent_after_the_hook_returned_and_only_once() {
     let home = connected_home(&sink);
     let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
     assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
-    until("it is sent", || is_done(&home));
+    wait_until("it is sent", || is_done(&home));
     assert_eq!(sink.faults(), [""; 0]);
     assert_eq!(sink.roots().len(), 2, "{}", log(&home));
     assert!(
@@ -331,7 +323,7 @@ fn what_was_said_is_sent_after_the_hook_returned_and_only_once() {
         &["hook"],
         event(&home, "SessionEnd", json!({})).as_bytes(),
     ));
-    until("it is looked at", || {
+    wait_until("it is looked at", || {
         log(&home).contains("SessionEnd of 5e551000-0000-4000-8000-000000000001: 0 turns")
     });
     assert_eq!(sink.requests(), requests);
@@ -349,7 +341,7 @@ fn what_cannot_be_noted_or_logged_because_the_disk_is_full_is_sent_all_the_same(
     symlink("/dev/full", own.join(format!("events/{ID}.jsonl"))).unwrap();
     let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
     assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
-    until("it is sent", || is_done(&home));
+    wait_until("it is sent", || is_done(&home));
     assert_eq!(sink.roots().len(), 2, "{}", log(&home));
     assert!(log(&home).contains("could not be noted"), "{}", log(&home));
     // Nor is the log needed.
@@ -358,7 +350,7 @@ fn what_cannot_be_noted_or_logged_because_the_disk_is_full_is_sent_all_the_same(
     symlink("/dev/full", own.join("hook.log")).unwrap();
     let end = event(&home, "SessionEnd", json!({}));
     assert_silent(&tell(&home, &["hook"], end.as_bytes()));
-    until("it is looked at", || is_done(&home));
+    wait_until("it is looked at", || is_done(&home));
     assert!(!said.is_empty() && sink.faults().is_empty());
 }
 
@@ -378,7 +370,7 @@ fn a_turn_that_is_written_after_the_hook_was_told_is_sent_whole() {
     std::thread::sleep(Duration::from_millis(700));
     assert_eq!(sink.requests(), 0, "{}", log(&home));
     fs::write(transcript(&home), &whole).unwrap();
-    until("it is sent", || is_done(&home));
+    wait_until("it is sent", || is_done(&home));
     let roots = sink.roots();
     assert_eq!(roots.len(), 2, "{}", log(&home));
     assert!(
@@ -413,7 +405,7 @@ fn the_session_before_a_plan_is_sent_with_the_one_after_it() {
     let path = home.transcript("/home/dev/x", new, format!("{plan}\n{reply}\n"));
     let stop = json!({"session_id": new, "transcript_path": path, "hook_event_name": "Stop"});
     assert_silent(&tell(&home, &["hook"], stop.to_string().as_bytes()));
-    until("it is sent", || is_done(&home));
+    wait_until("it is sent", || is_done(&home));
     let prompts: Vec<String> = sink
         .roots()
         .iter()
@@ -448,7 +440,7 @@ fn what_a_killed_worker_did_not_send_is_sent_by_the_next() {
         &["hook"],
         event(&home, "SessionEnd", json!({})).as_bytes(),
     ));
-    until("it is sent", || is_done(&home));
+    wait_until("it is sent", || is_done(&home));
     assert_eq!(sink.roots().len(), 2, "{}", log(&home));
 }
 
@@ -472,7 +464,7 @@ fn two_hooks_at_once_send_each_turn_once() {
     for child in children {
         assert_silent(&child.wait_with_output().unwrap());
     }
-    until("it is sent", || is_done(&home));
+    wait_until("it is sent", || is_done(&home));
     let roots = sink.roots();
     assert_eq!(roots.len(), 2, "{}", log(&home));
     assert!(roots.iter().all(|root| root.times == 1));
@@ -483,7 +475,7 @@ fn a_receiver_that_is_down_is_one_line_and_nothing_is_lost() {
     let home = sending_home();
     let stop = event(&home, "Stop", json!({"last_assistant_message": "welcome"}));
     assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
-    until("it gives up", || log(&home).contains("[ERROR]"));
+    wait_until("it gives up", || log(&home).contains("[ERROR]"));
     let errors = log(&home).matches("[ERROR]").count();
     assert_eq!(errors, 1, "{}", log(&home));
     let sink = Sink::langfuse();
@@ -492,7 +484,7 @@ fn a_receiver_that_is_down_is_one_line_and_nothing_is_lost() {
         .set("LANGFUSE_SECRET_KEY", SECRET)
         .set("LANGFUSE_BASE_URL", &sink.url());
     assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
-    until("it is sent", || is_done(&home));
+    wait_until("it is sent", || is_done(&home));
     assert_eq!(sink.roots().len(), 2, "{}", log(&home));
 }
 

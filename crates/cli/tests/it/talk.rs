@@ -8,11 +8,12 @@ mod sessions;
 mod stops;
 mod typing;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use unspool_testkit::home::Home;
 use unspool_testkit::model::{Answer, Model, Step, call};
+use unspool_testkit::wait::wait_until;
 
 use crate::chat::{fine, kinds, lines, program, transcripts};
 use crate::home;
@@ -129,15 +130,6 @@ impl Talk {
     /// What was sent last.
     fn sent(&self) -> Value {
         self.model.requests().last().unwrap().body["messages"].clone()
-    }
-}
-
-/// Waits for something outside of the terminal.
-pub fn until(what: &str, wanted: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !wanted() {
-        assert!(start.elapsed() < PATIENCE, "no {what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

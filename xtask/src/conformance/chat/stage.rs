@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use unspool_testkit::api::Request;
 use unspool_testkit::model::{Answer, Model, call};
+use unspool_testkit::wait::{LONG, wait_for};
 
 /// What the model says to one request.
 pub type Play = Box<dyn Fn(&Request) -> Answer + Send>;
@@ -79,7 +80,6 @@ pub struct Stage {
 const GATES: [&str; 16] = [
     "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p",
 ];
-const LONG: Duration = Duration::from_secs(60);
 
 impl Stage {
     /// An empty machine; the first session gets this id.
@@ -204,7 +204,7 @@ impl Stage {
         for key in keys {
             match key {
                 Key::Shows(text) => {
-                    let found = until(|| {
+                    let found = wait_for(|| {
                         let all = std::fs::read(shown).ok()?;
                         let rest = String::from_utf8_lossy(all.get(seen..)?).into_owned();
                         rest.contains(text).then_some(all.len())
@@ -278,7 +278,7 @@ impl Stage {
             }
             Meanwhile::AtMark(name) => {
                 let mark = self.place.cwd.join("mark");
-                let came = until(|| mark.exists().then_some(()));
+                let came = wait_for(|| mark.exists().then_some(()));
                 signal(&child, name)?;
                 if came.is_none() {
                     let _ = child.wait();
@@ -286,7 +286,7 @@ impl Stage {
                 }
             }
         }
-        let status = until(|| child.try_wait().ok().flatten());
+        let status = wait_for(|| child.try_wait().ok().flatten());
         self.model.open(gate);
         let Some(status) = status else {
             let _ = child.kill();
@@ -361,15 +361,4 @@ fn signal(child: &Child, name: &str) -> Result<(), Problem> {
         true => Ok(()),
         false => Err("the client had ended before it was stopped".into()),
     }
-}
-
-fn until<T>(mut there: impl FnMut() -> Option<T>) -> Option<T> {
-    let deadline = Instant::now() + LONG;
-    while Instant::now() < deadline {
-        if let Some(found) = there() {
-            return Some(found);
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    None
 }

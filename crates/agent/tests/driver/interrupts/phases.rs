@@ -10,7 +10,7 @@ use unspool_agent::tool::{Call, Outcome};
 use unspool_testkit::model::{Answer as Said, Step, call, text, thinking};
 
 use super::Trial;
-use crate::desk::LONG;
+use unspool_testkit::wait::LONG;
 
 /// A point of a session's work.
 pub struct Phase {

@@ -8,7 +8,9 @@ use unspool_testkit::home::Home;
 use unspool_testkit::script;
 use unspool_testkit::sink::Sink;
 
-use super::{assert_silent, connected_home, event, is_done, log, tell, transcript, until};
+use unspool_testkit::wait::wait_until;
+
+use super::{assert_silent, connected_home, event, is_done, log, tell, transcript};
 
 /// Turns that are long enough to be worth a mark.
 fn talk(turns: std::ops::RangeInclusive<usize>) -> String {
@@ -25,7 +27,7 @@ fn write(home: &Home, text: &str) {
 fn happens(home: &Home, name: &str) {
     let told = event(home, name, json!({}));
     assert_silent(&tell(home, &["hook"], told.as_bytes()));
-    until("it is dealt with", || is_done(home));
+    wait_until("it is dealt with", || is_done(home));
 }
 
 fn marks(home: &Home) -> Vec<String> {

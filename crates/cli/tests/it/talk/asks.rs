@@ -355,7 +355,7 @@ fn two_agents_that_ask_at_once_wait_for_their_turn_and_each_is_answered() {
     let second = if first == "red" { "blue" } else { "red" };
     let screen = talk.asks(&format!("asks: the {second} one"));
     assert!(!screen.contains("more question"), "{screen}");
-    until("first file", || talk.file(first).exists());
+    wait_until("first file", || talk.file(first).exists());
     assert!(!talk.file(second).exists());
     talk.press("n");
     talk.shows("\n│ >");

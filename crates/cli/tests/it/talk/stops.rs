@@ -62,7 +62,7 @@ const SCRIPT: &str = "test -e pid && exit; echo $$ > pid; exec sleep 1000";
 const WAITS: &str = "sh waits.sh";
 
 fn runs(talk: &Talk) {
-    until("command", || {
+    wait_until("command", || {
         std::fs::read_to_string(talk.file("pid")).is_ok_and(|text| text.ends_with('\n'))
     });
     talk.shows("esc to stop");
@@ -72,7 +72,7 @@ fn runs(talk: &Talk) {
 fn gone(talk: &Talk) {
     let id = std::fs::read_to_string(talk.file("pid")).unwrap();
     let path = PathBuf::from(format!("/proc/{}", id.trim()));
-    until("end of the command", || !path.exists());
+    wait_until("end of the command", || !path.exists());
 }
 
 fn hook(event: &str) -> Value {

@@ -155,7 +155,7 @@ fn a_tiny_terminal_is_enough() {
     terminal.shows(">");
     terminal.press("hi\r");
     let wrote = || String::from_utf8_lossy(&terminal.bytes()).contains("seen");
-    until("answer", wrote);
+    wait_until("answer", wrote);
     terminal.until("prompt", |screen| !screen.contains("esc"));
     terminal.press(CTRL_D);
     assert_eq!(terminal.ends(), 0);
