@@ -126,7 +126,8 @@ impl Helper {
 impl Family {
     /// Puts what turned out to be the client warming up among its helpers.
     fn set_warm_ups_apart(&mut self, files: &[&AgentFile]) {
-        let sessions = || std::iter::once(&self.main.session).chain(self.sessions());
+        let agents = self.sessions();
+        let sessions = || std::iter::once(&self.main.session).chain(agents.iter().copied());
         let is_warm_up = |agent: &Agent| is_warm_up(&agent.file, &agent.loaded.session, sessions());
         let apart: HashSet<PathBuf> = self
             .agents
