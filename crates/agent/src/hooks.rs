@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use regex::Regex;
 use serde_json::Value;
+use unspool_model::hook;
 
 use crate::permission::today;
 use crate::process::alone;
@@ -134,6 +135,10 @@ impl Hooks {
             return Err(wrong("hooks should be an object".to_owned()));
         };
         for (event, groups) in events {
+            if !hook::is_event(event) {
+                self.notes
+                    .push(format!("{source}: no client has an event {event}"));
+            }
             let Some(groups) = groups.as_array() else {
                 return Err(wrong(format!("hooks.{event} should be a list")));
             };
@@ -170,8 +175,13 @@ impl Hooks {
             .and_then(Value::as_str)
             .unwrap_or("command");
         if kind != "command" {
+            // The client runs these as well; here only commands are run.
+            let why = match hook::TYPES.contains(&kind) {
+                true => "are not run here",
+                false => "are not known here",
+            };
             self.notes
-                .push(format!("{source}: hooks of type {kind} are not known here"));
+                .push(format!("{source}: hooks of type {kind} {why}"));
             return Ok(());
         }
         let Some(command) = hook.get("command").and_then(Value::as_str) else {

@@ -292,7 +292,9 @@ impl Opened {
             let Ok((mut loaded, growth)) = read(reader, &agent.path, Role::Agent) else {
                 continue;
             };
-            if family::is_warm_up(&loaded.session) {
+            let known = &self.chosen.family;
+            let sessions = std::iter::once(&known.main.session).chain(known.sessions());
+            if family::is_warm_up(&agent.path, &loaded.session, sessions) {
                 let helper = Helper::of(&agent.path, &loaded.session);
                 self.chosen.family.helpers.extend(helper);
                 continue;

@@ -365,8 +365,22 @@ impl Family<'_> {
             .agents
             .iter()
             .filter_map(|agent| Some((*agent, folded.read(&agent.path, Role::Agent)?)));
-        let (warm_ups, agents): (Vec<_>, Vec<(&AgentFile, Loaded)>) =
-            read.partition(|(_, loaded)| is_warm_up(&loaded.session));
+        let read: Vec<(&AgentFile, Loaded)> = read.collect();
+        let apart: Vec<bool> = read
+            .iter()
+            .map(|(agent, loaded)| {
+                let agents = read.iter().map(|(_, loaded)| &loaded.session);
+                let all = main.iter().map(|main| &main.session).chain(agents);
+                is_warm_up(&agent.path, &loaded.session, all)
+            })
+            .collect();
+        let (mut warm_ups, mut agents) = (Vec::new(), Vec::new());
+        for (one, apart) in read.into_iter().zip(apart) {
+            match apart {
+                true => warm_ups.push(one),
+                false => agents.push(one),
+            }
+        }
         let warm_ups = warm_ups.iter();
         let warm_ups: Vec<Spending> = warm_ups
             .map(|(_, loaded)| Spending::of(&loaded.session))

@@ -103,10 +103,9 @@ impl Fold {
         signals: &Signals,
         ask: impl FnOnce(&Parts<'_>) -> T,
     ) -> T {
-        let warm_ups = self.agents.values().map(|agent| &agent.session);
+        let warm_ups = self.agents.iter().filter(|one| self.is_warm_up(one));
         let warm_ups: Vec<Spending> = warm_ups
-            .filter(|session| is_warm_up(session))
-            .map(Spending::of)
+            .map(|(_, agent)| Spending::of(&agent.session))
             .collect();
         let helpers: Vec<&Spending> = self.helpers.values().chain(&warm_ups).collect();
         ask(&Parts {
@@ -143,8 +142,14 @@ impl Fold {
 
     /// Its sub-agents, without those that are only the client warming up.
     pub fn agents(&self) -> Vec<&Session> {
-        let sessions = self.agents.values().map(|agent| &agent.session);
-        sessions.filter(|session| !is_warm_up(session)).collect()
+        let agents = self.agents.iter().filter(|one| !self.is_warm_up(one));
+        agents.map(|(_, agent)| &agent.session).collect()
+    }
+
+    fn is_warm_up(&self, (path, agent): &(&PathBuf, &Follow)) -> bool {
+        let agents = self.agents.values().map(|agent| &agent.session);
+        let sessions = std::iter::once(&self.main.session).chain(agents);
+        is_warm_up(path, &agent.session, sessions)
     }
 }
 

@@ -387,12 +387,16 @@ fn whole(setting: &Setting, signals: &Signals, job: &Job) -> Result<Got, Error> 
     for agent in &job.agents {
         // A sub-agent that cannot be read is no reason to lose its session.
         if let Ok(loaded) = reader.read(&agent.path, Role::Agent) {
-            agents.push(loaded.session);
+            agents.push((&agent.path, loaded.session));
         }
     }
-    let (warm_ups, agents): (Vec<&Session>, Vec<&Session>) =
-        agents.iter().partition(|agent| is_warm_up(agent));
-    let mut helpers: Vec<Spending> = warm_ups.into_iter().map(Spending::of).collect();
+    let all = || std::iter::once(&main).chain(agents.iter().map(|(_, session)| session));
+    let (warm_ups, others): (Vec<_>, Vec<_>) = agents
+        .iter()
+        .partition(|(path, session)| is_warm_up(path, session, all()));
+    let agents: Vec<&Session> = others.into_iter().map(|(_, session)| session).collect();
+    let warm_ups = warm_ups.into_iter();
+    let mut helpers: Vec<Spending> = warm_ups.map(|(_, session)| Spending::of(session)).collect();
     helpers.extend(helpers_of(job).into_values());
     let helpers: Vec<&Spending> = helpers.iter().collect();
     let parts = Parts {

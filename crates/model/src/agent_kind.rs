@@ -135,7 +135,9 @@ impl Session {
     pub fn agent_kind(&self) -> AgentKind {
         let id = self.agent.as_deref().unwrap_or_default();
         match AgentKind::of_id(id) {
-            AgentKind::SubAgent if is_warm_up(self) => AgentKind::WarmUp,
+            AgentKind::SubAgent if asks_to_warm_up(self) || is_reply_alone(self) => {
+                AgentKind::WarmUp
+            }
             AgentKind::SubAgent if self.team.is_some() && self.member.is_some() => {
                 AgentKind::Teammate
             }
@@ -144,11 +146,15 @@ impl Session {
     }
 }
 
-/// Whether a sub-agent's file only holds the client warming up. Some of these files hold the reply
-/// alone.
-pub fn is_warm_up(session: &Session) -> bool {
-    let reply_alone = matches!(&session.records[..], [only] if only.kind == Kind::Assistant);
-    session.goal.as_deref() == Some("Warmup") || reply_alone
+/// Whether a sub-agent's file begins with the request by which the client warms up.
+pub fn asks_to_warm_up(session: &Session) -> bool {
+    session.goal.as_deref() == Some("Warmup")
+}
+
+/// Whether a sub-agent's file holds one reply and nothing else. Some warm-ups left no more, and so
+/// did sub-agents that were cut short: those are named by a call.
+pub fn is_reply_alone(session: &Session) -> bool {
+    matches!(&session.records[..], [only] if only.kind == Kind::Assistant)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! Payloads stay in the file; an entry says where.
 
 pub mod failure;
+pub mod notice;
 mod read;
 pub mod reply;
 
@@ -15,6 +16,8 @@ use compact_str::CompactString;
 
 use crate::block::{self, Block, BlockKind, Body};
 use crate::entry::failure::Failure;
+use crate::entry::notice::agent_named_in;
+pub use crate::entry::notice::{AgentClue, ClueSource, Notice};
 use crate::fault::{FaultKind, NULL_LINE};
 use crate::id::Id;
 use crate::input::{Input, InputKinds};
@@ -335,6 +338,8 @@ pub struct Entry {
     pub input_kinds: InputKinds,
     /// The first 500 characters of visible text of a reply or prompt.
     pub head: Option<String>,
+    /// The heading of a plan that was handed over, if it stands behind the head.
+    pub heading: Option<Box<str>>,
     /// The sub-agent that a tool result names.
     pub result_agent: Option<Box<str>>,
     /// The status that a tool result names.
@@ -347,90 +352,14 @@ pub struct Entry {
     pub clues: Vec<AgentClue>,
     /// What a failure of the API says.
     pub failure: Option<Box<Failure>>,
-    /// What a line tells about a task in the background.
-    pub notice: Option<Box<Notice>>,
+    /// What a line tells about tasks in the background.
+    pub notices: Vec<Notice>,
     /// A copy of a sub-agent's message inside a progress line.
     pub copy: Option<MessageHead>,
     /// Types and fields never seen before, at most [`MOST_UNKNOWN`](crate::known::MOST_UNKNOWN).
     pub unknown: Vec<String>,
     /// How many more of them there were.
     pub unknown_others: u32,
-}
-
-/// A line says that a call started a sub-agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentClue {
-    /// The sub-agent.
-    pub agent: Box<str>,
-    /// The call.
-    pub call: Box<str>,
-    /// Where it says so.
-    pub from: ClueSource,
-}
-
-/// Where a line names a sub-agent and its call, the most reliable place first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ClueSource {
-    /// A line of progress, which copies a line of the sub-agent (2.1.9 to 2.1.81).
-    Progress,
-    /// A notification that a task in the background is over.
-    Notice,
-    /// The text of the call's result.
-    ResultText,
-}
-
-/// The sub-agent that the text of a result names, which the client puts behind what the sub-agent
-/// said: the last one, since what it said may name others.
-fn agent_named_in(result: &[u8]) -> Option<&str> {
-    const MARK: &[u8] = b"agentId: ";
-    let at = memchr::memmem::rfind(result, MARK)?;
-    // It begins a text or a line; in JSON a line break is written `\n`.
-    let begins = result[..at].ends_with(b"\"") || result[..at].ends_with(b"\\n");
-    let rest = &result[at + MARK.len()..];
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'@');
-    let len = rest.iter().take_while(|byte| is_name(byte)).count();
-    let name = std::str::from_utf8(&rest[..len]).ok()?;
-    (begins && (1..=json::LONGEST_NAME).contains(&len)).then_some(name)
-}
-
-/// What the client tells about a task in the background.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notice {
-    /// The task.
-    pub task: Box<str>,
-    /// The call that started it, if the text says.
-    pub call: Option<Box<str>>,
-    /// What became of it, if the text says.
-    pub status: Option<Box<str>>,
-}
-
-impl Notice {
-    /// Reads the text of a notification.
-    pub fn read(text: &str) -> Option<Notice> {
-        let text = text.trim_start();
-        let is_notice = ["<task-notification", "<bash-notification"]
-            .iter()
-            .any(|start| text.starts_with(start));
-        if !is_notice {
-            return None;
-        }
-        let tag = |name: &str| {
-            let (_, behind) = text.split_once(&format!("<{name}>"))?;
-            let (inside, _) = behind.split_once(&format!("</{name}>"))?;
-            Some(inside.trim()).filter(|inside| !inside.is_empty())
-        };
-        let task = tag("task-id").or_else(|| tag("shell-id"))?;
-        Some(Notice {
-            task: task.into(),
-            call: tag("tool-use-id").map(Into::into),
-            status: tag("status").map(Into::into),
-        })
-    }
-
-    /// Whether the task is over.
-    pub fn is_over(&self) -> bool {
-        self.status.as_deref().is_some_and(is_over)
-    }
 }
 
 /// Whether a task in the background with this status is over.

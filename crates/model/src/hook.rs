@@ -210,6 +210,52 @@ pub const LIVE: [(&str, [u32; 3]); 9] = [
     ("StopFailure", [2, 1, 78]),
 ];
 
+/// All events that clients are known to have, up to 2.1.327.
+const EVENTS: [&str; 33] = [
+    "ConfigChange",
+    "CwdChanged",
+    "DirectoryAdded",
+    "Elicitation",
+    "ElicitationResult",
+    "FileChanged",
+    "InstructionsLoaded",
+    "MessageDisplay",
+    "Notification",
+    "PermissionDenied",
+    "PermissionRequest",
+    "PostCompact",
+    "PostModelSwitch",
+    "PostToolBatch",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "PreModelSwitch",
+    "PreToolUse",
+    "SessionEnd",
+    "SessionStart",
+    "Setup",
+    "Stop",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "TaskCompleted",
+    "TaskCreated",
+    "TeammateIdle",
+    "UserPromptExpansion",
+    "UserPromptSubmit",
+    "WorktreeCreate",
+    "WorktreeRemove",
+];
+
+/// Whether some client has an event of this name.
+pub fn is_event(name: &str) -> bool {
+    // The lines of a status bar are made by a command in the form of a hook.
+    EVENTS.binary_search(&name).is_ok() || matches!(name, "StatusLine" | "FileSuggestion")
+}
+
+/// What a hook may be, as settings name it.
+pub const TYPES: [&str; 5] = ["agent", "command", "http", "mcp_tool", "prompt"];
+
 /// Whether an event is about a tool, so that its hooks are chosen by the name of that.
 pub fn is_by_tool(event: &str) -> bool {
     event.contains("ToolUse") || event.starts_with("Permission")
@@ -313,6 +359,16 @@ mod tests {
         let length = |text: Option<String>| text.unwrap_or_default().len();
         assert_eq!(length(event.said), SAID);
         assert_eq!(length(event.message), MESSAGE);
+    }
+
+    #[test]
+    fn every_event_that_we_ask_for_is_one_that_clients_have() {
+        assert!(EVENTS.is_sorted());
+        let live = LIVE.iter().map(|(name, _)| name);
+        for name in EXPORT.iter().chain(&SENT).chain(live) {
+            assert!(is_event(name), "{name}");
+        }
+        assert!(!is_event("BrandNew") && !is_event(""));
     }
 
     #[test]

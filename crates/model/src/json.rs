@@ -151,6 +151,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    /// Another one at the same place, to look ahead with.
+    pub(crate) fn ahead(&self) -> Cursor<'a> {
+        Cursor { ..*self }
+    }
+
     /// The next byte that is not white space, without taking it.
     pub fn peek(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {

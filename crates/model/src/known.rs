@@ -3,6 +3,10 @@
 //! Lists of names only, from recordings and published transcripts of 1.0.11 to 2.1.327.
 //! Knowing a name is never required to read a line; see [`crate::entry`].
 
+mod nested;
+
+pub(crate) use nested::{Shape, shape};
+
 /// The kind of line with this label, such as `user` or `system/turn_duration`, if it was
 /// seen before.
 pub fn label(text: &str) -> Option<&'static str> {
@@ -23,14 +27,6 @@ pub fn is_mark(name: &str) -> bool {
 /// Whether a field of this name was seen in `message`.
 pub fn is_message_field(name: &str) -> bool {
     MESSAGE_FIELDS.find(name).is_some()
-}
-
-/// Whether a field of this name was seen in an object of a line that has a shape of its own:
-/// `snapshot`, `attachment` and others. What tools and servers gave is not among them, for they
-/// may give anything.
-pub fn is_nested_field(parent: &str, name: &str) -> bool {
-    let shape = NESTED.iter().find(|(known, _)| *known == parent);
-    shape.is_none_or(|(_, names)| names.find(name).is_some())
 }
 
 /// Whether a field of this name was seen in a content block.
@@ -573,253 +569,31 @@ static FIELDS: Names = Names::new(&[
     "worktreeSession",
 ]);
 
-/// Fields of objects within a line, by the field that holds them.
-static NESTED: [(&str, Names); 12] = [
-    (
-        "attachment",
-        Names::new(&[
-            "addedBlocks",
-            "addedLines",
-            "addedNames",
-            "addedTypes",
-            "allowedTools",
-            "attachments",
-            "autoModeConsentFlow",
-            "bashFirst",
-            "bashFirstSteer",
-            "blockingError",
-            "budget",
-            "builtInPluginTypes",
-            "builtInTypes",
-            "bypass",
-            "cliPrefix",
-            "command",
-            "commandMode",
-            "commit",
-            "condition",
-            "content",
-            "context",
-            "contextRendering",
-            "data",
-            "date",
-            "delivery_id",
-            "deltaSummary",
-            "description",
-            "digests",
-            "displayPath",
-            "durationMs",
-            "echoWireToolInputs",
-            "entries",
-            "exitCode",
-            "failedMcpServers",
-            "fileCount",
-            "filename",
-            "files",
-            "finishExposedWork",
-            "headers",
-            "hookEvent",
-            "hookName",
-            "humanTurn",
-            "ideName",
-            "identity",
-            "imagePasteIds",
-            "inlineTools",
-            "isInitial",
-            "isMeta",
-            "isNew",
-            "isSubAgent",
-            "itemCount",
-            "keptReminders",
-            "level",
-            "lineEnd",
-            "lineStart",
-            "managedCommit",
-            "managedPr",
-            "message",
-            "met",
-            "model",
-            "name",
-            "names",
-            "needsAuthMcpServers",
-            "newDate",
-            "origin",
-            "outcome",
-            "output",
-            "outputFilePath",
-            "pages",
-            "path",
-            "pendingMcpServers",
-            "planContent",
-            "planExists",
-            "planFilePath",
-            "pr",
-            "processId",
-            "prompt",
-            "readdedNames",
-            "reason",
-            "remaining",
-            "reminderFold",
-            "reminderType",
-            "removedNames",
-            "removedTypes",
-            "response",
-            "runId",
-            "savedCopyFraming",
-            "selectedText",
-            "sendUserFileHint",
-            "sentinel",
-            "server",
-            "showConcurrencyNote",
-            "skillCount",
-            "skillDir",
-            "skillNames",
-            "skills",
-            "snapshot",
-            "snippet",
-            "source_uuid",
-            "species",
-            "status",
-            "stderr",
-            "stdout",
-            "steerOnly",
-            "surfacedNames",
-            "systemPrompt",
-            "systemTurns",
-            "taskId",
-            "taskType",
-            "text",
-            "timestamp",
-            "toolChangeHeader",
-            "toolName",
-            "toolUseID",
-            "tools",
-            "toolsUsedDelta",
-            "total",
-            "totalTokens",
-            "truncated",
-            "type",
-            "uri",
-            "url",
-            "usage",
-            "used",
-            "wireHiddenNames",
-        ]),
-    ),
-    (
-        "backup",
-        Names::new(&["backupFileName", "backupTime", "realParentDir", "version"]),
-    ),
-    (
-        "compactMetadata",
-        Names::new(&[
-            "cumulativeDroppedTokens",
-            "durationMs",
-            "messagesSummarized",
-            "postTokens",
-            "preCompactDiscoveredTools",
-            "preTokens",
-            "preservedMessages",
-            "preservedSegment",
-            "trigger",
-            "userContext",
-        ]),
-    ),
-    (
-        "data",
-        Names::new(&[
-            "agentId",
-            "command",
-            "elapsedTimeMs",
-            "elapsedTimeSeconds",
-            "fullOutput",
-            "hookEvent",
-            "hookName",
-            "message",
-            "normalizedMessages",
-            "output",
-            "progress",
-            "progressMessage",
-            "prompt",
-            "promptText",
-            "query",
-            "resultCount",
-            "resume",
-            "serverName",
-            "status",
-            "statusMessage",
-            "taskDescription",
-            "taskId",
-            "taskType",
-            "timeoutMs",
-            "toolName",
-            "total",
-            "totalBytes",
-            "totalLines",
-            "type",
-        ]),
-    ),
-    ("forkedFrom", Names::new(&["messageUuid", "sessionId"])),
-    (
-        "microcompactMetadata",
-        Names::new(&[
-            "clearedAttachmentUUIDs",
-            "compactedToolIds",
-            "preTokens",
-            "tokensSaved",
-            "trigger",
-        ]),
-    ),
-    (
-        "origin",
-        Names::new(&["from", "kind", "name", "producer", "runId", "server"]),
-    ),
-    (
-        "snapshot",
-        Names::new(&[
-            "hasUntrackedChanges",
-            "messageId",
-            "timestamp",
-            "trackedFileBackups",
-        ]),
-    ),
-    (
-        "thinkingMetadata",
-        Names::new(&["disabled", "level", "maxThinkingTokens", "triggers"]),
-    ),
-    (
-        "usage",
-        Names::new(&[
-            "cache_creation",
-            "cache_creation_input_tokens",
-            "cache_read_input_tokens",
-            "fallback_credit",
-            "inference_geo",
-            "input_tokens",
-            "iterations",
-            "output_tokens",
-            "output_tokens_details",
-            "server_tool_use",
-            "service_tier",
-            "speed",
-        ]),
-    ),
-    (
-        "usage.cache_creation",
-        Names::new(&["ephemeral_1h_input_tokens", "ephemeral_5m_input_tokens"]),
-    ),
-    (
-        "usage.server_tool_use",
-        Names::new(&["web_fetch_requests", "web_search_requests"]),
-    ),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Every name is found soon, and no other is.
+    pub(super) fn every_name_is_found_soon(names: &Names) {
+        assert!(names.list.is_sorted_by(|one, next| one < next));
+        let mut steps = 0;
+        for name in names.list {
+            assert_eq!(names.find(name), Some(*name));
+            let from = place(name.as_bytes());
+            let at = |step: &usize| {
+                let number = names.places[(from + step) % PLACES];
+                number > 0 && names.list[usize::from(number) - 1] == *name
+            };
+            steps += 1 + (0..PLACES).find(at).unwrap();
+        }
+        assert!(steps <= 2 * names.list.len(), "{steps}");
+        for other in ["", "x", "neverSeen", "parentUUID"] {
+            assert_eq!(names.find(other), None);
+        }
+    }
+
     #[test]
     fn every_name_is_found_soon_and_no_other_is() {
-        let nested = NESTED.iter().map(|(_, names)| names);
         for names in [
             &LABELS,
             &MARKS,
@@ -827,25 +601,8 @@ mod tests {
             &MESSAGE_FIELDS,
             &BLOCK_FIELDS,
             &FIELDS,
-        ]
-        .into_iter()
-        .chain(nested)
-        {
-            assert!(names.list.is_sorted_by(|one, next| one < next));
-            let mut steps = 0;
-            for name in names.list {
-                assert_eq!(names.find(name), Some(*name));
-                let from = place(name.as_bytes());
-                let at = |step: &usize| {
-                    let number = names.places[(from + step) % PLACES];
-                    names.list[usize::from(number) - 1] == *name
-                };
-                steps += 1 + (0..PLACES).find(at).unwrap();
-            }
-            assert!(steps <= 2 * names.list.len(), "{steps}");
-            for other in ["", "x", "neverSeen", "parentUUID"] {
-                assert_eq!(names.find(other), None);
-            }
+        ] {
+            every_name_is_found_soon(names);
         }
         assert!(is_field("parentUuid") && !is_field("neverSeen"));
     }

@@ -8,6 +8,7 @@
 
 mod few;
 mod fold;
+mod goal;
 mod part;
 mod pool;
 mod record;
@@ -326,7 +327,11 @@ pub struct Session {
     spent: Vec<(Usage, Terms)>,
     /// Sub-agents that calls started.
     agents: Texts,
-    goal_weight: fold::Weight,
+    goal_weight: goal::Weight,
+    /// The heading of the plan it was begun with, if it stands behind the goal.
+    goal_heading: Option<Box<str>>,
+    /// What the client said in place of replies.
+    failure_texts: Vec<Box<str>>,
     /// The calls that started sub-agents, as lines beside the results say.
     clues: HashMap<Box<str>, (ClueSource, Box<str>)>,
     /// Workflow runs, by the calls that started them.
@@ -488,11 +493,6 @@ impl Session {
     }
 }
 
-/// Whether a title says something about a session.
-fn is_title(text: &str) -> bool {
-    !text.trim().is_empty() && !title::is_failure(text)
-}
-
 /// What a session says when asked.
 impl Session {
     /// Main session or sub-agent's file.
@@ -566,10 +566,17 @@ impl Session {
         call.agent.get().map(|agent| self.agents.get(agent))
     }
 
-    /// The sub-agents that lines beside the results name with their calls, and where they do.
-    pub fn agent_clues(&self) -> impl Iterator<Item = (&str, ClueSource, Index)> {
+    /// The sub-agents that lines beside the results name with the ids of their calls, which may
+    /// stand in another file, and where they do.
+    pub fn agent_clues(&self) -> impl Iterator<Item = (&str, ClueSource, &str)> {
         let clues = self.clues.iter();
-        clues.filter_map(|(agent, (from, call))| Some((&**agent, *from, self.find_call(call)?)))
+        clues.map(|(agent, (from, call))| (&**agent, *from, &**call))
+    }
+
+    /// Whether a call started the sub-agent with this id, as the lines of this file say.
+    pub fn names_agent(&self, agent: &str) -> bool {
+        let mut calls = self.calls.iter();
+        self.clues.contains_key(agent) || calls.any(|call| self.agent_of(call) == Some(agent))
     }
 
     /// The call that started a workflow run, as its result says.
@@ -697,7 +704,7 @@ impl Session {
         let own = || {
             let mut summaries = self.summaries.iter().rev();
             summaries.find(|(text, leaf)| {
-                is_title(text) && leaf.as_ref().is_some_and(|leaf| self.find(leaf).is_some())
+                self.is_title(text) && leaf.as_ref().is_some_and(|leaf| self.find(leaf).is_some())
             })
         };
         let mut sources = TitleSource::ALL.into_iter();
@@ -718,13 +725,17 @@ impl Session {
             Detail::Title { source, text } if *source == wanted => Some(text.as_str()),
             _ => None,
         });
-        let meant = |text: &&str| wanted == TitleSource::Custom || !title::is_failure(text);
+        let meant = |text: &&str| {
+            // An empty one is none, and takes back those before it.
+            wanted == TitleSource::Custom || text.trim().is_empty() || self.is_title(text)
+        };
         titles.find(meant).filter(|text| !text.trim().is_empty())
     }
 
     /// The title that it has without other files: a given one, else what it was begun with.
     pub fn own_title(&self) -> Option<&str> {
-        let begun = || self.goal.as_deref().map(title::of_prompt);
+        let goal = || self.goal.as_deref().map(title::of_prompt);
+        let begun = || self.goal_heading.as_deref().or_else(goal);
         self.given_title().or_else(begun)
     }
 
@@ -742,7 +753,7 @@ impl Session {
     /// Titles that this file gives to lines of other files.
     pub fn foreign_titles(&self) -> impl Iterator<Item = (&Id, &str)> {
         self.summaries.iter().filter_map(|(text, leaf)| {
-            let is_foreign = |leaf: &&Id| self.find(leaf).is_none() && is_title(text);
+            let is_foreign = |leaf: &&Id| self.find(leaf).is_none() && self.is_title(text);
             let leaf = leaf.as_ref().filter(is_foreign)?;
             Some((leaf, text.as_str()))
         })

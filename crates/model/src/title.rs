@@ -26,12 +26,43 @@ pub fn of_prompt(prompt: &str) -> &str {
         return prompt;
     };
     let lines = || plan.lines().map(str::trim);
-    let heading =
-        |line: &str| line.starts_with('#') && line.trim_start_matches('#').starts_with(' ');
     let first = || lines().find(|line| !line.is_empty());
-    let named = lines().find(|line| heading(line)).or_else(first);
+    let named = lines().find(|line| is_heading(line)).or_else(first);
     named.map_or(prompt, |line| line.trim_matches(['#', ' ']))
 }
+
+/// Whether a heading stands in this beginning of a plan that was handed over, and ends there.
+pub(crate) fn has_heading(prompt: &str) -> bool {
+    let whole = prompt.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    whole.lines().any(|line| is_heading(line.trim()))
+}
+
+fn is_heading(line: &str) -> bool {
+    line.starts_with('#') && line.trim_start_matches('#').starts_with(' ')
+}
+
+/// Whether a title repeats what the client said in place of a reply: all of it, or sentences
+/// that it begins with.
+pub(crate) fn repeats(title: &str, said: &str) -> bool {
+    let (title, said) = (title.trim(), said.trim());
+    // Titles are cut off where they are long.
+    let cut = title.strip_suffix('…').or(title.strip_suffix("..."));
+    let cut = cut.filter(|start| start.chars().count() >= CUT);
+    let Some(rest) = said.strip_prefix(cut.unwrap_or(title)) else {
+        return false;
+    };
+    let ends = title.ends_with(['.', '!', '?', ':']);
+    let goes_on = rest.trim_start_matches([' ', '.']);
+    !title.is_empty()
+        && (rest.is_empty()
+            || ends
+            || cut.is_some()
+            || rest.starts_with(['\n', '.'])
+            || goes_on.starts_with(['·', '∙', '|', '(', '\n']))
+}
+
+/// A title that was cut off has at least so many characters.
+const CUT: usize = 20;
 
 /// Whether a title is what the client was told in place of one because a request failed. Older
 /// ones took such an answer for a title.
@@ -111,6 +142,24 @@ mod tests {
         assert_eq!(plan("#hashtag\nx"), "hashtag");
         assert_eq!(of_prompt(PLAN), PLAN);
         assert_eq!(of_prompt("fix it\n# not a plan"), "fix it\n# not a plan");
+    }
+
+    #[test]
+    fn a_title_that_repeats_what_the_client_said_is_known_again() {
+        let said = "There's an issue with the selected model (x). It may not exist or you may not have access to it. Run /model to pick a different model.";
+        for title in [
+            said,
+            "There's an issue with the selected model (x). It may not exist or you may not have access to it.",
+            " There's an issue with the selected model (x).",
+            "There's an issue with the selected mod…",
+            "There's an issue with the selected mod...",
+        ] {
+            assert!(repeats(title, said), "{title}");
+        }
+        for title in ["", "There's an issue", "There", "There...", "Fix the model"] {
+            assert!(!repeats(title, said), "{title}");
+        }
+        assert!(repeats("Blocked", "Blocked\nby policy") && repeats("Blocked", "Blocked · ask"));
     }
 
     #[test]

@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use unspool_model::agent_kind::is_warm_up;
+use unspool_model::agent_kind::{asks_to_warm_up, is_reply_alone};
 use unspool_model::id::Id;
 use unspool_model::price::Prices;
 use unspool_model::session::{Role, Session};
@@ -123,6 +124,31 @@ impl Helper {
 }
 
 impl Family {
+    /// Puts what turned out to be the client warming up among its helpers.
+    fn set_warm_ups_apart(&mut self, files: &[&AgentFile]) {
+        let agents = self.sessions();
+        let sessions = || std::iter::once(&self.main.session).chain(agents.iter().copied());
+        let is_warm_up = |agent: &Agent| is_warm_up(&agent.file, &agent.loaded.session, sessions());
+        let apart: HashSet<PathBuf> = self
+            .agents
+            .iter()
+            .filter(|agent| is_warm_up(agent))
+            .map(|agent| agent.file.clone())
+            .collect();
+        let warm_ups = self
+            .agents
+            .extract_if(.., |agent| apart.contains(&agent.file));
+        let helpers = warm_ups.filter_map(|agent| {
+            let file = files.iter().find(|file| file.path == agent.file)?;
+            Some(Helper {
+                file: agent.file,
+                stamp: file.stamp,
+                spending: Spending::of(&agent.loaded.session),
+            })
+        });
+        self.helpers.extend(helpers);
+    }
+
     /// Reads the file of a helper, if it is not known as it is; whether it was read.
     pub fn renew_helper(&mut self, file: &OtherFile) -> bool {
         let known = self.helpers.iter().position(|one| one.file == file.path);
@@ -310,18 +336,29 @@ pub fn rest_by(
     };
     for (file, agent) in files.iter().zip(loaded) {
         match agent {
-            Ok(agent) if is_warm_up(&agent.loaded.session) => {
-                family.helpers.push(Helper {
-                    file: file.path.clone(),
-                    stamp: file.stamp,
-                    spending: Spending::of(&agent.loaded.session),
-                });
-            }
             Ok(agent) => family.agents.push(agent),
             Err(error) => family.warnings.push(error.warning(&file.path)),
         }
     }
+    family.set_warm_ups_apart(&files);
     Ok(family)
+}
+
+/// Whether the file of a sub-agent only holds the client warming up: it asks for that, or it holds
+/// one reply and nobody names it, neither a session, a sub-agent, a note nor a workflow run.
+pub fn is_warm_up<'a>(
+    path: &Path,
+    agent: &Session,
+    makers: impl IntoIterator<Item = &'a Session>,
+) -> bool {
+    if asks_to_warm_up(agent) || !is_reply_alone(agent) {
+        return asks_to_warm_up(agent);
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let id = stem.strip_prefix("agent-").unwrap_or(&stem);
+    let is_named = makers.into_iter().any(|maker| maker.names_agent(id));
+    let is_noted = || side::agent_meta(path).is_some_and(|meta| meta.tool_use_id.is_some());
+    !is_named && find::run_of(path).is_none() && !is_noted()
 }
 
 fn load(reader: &Reader, file: &AgentFile, many: bool) -> Result<Agent, Error> {
@@ -410,7 +447,7 @@ pub(crate) fn look(agent: &AgentFile) -> Look {
     let session = start.session.first_session_id.as_ref();
     Look {
         session: session.map(ToString::to_string),
-        warm_up: is_warm_up(&start.session),
+        warm_up: asks_to_warm_up(&start.session),
     }
 }
 
@@ -424,17 +461,78 @@ pub fn parents_beside(found: &Found, path: &Path, session: &Session) -> HashSet<
     }
     let mut missing: HashSet<Id> = check::missing_parents(session).into_iter().collect();
     let mut elsewhere = HashSet::new();
-    for (beside, role) in beside(found, path, own, session) {
-        if missing.is_empty() {
-            break;
+    let mut look = |files: Vec<(&Path, Role)>| {
+        for (beside, role) in files {
+            if missing.is_empty() {
+                break;
+            }
+            let Ok(loaded) = Reader::to_edit().read(beside, role) else {
+                continue;
+            };
+            let there = missing.extract_if(|id| loaded.session.find(id).is_some());
+            elsewhere.extend(there);
         }
-        let Ok(loaded) = Reader::to_edit().read(beside, role) else {
-            continue;
-        };
-        let there = missing.extract_if(|id| loaded.session.find(id).is_some());
-        elsewhere.extend(there);
+        missing.is_empty()
+    };
+    if look(Vec::new()) || look(beside(found, path, own, session)) {
+        return elsewhere;
+    }
+    // Teammates may work in folders of their own.
+    if let Some((team, config)) = session.team.as_deref().zip(config_of(found, path, own)) {
+        let all = find::find(&[config.to_owned()]);
+        let mates = team_sessions(&all, config, team).into_iter();
+        let mates = mates.filter(|file| file.path != path);
+        look(mates.map(|file| (&*file.path, Role::Main)).collect());
     }
     elsewhere
+}
+
+/// The config folder that a file is in, if it is in one.
+fn config_of<'a>(found: &'a Found, path: &Path, own: Option<&'a AgentFile>) -> Option<&'a Path> {
+    let session = || found.sessions.iter().find(|file| file.path == path);
+    let config = own.map(|agent| &*agent.config);
+    let config = config.or_else(|| session().map(|file| &*file.config));
+    config.filter(|config| !config.as_os_str().is_empty())
+}
+
+/// The sessions of a team in a config folder, whatever the project: those whose lines name it at
+/// their start or at their end, for a team may begin late in a session.
+pub fn team_sessions<'a>(found: &'a Found, config: &Path, team: &str) -> Vec<&'a SessionFile> {
+    let near = found.sessions.iter().filter(|file| &*file.config == config);
+    let near: Vec<&SessionFile> = near.collect();
+    let named = each::map(&near, each::threads(), |_| 0, |file| names_team(file, team));
+    let both = near.into_iter().zip(named);
+    both.filter_map(|(file, is_mate)| is_mate.then_some(file))
+        .collect()
+}
+
+fn names_team(file: &SessionFile, team: &str) -> bool {
+    let is_of = |session: &Session| session.team.as_deref() == Some(team);
+    let ends: &[u64] = match file.bytes > START {
+        true => &[0, file.bytes - START],
+        false => &[0],
+    };
+    // Few sessions have a team, and looking for the word takes less than reading lines.
+    let mut marked = ends.iter().filter(|from| has_team_mark(&file.path, **from));
+    marked.any(|from| {
+        let read = match from {
+            0 => read::read_start(&file.path, Role::Main, START),
+            from => Reader::default().read_from(&file.path, Role::Main, *from),
+        };
+        read.is_ok_and(|read| is_of(&read.session))
+    })
+}
+
+/// Whether the word that names a team stands in a piece of a file that begins here.
+fn has_team_mark(path: &Path, from: u64) -> bool {
+    let Ok((mut file, _)) = open::open(path) else {
+        return false;
+    };
+    let mut bytes = Vec::new();
+    let read = file
+        .seek(SeekFrom::Start(from))
+        .and_then(|_| file.take(START).read_to_end(&mut bytes));
+    read.is_ok() && memchr::memmem::find(&bytes, b"\"teamName\"").is_some()
 }
 
 /// The other files of a sub-agent's session, then those of a session's team.

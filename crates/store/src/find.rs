@@ -147,7 +147,8 @@ impl Found {
     }
 
     /// Looks into the files of sub-agents where only the lines tell: which session a flat
-    /// one belongs to, and which are no sub-agents but the client warming up.
+    /// one belongs to, and which are no sub-agents but the client warming up, as far as their
+    /// first lines tell.
     ///
     /// Who reads all agents anyway need not call this: see [`crate::family::is_warm_up`] and
     /// `first_session_id` of the session.
@@ -440,7 +441,7 @@ fn unlike(kind: fs::FileType) -> io::Error {
 }
 
 /// The workflow run whose folder a file stands in: `subagents/workflows/<run>/`.
-fn run_of(path: &Path) -> Option<Arc<str>> {
+pub(crate) fn run_of(path: &Path) -> Option<Arc<str>> {
     let folder = path.parent()?;
     let is_run = folder.parent()?.ends_with("subagents/workflows");
     is_run.then(|| name(folder).into())

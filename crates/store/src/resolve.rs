@@ -5,7 +5,7 @@
 //! written, which costs nothing to know and is also how the client continues a session.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::error::{Candidate, Error};
 use crate::family::START;
 use crate::find::{self, AgentFile, Found, SessionFile};
 use crate::project::{key, project_of, slug};
-use crate::read::{self, Reader};
+use crate::read::{self, Loaded, Reader};
 
 /// What an argument means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,10 @@ pub fn of_here<'a>(found: &'a Found, here: &Path) -> Option<&'a SessionFile> {
     let mut places = spellings(here).into_iter();
     places.find_map(|place| {
         let near = files.iter().filter(|file| may_belong(&file.folder, &place));
-        let mut mine = near.filter(|file| project_at_start(file).is_some_and(|at| at.is(&place)));
+        let mut mine = near.filter(|file| {
+            let at = project_at_start(file);
+            at.is_some_and(|at| at.is(&place) && !is_copy(&at, file, &files))
+        });
         mine.next().copied()
     })
 }
@@ -250,10 +253,25 @@ fn originals<'a>(files: &[&'a SessionFile]) -> Vec<&'a SessionFile> {
     }
 }
 
-/// Whether a session was written by a process in the background, as its start says.
+/// Whether a session was written by a process in the background, as its start says, or its end: a
+/// copy begins with the lines of its original, which may be many and say nothing of that.
 pub fn is_background(file: &SessionFile) -> bool {
     let start = read::read_start(&file.path, Role::Main, START);
-    start.is_ok_and(|start| start.session.process.as_deref() == Some(BACKGROUND))
+    start.is_ok_and(|start| is_by_background(&start)) || ends_in_background(file)
+}
+
+fn is_by_background(loaded: &Loaded) -> bool {
+    loaded.session.process.as_deref() == Some(BACKGROUND)
+}
+
+/// Whether the end of a session was written by a process in the background, where its start is not
+/// all of it.
+fn ends_in_background(file: &SessionFile) -> bool {
+    if file.bytes <= START {
+        return false;
+    }
+    let end = read::read_end(&file.path, Role::Main, 1, START);
+    end.is_ok_and(|end| is_by_background(&end))
 }
 
 /// What lines of a process in the background call it.
@@ -363,18 +381,7 @@ fn of_directory<'a>(
     }
     let projects = each::map(files, each::threads(), |_| 0, |file| project_at_start(file));
     let mut all: Vec<_> = files.iter().copied().zip(projects).collect();
-    let roots: HashSet<(Arc<str>, Id)> = all
-        .iter()
-        .filter_map(|(file, at)| {
-            let at = at.as_ref().filter(|at| !at.background)?;
-            Some((Arc::clone(&file.folder), at.root.clone()?))
-        })
-        .collect();
-    all.retain(|(file, at)| {
-        let at = at.as_ref().filter(|at| at.background);
-        let root = at.and_then(|at| at.root.clone());
-        root.is_none_or(|root| !roots.contains(&(Arc::clone(&file.folder), root)))
-    });
+    leave_out_copies(&mut all);
     let above = |place: &PathBuf| place.ancestors().map(Path::to_owned).collect::<Vec<_>>();
     for (steps, dir) in places
         .iter()
@@ -419,15 +426,44 @@ fn may_belong(folder: &str, dir: &Path) -> bool {
 /// Whether a session is a copy that was made to go on in the background, and its original is
 /// there: who asks for the latest means that one.
 fn is_copy(at: &At, file: &SessionFile, files: &[&SessionFile]) -> bool {
-    let Some(root) = at.root.as_ref().filter(|_| at.background) else {
+    let background = at.background || ends_in_background(file);
+    let Some(root) = at.root.as_ref().filter(|_| background) else {
         return false;
     };
     let near = files.iter().filter(|other| other.folder == file.folder);
     let mut others = near.filter(|other| other.path != file.path);
     others.any(|other| {
-        let other = project_at_start(other);
-        other.is_some_and(|other| !other.background && other.root.as_ref() == Some(root))
+        let at = project_at_start(other);
+        let begins_alike = |at: &At| !at.background && at.root.as_ref() == Some(root);
+        at.is_some_and(|at| begins_alike(&at)) && !ends_in_background(other)
     })
+}
+
+/// Leaves out the copies among all sessions. The end of one is read only where another begins
+/// with the same line.
+fn leave_out_copies(all: &mut Vec<(&SessionFile, Option<At>)>) {
+    let key = |file: &SessionFile, at: &Option<At>| {
+        let root = at.as_ref()?.root.clone()?;
+        Some((Arc::clone(&file.folder), root))
+    };
+    let mut alike: HashMap<(Arc<str>, Id), usize> = HashMap::new();
+    for key in all.iter().filter_map(|(file, at)| key(file, at)) {
+        *alike.entry(key).or_default() += 1;
+    }
+    alike.retain(|_, files| *files > 1);
+    for (file, at) in all.iter_mut() {
+        let has_twin = key(file, at).is_some_and(|key| alike.contains_key(&key));
+        if let Some(at) = at.as_mut().filter(|at| has_twin && !at.background) {
+            at.background = ends_in_background(file);
+        }
+    }
+    let is_background = |at: &Option<At>| at.as_ref().is_some_and(|at| at.background);
+    let originals = all.iter().filter(|(_, at)| !is_background(at));
+    let originals: HashSet<_> = originals.filter_map(|(file, at)| key(file, at)).collect();
+    all.retain(|(file, at)| {
+        let key = key(file, at).filter(|_| is_background(at));
+        key.is_none_or(|key| !originals.contains(&key))
+    });
 }
 
 /// Where a session belongs, as the start of its file tells.
@@ -463,7 +499,7 @@ fn project_at_start(file: &SessionFile) -> Option<At> {
     let root = lines.find(|record| record.is_conversation() && record.uuid.is_some());
     Some(At {
         root: root.and_then(|record| record.uuid.clone()),
-        background: start.session.process.as_deref() == Some(BACKGROUND),
+        background: is_by_background(&start),
         cwd: first.map(|(cwd, _)| cwd.to_owned()),
         folder: file.folder.to_string(),
     })

@@ -233,19 +233,36 @@ pub fn jobs(config: &Path) -> Vec<Job> {
             all.extend(job(&entry.path()));
         }
     }
-    if all.is_empty() {
-        return all;
-    }
     let roster = json(&config.join("daemon").join("roster.json")).unwrap_or_default();
-    let workers = roster["workers"].as_object();
-    for job in &mut all {
-        job.listed = workers.is_some_and(|workers| {
-            let is_it = |value: &Value| value["sessionId"].as_str() == job.session.as_deref();
-            workers.contains_key(&job.id) || job.session.is_some() && workers.values().any(is_it)
-        });
+    for (id, worker) in roster["workers"].as_object().into_iter().flatten() {
+        let session = text(worker, "sessionId");
+        let is_it = |job: &&mut Job| {
+            job.id == *id || session.is_some() && job.session.as_deref() == session.as_deref()
+        };
+        match all.iter_mut().find(is_it) {
+            Some(job) => job.listed = true,
+            // The daemon knows it before anything is written about it.
+            None => all.push(worker_alone(id, worker)),
+        }
     }
     all.sort_by(|a, b| a.id.cmp(&b.id));
     all
+}
+
+/// What the daemon's list says about one of those it runs.
+fn worker_alone(id: &str, worker: &Value) -> Job {
+    Job {
+        id: id.to_owned(),
+        session: text(worker, "sessionId").or_else(|| text(worker, "resumeSessionId")),
+        state: text(worker, "state"),
+        detail: None,
+        intent: text(worker, "intent").filter(|intent| !intent.trim().is_empty()),
+        cwd: text(worker, "cwd"),
+        created: text(worker, "createdAt").or_else(|| text(worker, "startedAt")),
+        updated: text(worker, "updatedAt"),
+        last: None,
+        listed: true,
+    }
 }
 
 fn job(folder: &Path) -> Option<Job> {

@@ -61,9 +61,8 @@ impl Signals {
             self.registries.insert(config.to_owned());
         }
         for job in side::jobs(config) {
-            if let Some((session, job)) = background(job) {
-                self.jobs.insert(session, job);
-            }
+            let (session, job) = background(job);
+            self.jobs.insert(session, job);
         }
         for running in side::registry(config) {
             let Some(id) = running.session.clone() else {
@@ -117,10 +116,11 @@ impl Signals {
     }
 }
 
-/// A session in the background, with its id.
-fn background(job: side::Job) -> Option<(String, status::Job)> {
+/// A session in the background, with the id by which it is known.
+fn background(job: side::Job) -> (String, status::Job) {
     let time = |text: Option<String>| text.as_deref().and_then(Time::parse);
-    let session = job.session?;
+    // Of a session that has no id yet, the job has one.
+    let session = job.session.unwrap_or_else(|| job.id.clone());
     let job = status::Job {
         id: job.id,
         state: job.state.unwrap_or_default(),
@@ -130,7 +130,7 @@ fn background(job: side::Job) -> Option<(String, status::Job)> {
         since: time(job.updated).or(time(job.created)),
         listed: job.listed,
     };
-    Some((session, job))
+    (session, job)
 }
 
 /// An event that was noted, as the model takes it.

@@ -301,7 +301,8 @@ fn join(book: &Book, state: &mut State, family: &mut Family, reader: &Reader) {
         let Ok(loaded) = reader.read(&path, Role::Agent) else {
             continue;
         };
-        if family::is_warm_up(&loaded.session) {
+        let sessions = std::iter::once(&family.main.session).chain(family.sessions());
+        if family::is_warm_up(&path, &loaded.session, sessions) {
             if family.helpers.iter().all(|helper| helper.file != path) {
                 family.helpers.extend(Helper::of(&path, &loaded.session));
             }

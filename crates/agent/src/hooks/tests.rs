@@ -241,3 +241,22 @@ fn hooks_of_the_wrong_shape_are_an_error() {
         .unwrap();
     assert_eq!((other.notes.len(), other.has("Stop")), (1, false));
 }
+
+#[test]
+fn what_the_client_would_run_is_told_from_what_nobody_knows() {
+    let world = World::new();
+    let notes = |event: &str, kind: &str| {
+        let hooks = json!({event: [{"hooks": [{"type": kind, "command": "true"}]}]});
+        world.load(hooks).unwrap().notes
+    };
+    for kind in ["http", "mcp_tool", "prompt", "agent"] {
+        let told = notes("Stop", kind);
+        assert!(
+            told[0].ends_with(&format!("hooks of type {kind} are not run here")),
+            "{told:?}"
+        );
+    }
+    assert!(notes("Stop", "carrier")[0].ends_with("are not known here"));
+    assert!(notes("TeammateIdle", "command").is_empty());
+    assert!(notes("BrandNew", "command")[0].ends_with("no client has an event BrandNew"));
+}

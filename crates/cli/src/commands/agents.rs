@@ -14,7 +14,7 @@ use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
 use unspool_store::each;
-use unspool_store::family::Agent;
+use unspool_store::family::{self, Agent};
 use unspool_store::find::{self, SessionFile};
 use unspool_store::read::Reader;
 use unspool_store::resolve::Target;
@@ -49,7 +49,7 @@ pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Cos
 /// What the lead of a team is called; its lines do not say.
 const LEAD: &str = "team-lead";
 
-/// The others of the team of a session: sessions in the same folder whose lines name the team.
+/// The others of the team of a session: sessions whose lines name the team, whatever the project.
 fn team(
     world: &World,
     chosen: &Chosen,
@@ -59,19 +59,18 @@ fn team(
     else {
         return Vec::new();
     };
-    let found = find::around(&own.path);
-    let others = found.sessions.iter().filter(|file| file.path != own.path);
-    let others: Vec<_> = others.collect();
+    let found = match own.config.as_os_str().is_empty() {
+        true => find::around(&own.path),
+        false => find::find(&[own.config.to_path_buf()]),
+    };
+    let others = family::team_sessions(&found, &own.config, team).into_iter();
+    let others: Vec<_> = others.filter(|file| file.path != own.path).collect();
     let reader = Reader {
         threads: 1,
         ..world.reader()
     };
     let signals = world.signals();
     let row = |file: &&SessionFile| {
-        let start = reader.read_start(&file.path, Role::Main, START).ok()?;
-        if start.session.team.as_ref() != Some(team) {
-            return None;
-        }
         let session = reader.read(&file.path, Role::Main).ok()?.session;
         let signals = signals.of(&file.config, &file.id);
         let status = status::status(&session, &signals, world.now());
@@ -84,9 +83,6 @@ fn team(
     let mates = each::map(&others, each::threads(), |file| file.bytes, row);
     mates.into_iter().flatten().collect()
 }
-
-/// How much of a session's start tells which team it is of.
-const START: u64 = 64 << 10;
 
 /// Lists sub-agents.
 pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {

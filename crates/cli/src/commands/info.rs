@@ -13,6 +13,7 @@ use unspool_show::clean;
 use unspool_show::wire::check::InfoRow;
 use unspool_show::wire::cost::UsedRow;
 use unspool_show::wire::session::UsageRow;
+use unspool_store::family;
 use unspool_store::resolve::Target;
 use unspool_store::side;
 
@@ -30,7 +31,10 @@ pub struct InfoArgs {
 pub fn run(world: &World, args: &InfoArgs) -> Result<(), Failure> {
     let chosen = world.view(args.session.as_deref())?;
     let main = &chosen.family.main;
-    let faults = check::faults(&main.session);
+    let path = chosen.target.path();
+    let found = world.found_around(path)?;
+    let elsewhere = family::parents_beside(&found, path, &main.session);
+    let faults = check::faults_beside(&main.session, &elsewhere);
     let prices = world.prices();
     let used = chosen.family.used(|files| session_usage(files, &prices));
     let mut row = InfoRow::new(

@@ -23,10 +23,10 @@ use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::session::{Place, SessionRow};
 use unspool_store::each;
-use unspool_store::family::{agents_by_session, helpers_by_session, is_warm_up, read_helpers};
+use unspool_store::family::{self, agents_by_session, helpers_by_session, read_helpers};
 use unspool_store::find::{AgentFile, Found, OtherFile, SessionFile};
 use unspool_store::project;
-use unspool_store::read::Reader;
+use unspool_store::read::{Loaded, Reader};
 use unspool_store::side;
 
 use crate::commands::show;
@@ -60,7 +60,7 @@ pub struct LsArgs {
     #[arg(long, value_name = "TAG")]
     pub tag: Option<String>,
 
-    /// Also list sessions without a prompt or reply, and files that are not sessions
+    /// Also list sessions without a prompt or reply, sub-agents, and files that are not sessions
     #[arg(long)]
     pub all: bool,
 
@@ -139,9 +139,15 @@ fn background(world: &World, known: &HashSet<&str>, now: Time) -> Vec<SessionRow
     let signals = world.signals();
     for dir in &world.dirs {
         for job in side::jobs(dir) {
-            let Some(id) = job.session.clone().filter(|id| !known.contains(&**id)) else {
-                continue;
+            // Where its session is not told, the id of the job is the start of it.
+            let is_known = match &job.session {
+                Some(id) => known.contains(&**id),
+                None => known.iter().any(|id| id.starts_with(&job.id)),
             };
+            if is_known {
+                continue;
+            }
+            let id = job.session.clone().unwrap_or_else(|| job.id.clone());
             let place = Place {
                 id: id.clone(),
                 path: dir.join("jobs").join(&job.id).display().to_string(),
@@ -176,7 +182,7 @@ fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRo
     }
     let prices = world.prices();
     let kinds = Kinds {
-        agents: args.agents,
+        agents: args.agents || args.all,
         unused: args.all,
     };
     let mut rows = rows(world, &found, kinds, &prices, now);
@@ -357,14 +363,12 @@ fn list(
     let mut helpers: Vec<Spending> = helpers.map(|helper| helper.spending).collect();
     for agent in &files.agents {
         // A sub-agent that cannot be read is no reason to lose its session.
-        match read(&agent.path, Role::Agent) {
-            Ok(loaded) if is_warm_up(&loaded.session) => {
-                helpers.push(Spending::of(&loaded.session));
-            }
-            Ok(loaded) => agents.push((*agent, loaded)),
-            Err(_) => {}
+        if let Ok(loaded) = read(&agent.path, Role::Agent) {
+            agents.push((*agent, loaded));
         }
     }
+    let warm_ups = warm_ups(&session, &mut agents);
+    helpers.extend(warm_ups.iter().map(|(_, one)| Spending::of(&one.session)));
     let sessions: Vec<&Session> = agents.iter().map(|(_, loaded)| &loaded.session).collect();
     let helpers: Vec<&Spending> = helpers.iter().collect();
     let used = SessionFiles {
@@ -394,6 +398,17 @@ fn list(
             agent_row(agent, &loaded.session, &project, prices, status)
         }));
     }
+    if kinds.unused {
+        let warm_ups = warm_ups.iter();
+        rows.extend(warm_ups.map(|(agent, _)| {
+            other_row(
+                &agent.path,
+                agent.bytes,
+                Some(AgentKind::WarmUp),
+                AgentKind::WarmUp.why(),
+            )
+        }));
+    }
     let untitled = session
         .given_title()
         .is_none()
@@ -407,6 +422,22 @@ fn list(
         given,
         untitled,
     }))
+}
+
+/// Takes out what turned out to be the client warming up.
+fn warm_ups<'a>(
+    session: &Session,
+    agents: &mut Vec<(&'a AgentFile, Loaded)>,
+) -> Vec<(&'a AgentFile, Loaded)> {
+    let sessions = || std::iter::once(session).chain(agents.iter().map(|(_, one)| &one.session));
+    let apart: HashSet<&Path> = agents
+        .iter()
+        .filter(|(file, one)| family::is_warm_up(&file.path, &one.session, sessions()))
+        .map(|(file, _)| &*file.path)
+        .collect();
+    agents
+        .extract_if(.., |(file, _)| apart.contains(&*file.path))
+        .collect()
 }
 
 /// Why a file is listed only with all others, and what stands in it.
@@ -447,6 +478,10 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
                 .read(&agent.path, Role::Agent)
                 .map_err(|error| error.to_string())?
                 .session;
+            if family::is_warm_up(&agent.path, &session, []) {
+                let kind = AgentKind::WarmUp;
+                return Ok(other_row(&agent.path, agent.bytes, Some(kind), kind.why()));
+            }
             Ok::<_, String>(agent_row(
                 agent,
                 &session,
@@ -495,45 +530,36 @@ fn agent_row(
 }
 
 /// Files that are not conversations.
-fn others(found: &Found) -> Vec<SessionRow> {
-    found
-        .others
-        .iter()
-        .map(|other| {
-            let stem = other
-                .path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let folder = other
-                .path
-                .parent()
-                .and_then(|dir| dir.file_name())
-                .unwrap_or_default();
-            let place = Place {
-                id: stem,
-                path: other.path.display().to_string(),
-                project: folder.to_string_lossy().into_owned(),
-                bytes: other.bytes,
-                parent: None,
-            };
-            let session = Session::new(Role::Main);
-            let none = Signals::default();
-            let titles = HashMap::new();
-            let prices = Prices::bundled();
-            let files = SessionFiles::alone(&session);
-            let empty = row::row(&files, &titles, prices, &none, Time(0));
-            SessionRow {
-                agent_kind: other.helper.map(|kind| kind.name().to_owned()),
-                not_a_session: Some(other.why.to_owned()),
-                cost_usd: None,
-                cost_usd_known: None,
-                used_by: None,
-                ..SessionRow::new(&session, empty, place)
-            }
-        })
-        .collect()
+fn others(found: &Found) -> impl Iterator<Item = SessionRow> {
+    let others = found.others.iter();
+    others.map(|other| other_row(&other.path, other.bytes, other.helper, other.why))
+}
+
+/// A file that is not a conversation, and why.
+fn other_row(path: &Path, bytes: u64, helper: Option<AgentKind>, why: &str) -> SessionRow {
+    let stem = path.file_stem().unwrap_or_default();
+    let folder = path.parent().and_then(|dir| dir.file_name());
+    let place = Place {
+        id: stem.to_string_lossy().into_owned(),
+        path: path.display().to_string(),
+        project: folder.unwrap_or_default().to_string_lossy().into_owned(),
+        bytes,
+        parent: None,
+    };
+    let session = Session::new(Role::Main);
+    let none = Signals::default();
+    let titles = HashMap::new();
+    let prices = Prices::bundled();
+    let files = SessionFiles::alone(&session);
+    let empty = row::row(&files, &titles, prices, &none, Time(0));
+    SessionRow {
+        agent_kind: helper.map(|kind| kind.name().to_owned()),
+        not_a_session: Some(why.to_owned()),
+        cost_usd: None,
+        cost_usd_known: None,
+        used_by: None,
+        ..SessionRow::new(&session, empty, place)
+    }
 }
 
 fn table(rows: &[SessionRow], now: Time) -> Table {

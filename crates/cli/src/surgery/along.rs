@@ -7,13 +7,13 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use unspool_model::agent_kind::asks_to_warm_up;
 use unspool_model::edit::identity::Identity;
 use unspool_model::edit::{Pen, Plan};
 use unspool_model::session::Role;
 use unspool_store::Error;
 use unspool_store::carry::{self, Carried, Home};
 use unspool_store::each;
-use unspool_store::family;
 use unspool_store::find::{self, SessionFile};
 use unspool_store::owned::OwnedFiles;
 use unspool_store::read::{Loaded, Reader};
@@ -89,7 +89,7 @@ impl Along<'_> {
             Ok(loaded) => loaded,
             Err(error) => return Agent::Unread(error),
         };
-        if family::is_warm_up(&loaded.session) {
+        if asks_to_warm_up(&loaded.session) {
             return Agent::Nothing;
         }
         if loaded.bytes > SMALL {

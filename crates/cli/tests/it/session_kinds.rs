@@ -96,6 +96,32 @@ fn a_call_has_one_agent_and_what_the_client_did_for_itself_is_told_apart() {
     );
 }
 
+#[test]
+fn a_sub_agent_that_only_replied_counts_where_a_call_names_it() {
+    let named = r#"raw: {"type":"user","uuid":"r1","parentUuid":"00000000-0000-4000-8000-000000000002","toolUseResult":{"status":"completed","agentId":"a1b2c3d"},"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0001","content":"done"}]},"timestamp":"2026-01-05T11:00:00.000Z"}"#;
+    for (named, agents, kind) in [(named, 1, "sub_agent"), ("", 0, "warm_up")] {
+        let home = home();
+        let script = format!("you: go\nclaude: [Task look]\n{named}\n");
+        home.session(CWD, ID, &script);
+        let reply = format!("(cwd={CWD}, session={ID}, agent=a1b2c3d)\nclaude: seen\n");
+        home.write(
+            format!(".claude/projects/-home-dev-x/{ID}/subagents/agent-a1b2c3d.jsonl"),
+            lines(&reply, "11111111"),
+        );
+        assert_eq!(rows(&home, &["ls"])[0]["agents"], agents);
+        let listed = rows(&home, &["agents", ID]);
+        let own = listed.iter().find(|row| row["agent"] == "a1b2c3d").unwrap();
+        assert_eq!(own["kind"], kind);
+        let messages = |by: &str| rows(&home, &["info", ID])[0]["used_by"][by]["messages"].clone();
+        assert_eq!(messages("agents"), agents);
+        let in_sql = rows(&home, &["sql", "select agents from sessions"]);
+        assert_eq!(in_sql[0]["agents"], agents);
+        let all = rows(&home, &["ls", "--all"]);
+        let own = all.iter().find(|row| row["id"] == "agent-a1b2c3d").unwrap();
+        assert_eq!(own["agent_kind"], kind);
+    }
+}
+
 fn with_workflow() -> Home {
     let home = home();
     let launched = r#"raw: {"type":"user","uuid":"r1","parentUuid":"00000000-0000-4000-8000-000000000002","sessionId":"5e551000-0000-4000-8000-000000000001","toolUseResult":{"status":"async_launched","taskId":"t9","taskType":"local_workflow","workflowName":"review","runId":"wf_1"},"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0001","content":"Workflow launched in background. Task ID: t9"}]},"timestamp":"2026-01-05T11:00:00.000Z"}"#;
@@ -238,6 +264,8 @@ fn teammates_have_a_title_turns_and_cost_and_no_parent_is_missing() {
         texts(&rows, "kind").contains(&"missing_parent")
     };
     assert!(!faults(&["check", OTHER]) && !faults(&["check", "--all"]));
+    let told = rows(&home, &["info", OTHER]);
+    assert_eq!(told[0]["faults"].as_array().unwrap().len(), 0, "{told:?}");
     let team = rows(&home, &["agents", ID]);
     let mate = team.iter().find(|row| row["kind"] == "teammate").unwrap();
     assert_eq!(
@@ -248,6 +276,86 @@ fn teammates_have_a_title_turns_and_cost_and_no_parent_is_missing() {
     // And the other way round.
     let lead = rows(&home, &["agents", OTHER]);
     assert_eq!(texts(&lead, "name"), ["team-lead"]);
+}
+
+#[test]
+fn a_team_is_found_over_several_folders_and_late_in_a_session() {
+    let home = home();
+    let long = "word ".repeat(20_000);
+    let lead = format!("you: {long}\nclaude: ok\n(teamName=crew) you: build it\n");
+    home.session(CWD, ID, &lead);
+    let told = r#"<teammate-message teammate_id="team-lead">\nreview it\n</teammate-message>"#;
+    let mate = |session: &str, name: &str, parent: &str, cwd: &str| {
+        format!(
+            "(cwd={cwd}, session={session}, teamName=crew, agentName={name})\n(parent={parent}) you: {told}\nclaude: fine\n"
+        )
+    };
+    // One works in a worktree and follows a line of the lead.
+    let parent = "00000000-0000-4000-8000-000000000003";
+    let worktree = "/home/dev/worktrees/one";
+    let first = mate(OTHER, "reviewer", parent, worktree);
+    home.transcript(
+        worktree,
+        OTHER,
+        lines(&first, "bbbbbbbb").replace(
+            "\"parentUuid\":\"bbbbbbbb-0000-4000-8000-000000000003\"",
+            &format!("\"parentUuid\":\"{parent}\""),
+        ),
+    );
+    let second = format!("(cwd={CWD}, session={THIRD}, teamName=other)\nyou: go\nclaude: done\n");
+    home.transcript(CWD, THIRD, lines(&second, "cccccccc"));
+    let names = |id: &str| {
+        let team = rows(&home, &["agents", id]);
+        texts(&team, "name")
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(ID), ["reviewer"]);
+    assert_eq!(names(OTHER), ["team-lead"]);
+    for args in [["check", OTHER], ["check", "--all"]] {
+        let rows = rows(&home, &args);
+        assert!(
+            !texts(&rows, "kind").contains(&"missing_parent"),
+            "{args:?}"
+        );
+    }
+    let told = rows(&home, &["info", OTHER]);
+    assert_eq!(told[0]["faults"].as_array().unwrap().len(), 0, "{told:?}");
+}
+
+#[test]
+fn a_worker_that_only_the_daemon_lists_is_listed() {
+    let home = home();
+    home.session(CWD, ID, "you: go\nclaude: done\n");
+    let roster = format!(
+        r#"{{"workers":{{"5e551000":{{"sessionId":"{OTHER}","pid":1,"cwd":"{CWD}"}},"0badcafe":{{"pid":2,"cwd":"{CWD}"}}}}}}"#
+    );
+    home.write(".claude/daemon/roster.json", roster);
+    home.write(
+        ".claude/jobs/77777777/state.json",
+        format!(r#"{{"state":"starting","intent":"try it","cwd":"{CWD}"}}"#),
+    );
+    let listed = rows(&home, &["ls"]);
+    let mut ids = texts(&listed, "id");
+    ids.sort_unstable();
+    let mut wanted = ["0badcafe", ID, OTHER, "77777777"];
+    wanted.sort_unstable();
+    assert_eq!(ids, wanted);
+    for id in ["0badcafe", OTHER] {
+        let row = listed.iter().find(|row| row["id"] == id).unwrap();
+        assert_eq!(
+            (&row["project"], &row["process"]),
+            (&CWD.into(), &"bg".into())
+        );
+        assert_eq!(row["background"]["listed"], true, "{row}");
+    }
+    let job = listed.iter().find(|row| row["id"] == "77777777").unwrap();
+    assert_eq!(
+        (&job["title"], &job["background"]["state"]),
+        (&"try it".into(), &"starting".into())
+    );
+    assert_eq!(job["background"]["listed"], false);
 }
 
 #[test]
@@ -310,6 +418,22 @@ fn a_copy_in_the_background_is_never_named_instead_of_its_original() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains(ID), "{text}");
+}
+
+#[test]
+fn a_copy_with_a_long_unmarked_history_is_not_named_either() {
+    let home = home();
+    let long = "word ".repeat(20_000);
+    let history = format!("you: fix the parser\nclaude: {long}\n");
+    home.session(CWD, ID, &history);
+    let copy = format!(
+        "(cwd={CWD}, session={OTHER})\n{history}(sessionKind=bg) you: go on\n(sessionKind=bg) claude: more\n"
+    );
+    home.transcript(CWD, OTHER, script::jsonl(&copy));
+    for asked in ["fix the parser", "@"] {
+        let info = rows(&home, &["info", asked]);
+        assert_eq!(info[0]["session"], ID, "{asked}");
+    }
 }
 
 #[test]

@@ -11,11 +11,13 @@ use super::{
     Queueing, Summary, TitleSource, agent_named_in, clip, media_note, text_of,
 };
 use crate::block::{self, Block, BlockKind};
+use crate::hook;
 use crate::id::Id;
 use crate::input::{self, Facts, Input, InputKinds};
 use crate::json::{self, Bad, Cursor, LONGEST_NAME, Span};
-use crate::known::{self, UnknownNames};
+use crate::known::{self, Shape, UnknownNames};
 use crate::time::Time;
+use crate::title;
 use crate::usage::{Terms, Usage};
 
 /// Everything read from the top of a line before its kind is known.
@@ -205,7 +207,10 @@ impl<'a> Parts<'a> {
             "attachment" | "data" | "progressData" => {
                 self.nested = nested(c, key, line, &mut self.unknown)?;
             }
-            "snapshot" | "backup" | "thinkingMetadata" => fields(c, key, &mut self.unknown)?,
+            "snapshot" | "backup" | "thinkingMetadata" | "turnPosition" | "permissionDecision"
+            | "commandRun" | "error" | "hookInfos" | "modelUsage" | "worktreeSession" => {
+                fields(c, key, &mut self.unknown)?;
+            }
             "toolUseResult" => self.tool_result(c)?,
             _ => {
                 c.skip()?;
@@ -264,20 +269,21 @@ impl<'a> Parts<'a> {
         }
         let (at, bad_time) = self.times();
         let (input, input_kinds, head) = self.reading(&kind_name, line);
+        let heading = self.heading(input, head.as_deref(), line);
         let kind = self.kind(&kind_name, &label);
         let detail = self.detail(kind, &kind_name, line);
-        let notice = match &detail {
-            None if kind == Kind::User && input == Input::Machine => {
-                Notice::read(&text_of(&self.blocks, line))
+        let notices = match &detail {
+            None if kind == Kind::User && matches!(input, Input::Machine | Input::Meta) => {
+                Notice::read_all(&text_of(&self.blocks, line))
             }
-            Some(Detail::Queued { text, .. }) => Notice::read(text),
+            Some(Detail::Queued { text, .. }) => Notice::read_all(text),
             Some(Detail::Queue {
                 operation: Queueing::Enqueue,
                 text: Some(text),
-            }) => Notice::read(text),
-            _ => None,
+            }) => Notice::read_all(text),
+            _ => Vec::new(),
         };
-        let clues = self.clues(&label, input, notice.as_ref(), line);
+        let clues = self.clues(&label, input, &notices, line);
         let failed = kind == Kind::ApiError || self.api_error;
         let failure = failed.then(|| Box::new(Failure::read(span.of(line), head.as_deref())));
         Entry {
@@ -316,13 +322,14 @@ impl<'a> Parts<'a> {
             input,
             input_kinds,
             head,
+            heading,
             result_agent: self.result_agent,
             result_status: self.result_status,
             result_task: self.result_task,
             result_run: self.result_run,
             clues,
             failure,
-            notice: notice.map(Box::new),
+            notices,
             copy: self.nested.copy,
             unknown: self.unknown.names,
             unknown_others: self.unknown.others,
@@ -334,21 +341,17 @@ impl<'a> Parts<'a> {
         &mut self,
         label: &str,
         input: Input,
-        notice: Option<&Notice>,
+        notices: &[Notice],
         line: &[u8],
     ) -> Vec<AgentClue> {
-        let one = |from, agent: Box<str>, call: Box<str>| vec![AgentClue { agent, call, from }];
-        if let Some(notice) = notice {
-            let call = notice.call.clone();
-            return call.map_or_else(Vec::new, |call| {
-                one(ClueSource::Notice, notice.task.clone(), call)
-            });
+        if !notices.is_empty() {
+            return notices.iter().filter_map(Notice::clue).collect();
         }
         if label == "progress/agent_progress" {
             let both = self.nested.agent.take().zip(self.source_call.clone());
-            return both.map_or_else(Vec::new, |(agent, call)| {
-                one(ClueSource::Progress, agent, call)
-            });
+            let from = ClueSource::Progress;
+            let clue = both.map(|(agent, call)| AgentClue { agent, call, from });
+            return clue.into_iter().collect();
         }
         if input != Input::Results || self.result_agent.is_some() {
             return Vec::new();
@@ -416,6 +419,16 @@ impl<'a> Parts<'a> {
             }
             _ => (Input::Machine, InputKinds::default(), None),
         }
+    }
+
+    /// The heading of a plan that was handed over, where it stands behind the first characters
+    /// of the prompt.
+    fn heading(&self, input: Input, head: Option<&str>, line: &[u8]) -> Option<Box<str>> {
+        let head = head.filter(|head| input == Input::Plan && !title::has_heading(head))?;
+        let text = text_of(&self.blocks, line);
+        let heading = title::of_prompt(input::stripped(&text));
+        let is_other = heading != title::of_prompt(head);
+        is_other.then(|| clip(heading, HEAD).into_boxed_str())
     }
 
     fn prompt_head(&self, text: &str) -> String {
@@ -517,24 +530,73 @@ fn parent(c: &mut Cursor<'_>) -> Read<Parent> {
     })
 }
 
-/// Passes over an object, and notes names in it that were never seen.
-fn fields(c: &mut Cursor<'_>, parent: &str, unknown: &mut UnknownNames) -> Read<()> {
+/// Passes over the object at this place of a line, or a list of them, and notes names within that
+/// were never seen.
+fn fields(c: &mut Cursor<'_>, path: &str, unknown: &mut UnknownNames) -> Read<()> {
+    match known::shape(path) {
+        Some(shape) => shaped(c, shape, unknown),
+        None => c.skip().map(drop),
+    }
+}
+
+/// The fields of a map are names that somebody gave; more of its values tell nothing new.
+const VALUES: usize = 8;
+
+fn shaped(c: &mut Cursor<'_>, shape: &Shape, unknown: &mut UnknownNames) -> Read<()> {
+    if c.peek() == Some(b'[') {
+        // A list within the list is passed over, so that nothing nests without end.
+        return c.array(|c| shaped_object(c, shape, unknown)).map(drop);
+    }
+    shaped_object(c, shape, unknown)
+}
+
+fn shaped_object(c: &mut Cursor<'_>, shape: &Shape, unknown: &mut UnknownNames) -> Read<()> {
+    if let Some(each) = shape.each() {
+        first_values(c.ahead(), each, unknown);
+        return c.skip().map(drop);
+    }
     c.object(|c, key| {
-        c.skip()?;
-        note(parent, key, unknown);
-        Ok(())
+        note_in(shape, key, unknown);
+        match shape.inner(key) {
+            Some(inner) => shaped(c, inner, unknown),
+            None => c.skip().map(drop),
+        }
     })
     .map(drop)
 }
 
+/// Notes what is new in the first values of a map; there may be hundreds on each line.
+fn first_values(mut c: Cursor<'_>, each: &Shape, unknown: &mut UnknownNames) {
+    let mut values = 0;
+    // What is wrong with the line is told by whoever passes over all of it.
+    let _ = c.object(|c, _| {
+        values += 1;
+        match values <= VALUES {
+            true => shaped_object(c, each, unknown),
+            false => Err(Bad {
+                at: 0,
+                why: "enough was seen",
+            }),
+        }
+    });
+}
+
+/// Passes over a field of the object at this place of a line.
+fn other(c: &mut Cursor<'_>, path: &str, key: &str, unknown: &mut UnknownNames) -> Read<()> {
+    let Some(shape) = known::shape(path) else {
+        return c.skip().map(drop);
+    };
+    note_in(shape, key, unknown);
+    match shape.inner(key) {
+        Some(inner) => shaped(c, inner, unknown),
+        None => c.skip().map(drop),
+    }
+}
+
 /// Notes a name within an object of a line if it was never seen there.
-fn note(parent: &str, key: &str, unknown: &mut UnknownNames) {
-    if !known::is_nested_field(parent, key) {
-        let within = match parent {
-            "usage" | "usage.cache_creation" | "usage.server_tool_use" => "field message.",
-            _ => "field ",
-        };
-        unknown.add(&format!("{within}{parent}."), key);
+fn note_in(shape: &Shape, key: &str, unknown: &mut UnknownNames) {
+    if !shape.has(key) {
+        unknown.add(&format!("field {}.", shape.path()), key);
     }
 }
 
@@ -549,8 +611,7 @@ fn nested_text(
         if key == wanted {
             found = owned(c)?;
         } else {
-            c.skip()?;
-            note(parent, key, unknown);
+            other(c, parent, key, unknown)?;
         }
         Ok(())
     })?;
@@ -605,6 +666,11 @@ pub(super) fn message<'a>(
             }
             "timestamp" => head.time = c.text()?.and_then(|text| Time::parse(&text)),
             "content" if wants_content => content = block::read(c, line, unknown)?,
+            "container" if wants_content => fields(c, "message.container", unknown)?,
+            "context_management" if wants_content => {
+                fields(c, "message.context_management", unknown)?;
+            }
+            "stop_details" if wants_content => fields(c, "message.stop_details", unknown)?,
             _ => {
                 c.skip()?;
                 if wants_content && !known::is_message_field(key) {
@@ -641,11 +707,9 @@ fn usage(
     c: &mut Cursor<'_>,
     mut unknown: Option<&mut UnknownNames>,
 ) -> Read<(Option<Usage>, Terms)> {
-    let mut other = |c: &mut Cursor<'_>, parent: &str, key: &str| {
-        if let Some(unknown) = &mut unknown {
-            note(parent, key, unknown);
-        }
-        c.skip().map(drop)
+    let mut other = |c: &mut Cursor<'_>, path: &str, key: &str| match &mut unknown {
+        Some(unknown) => other(c, path, key, unknown),
+        None => c.skip().map(drop),
     };
     let mut usage = Usage::default();
     let mut terms = Terms::default();
@@ -665,7 +729,7 @@ fn usage(
                         "ephemeral_1h_input_tokens" => {
                             usage.cache_write_1h = c.count()?.unwrap_or(0)
                         }
-                        _ => other(c, "usage.cache_creation", key)?,
+                        _ => other(c, "message.usage.cache_creation", key)?,
                     }
                     Ok(())
                 })?;
@@ -679,12 +743,12 @@ fn usage(
                         let count = c.count()?.unwrap_or(0);
                         terms.web_searches = u32::try_from(count).unwrap_or(u32::MAX);
                     } else {
-                        other(c, "usage.server_tool_use", key)?;
+                        other(c, "message.usage.server_tool_use", key)?;
                     }
                     Ok(())
                 })?;
             }
-            _ => other(c, "usage", key)?,
+            _ => other(c, "message.usage", key)?,
         }
         Ok(())
     })?;
@@ -718,7 +782,7 @@ fn boundary(
                         "headUuid" => head = id(c)?,
                         "tailUuid" => tail = id(c)?,
                         "anchorUuid" => boundary.anchor = id(c)?,
-                        _ => drop(c.skip()?),
+                        _ => other(c, "compactMetadata.preservedSegment", key, unknown)?,
                     }
                     Ok(())
                 })?;
@@ -735,15 +799,12 @@ fn boundary(
                             }
                             Ok(())
                         })?),
-                        _ => drop(c.skip()?),
+                        _ => other(c, "compactMetadata.preservedMessages", key, unknown)?,
                     }
                     Ok(())
                 })?;
             }
-            _ => {
-                c.skip()?;
-                note(parent, key, unknown);
-            }
+            _ => other(c, parent, key, unknown)?,
         }
         Ok(())
     })
@@ -777,12 +838,14 @@ fn nested<'a>(
             "agentId" => nested.agent = boxed(c)?,
             "blockingError" => {
                 nested.trouble = true;
-                c.skip()?;
+                other(c, parent, key, unknown)?;
             }
-            _ => {
-                c.skip()?;
-                note(parent, key, unknown);
+            "hookEvent" => {
+                if let Some(event) = name(c)?.filter(|event| !hook::is_event(event)) {
+                    unknown.add("hook event ", &event);
+                }
             }
+            _ => other(c, parent, key, unknown)?,
         }
         Ok(())
     })?;

@@ -10,9 +10,9 @@ use super::{
     Thread, Turn,
 };
 use crate::block::BlockKind;
-use crate::entry::{self, ClueSource, Detail, Entry, Kind, MessageHead, Parent};
+use crate::entry::{self, ClueSource, Detail, Entry, Kind, MessageHead, Notice, Parent};
 use crate::fault::{Fault, FaultKind};
-use crate::input::{self, Input};
+use crate::input::Input;
 use crate::known::{MOST_UNKNOWN, OTHERS};
 use crate::time::Time;
 use crate::tool;
@@ -146,7 +146,7 @@ impl Session {
             None => {}
         }
         self.pair(twin, entry);
-        self.describe(twin, entry.head.clone());
+        self.describe(twin, entry.head.clone(), entry.heading.clone());
     }
 
     /// Calls and results of a line go with its bytes.
@@ -195,7 +195,7 @@ impl Session {
             self.copy(copy, entry.source_call.take(), entry.at);
         }
         self.background(index, entry);
-        self.describe(index, entry.head.take());
+        self.describe(index, entry.head.take(), entry.heading.take());
     }
 
     /// Keeps which call started which sub-agent, as the most reliable line says.
@@ -221,9 +221,11 @@ impl Session {
             return;
         }
         if let Some(failure) = entry.failure.take() {
+            self.keep_failure_text(&failure.text);
             self.failure = Some((index, *failure));
         }
-        if let Some(notice) = entry.notice.take().filter(|notice| notice.is_over()) {
+        let notices = std::mem::take(&mut entry.notices).into_iter();
+        for notice in notices.filter(Notice::is_over) {
             self.end_task(&notice.task);
         }
     }
@@ -720,64 +722,6 @@ impl Session {
         };
         if ends && let Some(id) = self.subject(call).map(Box::<str>::from) {
             self.end_task(&id);
-        }
-    }
-
-    /// The first prompt and the last reply, for lists.
-    fn describe(&mut self, index: Index, head: Option<String>) {
-        let record = &self.records[index as usize];
-        if record.thread != 0 {
-            return;
-        }
-        if let Some(Detail::Queued { human: true, text }) = self.detail_of(record) {
-            let typed = input::stripped(text).trim_end();
-            if !typed.is_empty() {
-                self.recent_prompt = Some(entry::clip(typed, entry::HEAD));
-            }
-        }
-        let record = &self.records[index as usize];
-        let Some(head) = head else { return };
-        match record.kind {
-            Kind::User => {
-                self.recent_prompt = Some(head.clone());
-                let weight = Weight::of(record.input, &head);
-                if self.goal.is_none() || weight > self.goal_weight {
-                    self.goal = Some(head);
-                    self.goal_weight = weight;
-                }
-            }
-            Kind::Assistant => {
-                let message = record.message().map(|at| &self.messages[at as usize]);
-                let real =
-                    !record.is_api_error() && message.is_some_and(|message| !message.synthetic);
-                if real {
-                    self.recent_output = Some(head);
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// How much what a person did says about what a session is for; of equals, the first counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Weight {
-    /// A command that only begins the session anew.
-    #[default]
-    Clear,
-    /// Another command, a shell line, a note.
-    Command,
-    /// A prompt or a plan.
-    Prompt,
-}
-
-impl Weight {
-    fn of(input: Input, text: &str) -> Weight {
-        let name = text.split_whitespace().next();
-        match input {
-            Input::Prompt | Input::Plan => Weight::Prompt,
-            Input::Command if matches!(name, Some("/clear" | "/reset" | "/new")) => Weight::Clear,
-            _ => Weight::Command,
         }
     }
 }

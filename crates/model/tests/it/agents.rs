@@ -84,6 +84,64 @@ fn a_notification_names_the_call_of_its_task() {
 }
 
 #[test]
+fn a_notification_that_the_program_marked_as_its_own_names_the_call_too() {
+    let own = notice("toolu_0002", "a1").replace("\"uuid\"", "\"isMeta\":true,\"uuid\"");
+    let rows = links(&(TWO.to_owned() + &own), &[file("a1", ASKS)]);
+    assert_eq!(rows[0], "a1 < toolu_0002");
+}
+
+#[test]
+fn several_notifications_on_one_line_each_name_a_call() {
+    let element = |call: &str, agent: &str| {
+        format!(
+            r"<task-notification>\n<task-id>{agent}</task-id>\n<tool-use-id>{call}</tool-use-id>\n<status>completed</status>\n<result>x</result>\n</task-notification>"
+        )
+    };
+    let both = format!(
+        r"{}\nFull transcript available at: /tmp/a2\n{}",
+        element("toolu_0002", "a1"),
+        element("toolu_0001", "a2")
+    );
+    let said = |text: &str| {
+        let line = format!(
+            r#"raw: {{"type":"user","uuid":"n","parentUuid":null,"origin":{{"kind":"task-notification"}},"message":{{"role":"user","content":"{text}"}},"timestamp":"2026-01-05T11:00:00.000Z"}}"#
+        );
+        TWO.to_owned() + &line + "\n"
+    };
+    let files = || [file("a1", ASKS), file("a2", ASKS)];
+    assert_eq!(
+        links(&said(&both), &files()),
+        ["a1 < toolu_0002", "a2 < toolu_0001"]
+    );
+    // What a sub-agent quotes is no notification.
+    let quoting = element("toolu_0002", "a1")
+        .replace(">x<", &format!(r">\n{}\n<", element("toolu_0001", "a2")));
+    let rows = links(&said(&quoting), &files());
+    assert_eq!(rows[..2], ["a1 < toolu_0002", "a2 < ?"]);
+}
+
+#[test]
+fn a_line_of_the_session_names_the_call_that_a_sub_agent_made() {
+    let script = "(isSidechain=true) you: look\n(isSidechain=true) claude: [Task deeper]\n";
+    for clue in [progress("toolu_deep", "a2"), notice("toolu_deep", "a2")] {
+        let text = String::from_utf8(script::jsonl(script)).unwrap();
+        let log = Log::new(text.replace("toolu_0001", "toolu_deep"));
+        let maker = File {
+            id: "a1",
+            session: Session::from_log(&log, Role::Agent),
+            log,
+            call: Some("toolu_0001"),
+            run: None,
+        };
+        let main = "you: go\nclaude: [Task one]\n".to_owned() + &clue;
+        assert_eq!(
+            links(&main, &[maker, file("a2", ASKS)]),
+            ["a1 < toolu_0001", "a2 < toolu_deep of a1"]
+        );
+    }
+}
+
+#[test]
 fn the_text_of_a_result_names_its_sub_agent() {
     let said = "result: Task two done. It said agentId: zzz somewhere\\nagentId: a1 (use SendMessage to continue)\n";
     let main = TWO.to_owned() + said;

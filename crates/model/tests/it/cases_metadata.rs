@@ -377,3 +377,43 @@ fn a_file_in_which_nobody_typed_and_nobody_answered_is_not_used() {
     assert!(!is_used(&[]) && !is_used(&[title]) && !is_used(&[caveat, silent]));
     assert!(is_used(&[PROMPT]) && is_used(&[caveat, answer]));
 }
+
+#[test]
+fn a_title_that_repeats_an_error_of_the_file_is_none() {
+    let ai = |title: &str| format!(r#"{{"type":"ai-title","aiTitle":"{title}"}}"#);
+    let error = "There's an issue with the selected model (x). It may not exist or you may not have access to it. Run /model to pick a different model.";
+    let failed = |kind: &str| {
+        format!(
+            r#"{{"type":"assistant","uuid":"b","parentUuid":"a",{kind}"message":{{"id":"m","role":"assistant","model":"<synthetic>","content":[{{"type":"text","text":"{error}"}}]}}}}"#
+        )
+    };
+    let asked = user("a", "", "10:00:00", r#""hi there""#);
+    let sentence = "There's an issue with the selected model (x). It may not exist or you may not have access to it.";
+    for kind in [r#""isApiErrorMessage":true,"#, ""] {
+        let line = failed(kind);
+        // The title may stand before the line that it repeats.
+        let lines = [&*asked, &ai("Say hello"), &ai(sentence), &line, &ai(error)];
+        assert_eq!(titled(&lines).as_deref(), Some("Say hello"));
+    }
+    let unlike = [&*asked, &failed(""), &ai("There's an issue")];
+    assert_eq!(titled(&unlike).as_deref(), Some("There's an issue"));
+    // What a person typed is a title, whatever it says.
+    let own = format!(r#"{{"type":"custom-title","customTitle":"{error}"}}"#);
+    assert_eq!(
+        titled(&[&*asked, &failed(""), &own]).as_deref(),
+        Some(error)
+    );
+    let retried = r#"{"type":"system","subtype":"api_error","uuid":"c","parentUuid":"a","error":{"formatted":"The gateway said no","status":502}}"#;
+    let lines = [&*asked, retried, &ai("The gateway said no")];
+    assert_eq!(titled(&lines).as_deref(), Some("hi there"));
+}
+
+#[test]
+fn a_heading_far_down_in_a_plan_is_its_title() {
+    let words = "Some words first. ".repeat(60);
+    let plan = format!("Implement the following plan:\\n\\n{words}\\n\\n# Move the parser\\n\\nx");
+    let read = read(&[user("a", "", "10:00:00", &format!("\"{plan}\""))]);
+    assert_eq!(read.session.own_title(), Some("Move the parser"));
+    let goal = read.session.goal.as_deref().unwrap();
+    assert!(goal.starts_with("Implement the following plan:") && goal.chars().count() == 500);
+}

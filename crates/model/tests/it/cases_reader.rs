@@ -3,7 +3,7 @@
 use unspool_model::log::{Log, Splitter};
 use unspool_model::session::{Role, Session};
 
-use crate::make::{Read, read_bytes};
+use crate::make::{Read, read, read_bytes};
 
 const USER: &str = r#"{"type":"user","uuid":"a","parentUuid":null,"sessionId":"s","message":{"role":"user","content":"hello"}}"#;
 const REPLY: &str = r#"{"type":"assistant","uuid":"b","parentUuid":"a","sessionId":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"hi"}],"usage":{"input_tokens":3,"output_tokens":4}}}"#;
@@ -221,4 +221,102 @@ fn bytes_that_are_not_utf_8_are_reported_and_the_line_is_read() {
     let read = read_bytes(bytes);
     assert_eq!(read.faults(), [(1, "not_utf8")]);
     assert_eq!(read.session.turns.len(), 1);
+}
+
+#[test]
+fn unknown_fields_within_known_objects_are_named_with_their_place() {
+    let unknown = |fields: &str| {
+        let line = format!(
+            r#"{{"type":"system","uuid":"a","parentUuid":null,"version":"9.9.9",{fields}}}"#
+        );
+        let names = read(&[line]).session.unknown.into_keys();
+        names.collect::<Vec<String>>()
+    };
+    for (fields, name) in [
+        (
+            r#""turnPosition":{"promptIndex":1,"new":1}"#,
+            "turnPosition.new",
+        ),
+        (
+            r#""permissionDecision":{"decision":"allow","new":{}}"#,
+            "permissionDecision.new",
+        ),
+        (r#""commandRun":{"command":"x","new":[]}"#, "commandRun.new"),
+        (
+            r#""hookInfos":[{"command":"x"},{"command":"x","new":1}]"#,
+            "hookInfos.new",
+        ),
+        (
+            r#""error":{"status":529,"connection":{"code":"x","new":1}}"#,
+            "error.connection.new",
+        ),
+        (
+            r#""worktreeSession":{"worktreePath":"/x","new":1}"#,
+            "worktreeSession.new",
+        ),
+        (
+            r#""modelUsage":{"claude-x":{"inputTokens":1,"new":1}}"#,
+            "modelUsage.<model>.new",
+        ),
+        (
+            r#""compactMetadata":{"preservedSegment":{"headUuid":"a","tailUuid":"b","new":1}}"#,
+            "compactMetadata.preservedSegment.new",
+        ),
+        (
+            r#""compactMetadata":{"preservedMessages":{"uuids":["a"],"new":1}}"#,
+            "compactMetadata.preservedMessages.new",
+        ),
+        (
+            r#""snapshot":{"messageId":"a","trackedFileBackups":{"a.txt":{"version":1,"new":1}}}"#,
+            "backup.new",
+        ),
+        (
+            r#""attachment":{"type":"file","identity":{"modelId":"x","new":1}}"#,
+            "attachment.identity.new",
+        ),
+    ] {
+        assert_eq!(unknown(fields), [format!("field {name}")], "{fields}");
+    }
+    let nothing = unknown(r#""error":"rate_limit","hookInfos":[[{"new":1}],7],"modelUsage":null"#);
+    assert_eq!(
+        nothing, [""; 0],
+        "what is no object of this shape tells nothing"
+    );
+}
+
+#[test]
+fn unknown_fields_within_objects_of_a_message_are_named_with_their_place() {
+    let message = r#""container":{"id":"c","new":1},"context_management":{"applied_edits":[],"new":1},"stop_details":{"type":"refusal","new":1},"usage":{"input_tokens":1,"iterations":[{"type":"message","new":1}],"output_tokens_details":{"thinking_tokens":1,"new":1},"server_tool_use":{"new":1},"new":1}"#;
+    let line = format!(
+        r#"{{"type":"assistant","uuid":"a","parentUuid":null,"message":{{"id":"m","role":"assistant","content":[],{message}}}}}"#
+    );
+    let unknown: Vec<String> = read(&[line]).session.unknown.into_keys().collect();
+    let places = [
+        "container",
+        "context_management",
+        "stop_details",
+        "usage",
+        "usage.iterations",
+        "usage.output_tokens_details",
+        "usage.server_tool_use",
+    ];
+    let mut expected = places.map(|place| format!("field message.{place}.new"));
+    expected.sort();
+    let mut unknown = unknown;
+    unknown.sort();
+    assert_eq!(unknown, expected);
+}
+
+#[test]
+fn a_hook_event_that_no_client_had_is_noticed() {
+    let line = |event: &str| {
+        format!(
+            r#"{{"type":"attachment","uuid":"a","parentUuid":null,"attachment":{{"type":"hook_success","hookEvent":"{event}"}}}}"#
+        )
+    };
+    for event in ["TeammateIdle", "PostModelSwitch", "StatusLine"] {
+        assert!(read(&[line(event)]).session.unknown.is_empty(), "{event}");
+    }
+    let unknown = read(&[line("BrandNew")]).session.unknown;
+    assert!(unknown.contains_key("hook event BrandNew"), "{unknown:?}");
 }

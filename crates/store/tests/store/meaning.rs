@@ -148,6 +148,48 @@ fn only_the_very_directory_counts_where_nothing_else_is_wanted() {
 }
 
 #[test]
+fn a_copy_in_the_background_is_not_the_session_of_a_directory() {
+    let home = Home::new();
+    let lines = |words: &str, kind: &str| {
+        let line = |uuid: &str, kind: &str, text: &str| {
+            format!(
+                r#"{{"type":"user","uuid":"{uuid}","parentUuid":null,"cwd":"/p",{kind}"message":{{"role":"user","content":"{text}"}}}}"#
+            ) + "\n"
+        };
+        let bg = r#""sessionKind":"bg","#;
+        let more = line("b", bg, "more");
+        let first = line("a", kind, words);
+        (first.clone(), first + &more)
+    };
+    let long = "word ".repeat(20_000);
+    for (words, kind) in [("hi", r#""sessionKind":"bg","#), (&*long, "")] {
+        let (_, copy) = lines(words, kind);
+        let (original, _) = lines(words, "");
+        let original = home.write("-p/aaaa1111.jsonl", original);
+        let copy = home.write("-p/bbbb2222.jsonl", copy);
+        let at = |path: &Path, seconds: u64| {
+            let time =
+                std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000 + seconds);
+            std::fs::File::options()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_modified(time)
+                .unwrap();
+        };
+        at(&original, 0);
+        at(&copy, 60);
+        let found = home.find();
+        let here = of_here(&found, Path::new("/p")).unwrap();
+        assert_eq!(here.id, "aaaa1111");
+        let latest = resolve(&found, "@", Some(Path::new("/p")));
+        assert_eq!(id(latest), "aaaa1111");
+        let elsewhere = resolve(&found, "@", Some(Path::new("/elsewhere")));
+        assert_eq!(id(elsewhere), "aaaa1111");
+    }
+}
+
+#[test]
 fn a_windows_directory_is_found_whatever_the_case_of_its_drive() {
     let home = Home::new();
     home.write("c--Users-x/s1.jsonl", user("s1", "c:\\Users\\x", "hi"));

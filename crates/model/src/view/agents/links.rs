@@ -133,7 +133,11 @@ impl<'a> Makers<'a> {
         let mut known: HashMap<&'a str, (ClueSource, Origin)> = HashMap::new();
         for (maker, session) in self.all() {
             for (agent, from, call) in session.agent_clues() {
-                let origin = Origin { maker, call };
+                let own = session.find_call(call).map(|call| Origin { maker, call });
+                // A session also tells of what its sub-agents start.
+                let Some(origin) = own.or_else(|| self.call(call)) else {
+                    continue;
+                };
                 if known.get(agent).is_none_or(|(best, _)| from < *best) {
                     known.insert(agent, (from, origin));
                 }
