@@ -29,7 +29,8 @@ use crate::world::World;
   unspool scan --all --sarif > secrets.sarif
 
 Scans every file of a session: transcripts, sub-agents, tool results, copies of changed
-files, notes, jobs, logs and prompts; and for the values of variables whose names contain KEY,
+files, notes, jobs, logs and prompts; with --all also memories of projects, snapshots of shells,
+and the client's settings with their backups, which are never redacted; and for the values of variables whose names contain KEY,
 TOKEN, SECRET or PASS.
 Equal hashes are equal secrets. Secrets themselves are shown only with --reveal.
 Exit code 0: clean; 1: something was found. `unspool redact` takes them out.")]
@@ -196,5 +197,15 @@ fn people(
         hashes.len(),
         amount::count(found.len() as u64, "file"),
     ));
+    let settings = found
+        .iter()
+        .filter(|(source, _)| source.holds == Holds::Settings);
+    match settings.count() as u64 {
+        0 => {}
+        count => world.ui.note(&format!(
+            "{} tells Claude Code what to do and is never redacted: change it yourself",
+            amount::count(count, "file") + " of these"
+        )),
+    }
     Ok(())
 }
