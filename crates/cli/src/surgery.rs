@@ -94,7 +94,7 @@ pub fn copy(
         (plan, settings),
         parts,
     )? {
-        Copied::Proved(result) => return Ok(result),
+        Copied::Proved(result) => return Ok(*result),
         Copied::Refused(why) => why,
     };
     let Some(plan) = again else {
@@ -111,7 +111,7 @@ pub fn copy(
     )? {
         Copied::Proved(result) => {
             world.ui.note(KEPT_TREE);
-            Ok(result)
+            Ok(*result)
         }
         Copied::Refused(_) => Err(why),
     }
@@ -123,7 +123,7 @@ const KEPT_TREE: &str = "parallel calls stay a tree as with `--keep-tree`: in on
 /// What came of trying to make a copy.
 enum Copied {
     /// Every proof held; it is written unless it was a dry run.
-    Proved(EditResult),
+    Proved(Box<EditResult>),
     /// It would not be what was asked; nothing was written.
     Refused(Failure),
 }
@@ -185,7 +185,7 @@ fn written(
     if result.undo.is_some() {
         tell_older_cloner(world, shares, file, &home);
     }
-    Ok(Copied::Proved(result))
+    Ok(Copied::Proved(Box::new(result)))
 }
 
 /// Says that the sizes are no more than a guess: a model would have to be asked.

@@ -473,9 +473,11 @@ fn tell(world: &World, results: &[EditResult], left: &LeftOut) -> Result<(), Fai
         None => Ok(()),
         Some(words) => {
             let what = format!("not everything is redacted: {words}");
-            Err(Failure::failed(what).hint(format!(
-                "{clean} more hold no secrets; run it again once the warnings above are dealt with"
-            )))
+            let again = "run it again once what is warned of above is dealt with";
+            Err(Failure::failed(what).hint(match left.clean {
+                0 => again.to_owned(),
+                _ => format!("the other {clean} hold no secrets; {again}"),
+            }))
         }
     }
 }
