@@ -54,6 +54,17 @@ impl Failure {
         self
     }
 
+    /// Says what it is about, unless the message does.
+    pub fn about(mut self, what: impl Display) -> Failure {
+        if let Failure::Nothing(told) | Failure::Failed(told) = &mut self {
+            let what = what.to_string();
+            if !told.message.contains(&what) {
+                told.message = format!("{what}: {}", told.message);
+            }
+        }
+        self
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {

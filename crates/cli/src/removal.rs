@@ -3,11 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
+use unspool_show::amount;
+use unspool_store::archive::Remains;
 use unspool_store::find::SessionFile;
 use unspool_store::journal::Work;
 use unspool_store::list::{self, List};
 
 use crate::failure::Failure;
+use crate::world::World;
 
 /// Removes these files of a session, the folders that are its alone, and what the client's own
 /// list says about it.
@@ -25,6 +28,35 @@ pub fn remove(work: &mut Work, file: &SessionFile, files: &[PathBuf]) -> Result<
         work.remove_folder(&folder)?;
     }
     Ok(())
+}
+
+/// Says what stays of a session, whose prompts may be in it.
+pub fn tell_remains(world: &World, file: &SessionFile, remains: &Remains) {
+    let mut all = Vec::new();
+    if let Some(first) = remains.files.first() {
+        let folder = first.parent().unwrap_or(first).display();
+        let more = match remains.files.len() {
+            1 => first.display().to_string(),
+            count => format!(
+                "{} in {folder} and below",
+                amount::count(count as u64, "file")
+            ),
+        };
+        all.push(more);
+    }
+    if remains.prompts > 0 {
+        let prompts = amount::count(remains.prompts as u64, "prompt");
+        all.push(format!(
+            "{prompts} in {}",
+            file.config.join("history.jsonl").display()
+        ));
+    }
+    if !all.is_empty() {
+        let what = all.join(", ");
+        world
+            .ui
+            .note(&format!("{} stays otherwise: {what}", file.id));
+    }
 }
 
 /// Folders that are the session's alone, the deepest first.

@@ -27,6 +27,7 @@ use unspool_store::find::SessionFile;
 use unspool_store::journal::{self, Task};
 use unspool_store::lineage;
 use unspool_store::project;
+use unspool_store::read::{self, Loaded};
 use unspool_store::rewrite::rewrite;
 
 use crate::failure::Failure;
@@ -62,6 +63,10 @@ pub struct Order {
 }
 
 /// Makes a new session of an old one.
+///
+/// Parallel calls get one order, which every client reads alike, unless nothing is proved of what
+/// came of it: old clients go on from the newest line, and of lines with one time they may take
+/// another one then. A copy in which they stay a tree is read as the old session is.
 pub fn copy(
     world: &World,
     mut chosen: Chosen,
@@ -74,17 +79,66 @@ pub fn copy(
         let what = format!("`{}` holds no conversation", file.path.display());
         return Err(Failure::failed(what).hint("list sessions with `unspool ls`"));
     }
-    let home = home(file, order)?;
-    let identity = identity(&main.session, file, order, &home)?;
     let mut plan = Plan::new(&main.session);
     let guessed = wishes.write(world, &main.session, &main.source, &mut plan)?;
     plan.note_at_end_only(&main.session);
-    plan.settle(
-        &main.session,
-        Settings {
-            keep_tree: order.keep_tree,
-        },
-    );
+    let again = (!order.keep_tree).then(|| plan.clone());
+    let settings = Settings {
+        keep_tree: order.keep_tree,
+    };
+    let parts = (order, wishes, guessed);
+    let why = match written(
+        world,
+        &mut chosen.family.main,
+        file,
+        (plan, settings),
+        parts,
+    )? {
+        Copied::Proved(result) => return Ok(*result),
+        Copied::Refused(why) => why,
+    };
+    let Some(plan) = again else {
+        return Err(why);
+    };
+    chosen.family.main = read::read(&file.path, Role::Main)?;
+    let settings = Settings { keep_tree: true };
+    match written(
+        world,
+        &mut chosen.family.main,
+        file,
+        (plan, settings),
+        parts,
+    )? {
+        Copied::Proved(result) => {
+            world.ui.note(KEPT_TREE);
+            Ok(*result)
+        }
+        Copied::Refused(_) => Err(why),
+    }
+}
+
+/// Said where a copy with one order of parallel calls was tried first.
+const KEPT_TREE: &str = "parallel calls stay a tree as with `--keep-tree`: in one order, an old client would lose a line";
+
+/// What came of trying to make a copy.
+enum Copied {
+    /// Every proof held; it is written unless it was a dry run.
+    Proved(Box<EditResult>),
+    /// It would not be what was asked; nothing was written.
+    Refused(Failure),
+}
+
+/// Settles a plan, writes what comes of it and proves that. The session is not kept.
+fn written(
+    world: &World,
+    main: &mut Loaded,
+    file: &SessionFile,
+    (mut plan, settings): (Plan, Settings),
+    (order, wishes, guessed): (&Order, &Wishes, u64),
+) -> Result<Copied, Failure> {
+    let home = home(file, order)?;
+    let identity = identity(&main.session, file, order, &home)?;
+    plan.settle(&main.session, settings);
     let summary = wishes.summarise(world, &main.session, &main.source, &mut plan)?;
     let redactor = wishes.redactor(world, order.dry_run)?;
     let title = title(&main.session, order, CLONE, redactor.as_ref());
@@ -109,7 +163,7 @@ pub fn copy(
     let path = home.transcript();
     let (written, draft) = bench.transcript(Spot::New(&path), Role::Main, |out| {
         let pen = Pen::new(&main.session, &plan, Some(&identity));
-        rewrite(main, pen, &|line| veil.line(line), out)
+        rewrite(&*main, pen, &|line| veil.line(line), out)
     })?;
     fill(&mut result, written);
     let replaced = veil.replaced();
@@ -118,9 +172,11 @@ pub fn copy(
     let shares = Shares::of(&main.session, &result);
     // What is wanted is known by now, and the old session may go.
     drop(plan);
-    chosen.family.main.session = Session::default();
+    main.session = Session::default();
     let after = draft.read()?.session;
-    proof::prove(&wanted, &after, &mut result)?;
+    if let Err(why) = proof::prove(&wanted, &after, &mut result) {
+        return Ok(Copied::Refused(why));
+    }
     result
         .checks
         .extend((guessed > 0).then(|| estimate(guessed)));
@@ -129,7 +185,7 @@ pub fn copy(
     if result.undo.is_some() {
         tell_older_cloner(world, shares, file, &home);
     }
-    Ok(result)
+    Ok(Copied::Proved(Box::new(result)))
 }
 
 /// Says that the sizes are no more than a guess: a model would have to be asked.

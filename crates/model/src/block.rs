@@ -4,6 +4,7 @@ use compact_str::CompactString;
 
 use crate::json::{self, Cursor, ShortSpan, Span};
 use crate::known::UnknownNames;
+use crate::refused_content::{self, BlockContent, Refusal};
 use crate::{known, tool};
 
 /// What a block is.
@@ -81,6 +82,8 @@ pub struct Block {
     pub is_error: bool,
     /// Text or thinking without a visible character; a result that holds such a text.
     pub blank: bool,
+    /// Why the API refuses it, wherever it stands.
+    pub refusal: Option<Refusal>,
 }
 
 /// What calls, results and blocks of unknown types are called.
@@ -222,15 +225,23 @@ pub(crate) fn read(
     Ok(blocks)
 }
 
+/// A block that stands by itself as JSON.
+pub(crate) fn alone(bytes: &[u8]) -> Option<Block> {
+    let mut cursor = Cursor::new(bytes);
+    one(&mut cursor, bytes, &mut UnknownNames::default()).ok()?
+}
+
 fn plain_text(span: Span, line: &[u8]) -> Block {
     let place = ShortSpan::behind(span, 0);
+    let blank = is_blank(span.of(line));
     Block {
         kind: BlockKind::Text,
         whole: place,
         inner: place,
         names: None,
         is_error: false,
-        blank: is_blank(span.of(line)),
+        blank,
+        refusal: blank.then_some(Refusal::EmptyText),
         print: print(span.of(line)),
     }
 }
@@ -247,6 +258,7 @@ struct Parts {
     input: Option<Span>,
     content: Option<Span>,
     source: Option<Span>,
+    seal: Option<Span>,
     is_error: bool,
 }
 
@@ -271,6 +283,8 @@ fn one(
             "input" => parts.input = Some(c.skip()?),
             "content" => parts.content = Some(c.skip()?),
             "source" => parts.source = Some(c.skip()?),
+            // Of one block, only one of them.
+            "signature" | "data" => parts.seal = Some(c.skip()?),
             _ => {
                 c.skip()?;
                 if !known::is_block_field(key) {
@@ -326,6 +340,15 @@ impl Parts {
         } else {
             self.id
         };
+        let refusal = refused_content::of_block(&BlockContent {
+            kind,
+            name: tool.as_deref(),
+            id: id.as_deref(),
+            tool: tool.as_deref(),
+            body: body.of(line),
+            seal: self.seal.unwrap_or_default().of(line),
+            blank,
+        });
         // Only replies are written twice; results and images are large.
         let says = !matches!(
             kind,
@@ -341,6 +364,7 @@ impl Parts {
             names,
             is_error: self.is_error,
             blank,
+            refusal,
             print,
         }
     }

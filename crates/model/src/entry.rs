@@ -419,6 +419,12 @@ pub fn decode_line(line: &Line<'_>) -> Decoded {
     }
 }
 
+/// The ids of the objects of a line, each as its session knows it; `None` for one without an id.
+pub fn ids(line: &[u8]) -> Vec<Option<Id>> {
+    let entries = decode(line).entries.into_iter();
+    entries.map(|entry| entry.uuid).collect()
+}
+
 /// Reads a line. Never fails: what cannot be read becomes a fault.
 pub fn decode(line: &[u8]) -> Decoded {
     if line.len() > LONGEST_LINE {

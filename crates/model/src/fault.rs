@@ -158,11 +158,23 @@ pub enum FaultKind {
     EmptyText,
     /// The conversation ends with an API error that the client wrote down as a reply.
     ErrorTail,
+    /// Thinking without its text or its signature, which the API refuses.
+    UnsignedThinking,
+    /// A reply of thinking alone, which the API refuses.
+    ThinkingAlone,
+    /// A message of nothing, which the API refuses.
+    EmptyMessage,
+    /// A call without an id or with an input that is no object, which the API refuses.
+    BadCall,
+    /// A result that names no call or holds something else than texts and media.
+    BadResult,
+    /// A block that the API does not know, or media without their source.
+    BadBlock,
 }
 
 impl FaultKind {
     /// Every kind, in the order of this list.
-    pub const ALL: [FaultKind; 20] = [
+    pub const ALL: [FaultKind; 26] = [
         FaultKind::Unreadable,
         FaultKind::TornTail,
         FaultKind::NoFinalNewline,
@@ -183,6 +195,12 @@ impl FaultKind {
         FaultKind::LoneSurrogate,
         FaultKind::EmptyText,
         FaultKind::ErrorTail,
+        FaultKind::UnsignedThinking,
+        FaultKind::ThinkingAlone,
+        FaultKind::EmptyMessage,
+        FaultKind::BadCall,
+        FaultKind::BadResult,
+        FaultKind::BadBlock,
     ];
 
     /// The name in `--json` rows.
@@ -208,6 +226,12 @@ impl FaultKind {
             FaultKind::LoneSurrogate => "lone_surrogate",
             FaultKind::EmptyText => "empty_text",
             FaultKind::ErrorTail => "error_tail",
+            FaultKind::UnsignedThinking => "unsigned_thinking",
+            FaultKind::ThinkingAlone => "thinking_alone",
+            FaultKind::EmptyMessage => "empty_message",
+            FaultKind::BadCall => "bad_call",
+            FaultKind::BadResult => "bad_result",
+            FaultKind::BadBlock => "bad_block",
         }
     }
 }

@@ -44,6 +44,7 @@ pub mod listed;
 pub mod log;
 mod marks;
 pub mod price;
+pub mod refused_content;
 pub mod rewind;
 pub mod secrets;
 pub mod session;

@@ -4,11 +4,13 @@
 //! An archive is a folder in our own data: `manifest.json` (an [`Archive`]) and one zstd file
 //! for each file of the session. It appears under its name only when all of it was verified.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use unspool_model::history;
 
 use crate::error::Error;
 use crate::find::SessionFile;
@@ -131,6 +133,54 @@ pub fn files(owned: &OwnedFiles, session: &SessionFile) -> Vec<PathBuf> {
     all.sort_unstable();
     all.push(session.path.clone());
     all
+}
+
+/// What stays of a session that is removed with its [`files`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remains {
+    /// Files that could not be brought back, such as those of its background job.
+    pub files: Vec<PathBuf>,
+    /// Its prompts in the list that the client keeps of all.
+    pub prompts: usize,
+}
+
+impl Remains {
+    /// What stays of a session that loses these files.
+    pub fn of(
+        owned: &OwnedFiles,
+        session: &SessionFile,
+        files: &[PathBuf],
+        prompts: &mut PromptCounts,
+    ) -> Remains {
+        let all = owned.of(session).into_iter().map(|one| one.path);
+        Remains {
+            files: all.filter(|path| !files.contains(path)).collect(),
+            prompts: prompts.of(session),
+        }
+    }
+}
+
+/// How many prompts of each session the client keeps in its list of all, which is read once.
+#[derive(Debug, Default)]
+pub struct PromptCounts(HashMap<PathBuf, HashMap<String, usize>>);
+
+impl PromptCounts {
+    fn of(&mut self, session: &SessionFile) -> usize {
+        let config = session.config.to_path_buf();
+        let counts = self.0.entry(config).or_insert_with_key(|config| {
+            let mut counts = HashMap::new();
+            if config.as_os_str().is_empty() {
+                return counts;
+            }
+            let all = std::fs::read(config.join("history.jsonl")).unwrap_or_default();
+            for line in all.split(|byte| *byte == b'\n') {
+                let session = history::session(line);
+                *counts.entry(session.unwrap_or_default()).or_default() += 1;
+            }
+            counts
+        });
+        counts.get(&session.id).copied().unwrap_or_default()
+    }
 }
 
 /// Its plan, named by the three words that its lines give. Copies of the session have the same,

@@ -296,24 +296,90 @@ impl OwnedFiles {
     }
 }
 
+/// A file that is nobody's alone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SharedFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it tells the client what to do. What is in it is found, and never changed by us.
+    pub steers: bool,
+}
+
+/// Folders with things of many sessions, or of a session that nobody can tell.
+const SHARED_FOLDERS: [&str; 5] = ["paste-cache", "plans", "teams", "telemetry", "usage-data"];
+
+/// The same of files.
+const SHARED_FILES: [&str; 4] = [
+    "daemon.log",
+    "daemon.status.json",
+    "daemon/roster.json",
+    "jobs/pins.json",
+];
+
+/// Folders whose files tell the client what to do, or are run by it.
+const STEERING_FOLDERS: [&str; 3] = ["shell-snapshots", "backups", "agent-memory"];
+
+/// The client's settings with what it remembers of projects, in old clients also of prompts.
+const SETTINGS: &str = ".claude.json";
+
 /// Where the client keeps things of many sessions in one file, or things whose session nobody
-/// can tell: pasted texts, plans, the mail of agent teams, and what its daemon writes. The list
-/// of prompts and the lists of sessions are read by those who know their lines.
-pub fn shared(config: &Path) -> Vec<PathBuf> {
+/// can tell: pasted texts, plans, the mail of agent teams, what its daemon writes, what it has to
+/// say about its use; and what tells it what to do: memories of projects, what its shells begin
+/// with, its settings and their backups. The list of prompts and the lists of sessions are read
+/// by those who know their lines.
+pub fn shared(config: &Path) -> Vec<SharedFile> {
     let mut all = Vec::new();
-    for name in ["paste-cache", "plans", "teams"] {
-        tree(&config.join(name), DEEP, &mut |path| all.push(path));
+    let below = |folder: PathBuf, steers, all: &mut Vec<SharedFile>| {
+        tree(&folder, DEEP, &mut |path| {
+            all.push(SharedFile { path, steers });
+        });
+    };
+    for name in SHARED_FOLDERS {
+        below(config.join(name), false, &mut all);
     }
-    let single = [
-        "daemon.log",
-        "daemon.status.json",
-        "daemon/roster.json",
-        "jobs/pins.json",
+    for name in STEERING_FOLDERS {
+        below(config.join(name), true, &mut all);
+    }
+    for project in projects(config) {
+        below(project.join("memory"), true, &mut all);
+    }
+    // What is known to be a session's is listed with it.
+    all.retain(|file| {
+        !BY_FILE
+            .iter()
+            .any(|(name, _)| file.path.starts_with(config.join(name)))
+    });
+    let single = SHARED_FILES.map(|name| (config.join(name), false));
+    // Where nobody named a folder, the settings stand beside it.
+    let beside = config.file_name().filter(|name| *name == ".claude");
+    let settings = [
+        Some(config.join(SETTINGS)),
+        beside.map(|_| config.with_file_name(SETTINGS)),
     ];
-    let single = single.iter().map(|name| config.join(name));
-    all.extend(single.filter(|path| is_regular(path)));
+    let settings = settings.into_iter().flatten().map(|path| (path, true));
+    let single = single.into_iter().chain(settings);
+    all.extend(
+        single
+            .filter(|(path, _)| is_regular(path))
+            .map(|(path, steers)| SharedFile { path, steers }),
+    );
     all.sort_unstable();
     all
+}
+
+/// Transcripts among those of a walk that are no session's: with names that no client gives, or
+/// where no client puts them.
+pub fn stray<'a>(found: &'a Found, configs: &'a [PathBuf]) -> impl Iterator<Item = PathBuf> + 'a {
+    let named = found
+        .others
+        .iter()
+        .filter(|other| agent_id(&other.path).is_none());
+    let named = named.map(|other| other.path.clone());
+    let above = distinct(configs).into_iter();
+    let above = above.flat_map(|config| side::files(&config.join("projects"), 0));
+    named
+        .chain(above)
+        .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
 }
 
 /// The folders of projects below a config folder, in order.

@@ -3,10 +3,10 @@
 //! Every file that a session owns is looked at (see [`crate::owned`]), its lines in the list of
 //! prompts that the client keeps for all sessions and in that of the sessions of its project, and
 //! its plan; of all sessions also what is nobody's: pasted texts, plans, mail of agent teams, what
-//! the client's daemon writes.
+//! the client's daemon writes, and what tells the client what to do, which is never changed.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -19,7 +19,7 @@ use unspool_model::id::Id;
 use unspool_model::listed::{self, Listed};
 use unspool_model::log::LONGEST_LINE;
 use unspool_model::session::Role;
-use unspool_model::{history, json, text};
+use unspool_model::{entry, history, json, text};
 
 use crate::each;
 use crate::error::{Error, Warning};
@@ -60,6 +60,9 @@ pub enum Holds {
     Backup,
     /// What the client notes beside a transcript: things to do, tasks, sub-agents, a shell.
     Note,
+    /// What tells the client what to do: its settings, memories of a project, what its shells
+    /// begin with. It is looked at and never changed.
+    Settings,
     /// JSON lines that are no conversation, such as those of a workflow.
     Lines,
     /// Prompts of all sessions; only those of one session count if it is named.
@@ -80,7 +83,7 @@ impl Holds {
     pub fn is_lines(&self) -> bool {
         !matches!(
             self,
-            Holds::Output | Holds::Backup | Holds::Note | Holds::List { .. }
+            Holds::Output | Holds::Backup | Holds::Note | Holds::Settings | Holds::List { .. }
         )
     }
 }
@@ -146,13 +149,26 @@ pub fn of_each<'a>(
     let mut rest: Vec<Source> = sources(gone);
     for config in owned::distinct(configs) {
         let shared = owned::shared(config).into_iter();
-        rest.extend(shared.filter_map(|path| plain_file(path, Holds::Note, "")));
+        rest.extend(shared.filter_map(|file| {
+            let holds = match file.steers {
+                true => Holds::Settings,
+                false => Holds::Note,
+            };
+            plain_file(file.path, holds, "")
+        }));
         rest.extend(prompts(config, None));
     }
+    let stray = owned::stray(found, configs);
+    rest.extend(stray.filter_map(|path| plain_file(path, Holds::Lines, "")));
     let folders = found.sessions.iter().filter_map(|file| file.path.parent());
     let projects = configs.iter().flat_map(|config| owned::projects(config));
     let folders: BTreeSet<PathBuf> = folders.map(Path::to_owned).chain(projects).collect();
     rest.extend(folders.iter().filter_map(|folder| list_in(folder, None)));
+    // What a session owns is listed with it.
+    let each: Vec<(&SessionFile, Vec<Source>)> = each;
+    let owned = each.iter().flat_map(|(_, sources)| sources);
+    let mut seen: HashSet<PathBuf> = owned.map(|source| source.path.clone()).collect();
+    rest.retain(|source| seen.insert(source.path.clone()));
     (each, rest)
 }
 
@@ -332,7 +348,7 @@ impl Rewritten {
             {
                 None
             }
-            Holds::Output | Holds::Backup | Holds::Note => redactor.file(bytes),
+            Holds::Output | Holds::Backup | Holds::Note | Holds::Settings => redactor.file(bytes),
             Holds::List { only } => redact_list(redactor, bytes, only.as_ref()),
             _ => redactor.line(bytes),
         };
@@ -346,8 +362,7 @@ impl Rewritten {
                 self.secrets += redacted.found.len() as u64;
                 self.thinking += redacted.thinking as u64;
                 self.left += left(source, redactor, &redacted.bytes);
-                let id = json::find(bytes, &["uuid"]).map(|span| json::string(span.of(bytes)));
-                self.lines.push(id.map(|id| Id::new(&id)));
+                self.lines.extend(entry::ids(bytes));
             }
             None => self.kept += 1,
         }
@@ -397,7 +412,9 @@ fn left(source: &Source, redactor: &Redactor, bytes: &[u8]) -> u64 {
             let again = redact_list(redactor, bytes, only.as_ref());
             return again.map_or(0, |again| again.found.len() as u64);
         }
-        Holds::Output | Holds::Backup | Holds::Note => redactor.places_of_text(bytes),
+        Holds::Output | Holds::Backup | Holds::Note | Holds::Settings => {
+            redactor.places_of_text(bytes)
+        }
         Holds::Session | Holds::Agent(_) | Holds::Lines | Holds::Prompts { .. } => {
             redactor.places(bytes)
         }

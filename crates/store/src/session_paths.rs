@@ -54,7 +54,7 @@ fn is_beside(rest: &[&str]) -> bool {
 }
 
 /// Folders of a config folder that hold nothing but what the client notes about sessions.
-const OF_SESSIONS: [&str; 13] = [
+const OF_SESSIONS: [&str; 14] = [
     "file-history",
     "tasks",
     "session-env",
@@ -67,6 +67,7 @@ const OF_SESSIONS: [&str; 13] = [
     "uploads",
     "paste-cache",
     "usage-data",
+    "telemetry",
     "teams",
 ];
 

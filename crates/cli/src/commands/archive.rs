@@ -93,13 +93,23 @@ pub fn run(world: &World, args: &ArchiveArgs) -> Result<(), Failure> {
     let mut bar = Bar::new(&world.ui, "archiving");
     let all: u64 = wanted.iter().map(|(_, file)| file.bytes).sum();
     let (mut rows, mut done) = (Vec::new(), 0);
+    let (mut remains, mut prompts) = (Vec::new(), archive::PromptCounts::default());
     for (owned, file) in &wanted {
         bar.show(done, all);
         done += file.bytes;
+        if args.remove {
+            let gone = archive::files(owned, file);
+            let stays = archive::Remains::of(owned, file, &gone, &mut prompts);
+            remains.push((file, stays));
+        }
         rows.push(one(world, args, &dir, &known, &live, owned, file)?);
     }
     bar.clear();
-    show(world, &rows)
+    show(world, &rows)?;
+    for (file, remains) in &remains {
+        removal::tell_remains(world, file, remains);
+    }
+    Ok(())
 }
 
 /// The sessions that are asked for, each with what says whose files are whose.

@@ -59,7 +59,7 @@ impl Checked {
         Checked {
             id: id.to_owned(),
             path: path.display().to_string(),
-            faults: check::faults_beside(session, &elsewhere),
+            faults: check::faults_beside(session, &elsewhere, asked),
             clients: check::resumable_among(session, clients),
             unknown: session.unknown.clone(),
             agent: session.role() == Role::Agent,

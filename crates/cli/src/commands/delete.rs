@@ -13,7 +13,7 @@ use unspool_model::time::Time;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::log::DeleteRow;
 use unspool_show::{amount, clean};
-use unspool_store::archive;
+use unspool_store::archive::{self, PromptCounts, Remains};
 use unspool_store::find::{self, SessionFile};
 use unspool_store::journal::{self, Listed, Step, Task};
 use unspool_store::live::Live;
@@ -76,16 +76,24 @@ pub fn run(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
     }
     let wanted = wanted(world, args)?;
     let mut rows = Vec::new();
-    for (file, files) in &wanted {
+    for (file, files, _) in &wanted {
         rows.push(delete(world, file, files, args.dry_run)?);
     }
-    show(world, &rows)
+    show(world, &rows)?;
+    for (file, _, remains) in &wanted {
+        removal::tell_remains(world, file, remains);
+    }
+    Ok(())
 }
 
+/// A session, its files, and what stays of it.
+type Wanted = (SessionFile, Vec<PathBuf>, Remains);
+
 /// The sessions with their files. Nothing is begun while one of them is in use.
-fn wanted(world: &World, args: &DeleteArgs) -> Result<Vec<(SessionFile, Vec<PathBuf>)>, Failure> {
+fn wanted(world: &World, args: &DeleteArgs) -> Result<Vec<Wanted>, Failure> {
     let live = Live::look(&world.dirs, world.now().0);
-    let mut wanted: Vec<(SessionFile, Vec<PathBuf>)> = Vec::new();
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut prompts = PromptCounts::default();
     for session in &args.sessions {
         let Target::Session(file) = world.target(Some(session))? else {
             return Err(Failure::failed("a sub-agent is deleted with its session")
@@ -95,9 +103,11 @@ fn wanted(world: &World, args: &DeleteArgs) -> Result<Vec<(SessionFile, Vec<Path
             return Err(Failure::failed(format!("{} is in use: {why}", file.id))
                 .hint("end it, or wait until nothing writes to it"));
         }
-        let files = archive::files(&OwnedFiles::new(&find::around(&file.path)), &file);
-        if !wanted.iter().any(|(known, _)| known.path == file.path) {
-            wanted.push((file, files));
+        let owned = OwnedFiles::new(&find::around(&file.path));
+        let files = archive::files(&owned, &file);
+        if !wanted.iter().any(|(known, ..)| known.path == file.path) {
+            let remains = Remains::of(&owned, &file, &files, &mut prompts);
+            wanted.push((file, files, remains));
         }
     }
     Ok(wanted)

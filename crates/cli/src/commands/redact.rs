@@ -48,7 +48,7 @@ pub struct RedactArgs {
     #[arg(required_unless_present = "all")]
     pub session: Option<OsString>,
 
-    /// All sessions, and leftover files of others; only in place
+    /// All sessions, leftover files of others, and files of many; only in place
     #[arg(long, conflicts_with = "session", requires = "in_place")]
     pub all: bool,
 
@@ -76,18 +76,65 @@ pub fn run(world: &World, args: &RedactArgs) -> Result<(), Failure> {
     };
     let live = Live::look(&world.dirs, world.now().0);
     let mut results = Vec::new();
+    let mut left = LeftOut::default();
     for job in &jobs {
         let why = job.file.as_ref().and_then(|file| live.why(file));
-        match (why, args.all) {
-            (Some(why), true) => world.ui.warn(&format!("{} is left out: {why}", job.name())),
-            (Some(why), false) => {
-                return Err(Failure::failed(format!("{} is in use: {why}", job.name()))
-                    .hint("end the client first, or make a copy without `--in-place`"));
+        if let (Some(why), false) = (&why, args.all) {
+            return Err(Failure::failed(format!("{} is in use: {why}", job.name()))
+                .hint("end the client first, or make a copy without `--in-place`"));
+        }
+        match redact(world, args, &redactor, (job, why), &mut left) {
+            Ok(result) => results.extend(result),
+            Err(Failure::Nothing(told) | Failure::Failed(told)) if args.all => {
+                let name = job.name();
+                world
+                    .ui
+                    .warn(&format!("{name} is left as it is: {}", told.message));
+                left.refused.push(name);
             }
-            (None, _) => results.extend(redact(world, args, &redactor, job)?),
+            Err(failure) => return Err(failure),
         }
     }
-    tell(world, &jobs, &results)
+    tell(world, &results, &left)
+}
+
+/// What was asked for and could not be done. Each file was named when it was come upon.
+#[derive(Debug, Default)]
+struct LeftOut {
+    /// Sessions that hold secrets and that somebody works on.
+    in_use: u64,
+    /// Files that hold secrets and that a link leads to.
+    linked: u64,
+    /// Files that hold secrets and that tell the client what to do, which we do not change.
+    settings: u64,
+    /// Files that could not be read.
+    unread: u64,
+    /// Whose files could not be changed.
+    refused: Vec<String>,
+    /// Bytes that were looked at and hold no secrets.
+    clean: u64,
+}
+
+impl LeftOut {
+    /// What it is, unless there is nothing.
+    fn words(&self) -> Option<String> {
+        let some = |count: u64, noun: &str, what: &str| {
+            (count > 0).then(|| format!("{} {what}", amount::count(count, noun)))
+        };
+        let refused = match self.refused.as_slice() {
+            [] => None,
+            [name] => Some(format!("{name} could not be changed")),
+            [_, others @ ..] => some(others.len() as u64 + 1, "session", "could not be changed"),
+        };
+        let all = [
+            some(self.in_use, "session", "with secrets in use"),
+            some(self.linked, "file", "with secrets behind a link"),
+            some(self.unread, "file", "that could not be read"),
+            refused,
+        ];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
 }
 
 /// Without `--in-place` it is `clone --redact`.
@@ -161,12 +208,13 @@ fn everything(world: &World) -> Result<Vec<Job>, Failure> {
     Ok(jobs)
 }
 
-/// Redacts the files of a job; nothing if there are no secrets in them.
+/// Redacts the files of a job, unless it is in use; nothing if there are no secrets in them.
 fn redact(
     world: &World,
     args: &RedactArgs,
     redactor: &Redactor,
-    job: &Job,
+    (job, in_use): (&Job, Option<String>),
+    left: &mut LeftOut,
 ) -> Result<Option<EditResult>, Failure> {
     let how = Scan {
         redactor,
@@ -175,14 +223,31 @@ fn redact(
         progress: &|_| (),
     };
     let (hits, warnings) = secrets::scan(&job.sources, &how);
-    for warning in warnings {
+    for warning in &warnings {
         world.ui.warn(&warning.to_string());
     }
+    left.unread += warnings.len() as u64;
     let found = job.sources.iter().zip(&hits);
+    let unread = |path: &Path| warnings.iter().any(|warning| warning.path == path);
+    let clean = found
+        .clone()
+        .filter(|(source, hits)| hits.is_empty() && !unread(&source.path));
+    left.clean += clean.map(|(source, _)| source.bytes).sum::<u64>();
     let mut sources: Vec<&Source> = found
         .filter(|(_, hits)| !hits.is_empty())
         .map(|(source, _)| source)
         .collect();
+    sources.retain(|source| {
+        let is_settings = source.holds == Holds::Settings;
+        if is_settings {
+            let path = source.path.display();
+            world.ui.warn(&format!(
+                "{path} holds secrets and is left as it is: Claude Code goes by it; change it there"
+            ));
+            left.settings += 1;
+        }
+        !is_settings
+    });
     // Nothing is written through links, and a note must not be in the way of the rest.
     let task = task(world, args, job);
     sources.retain(|source| {
@@ -192,10 +257,19 @@ fn redact(
             let path = source.path.display();
             let what = format!("{path} holds secrets and is left as it is: a link leads to it");
             world.ui.warn(&what);
+            left.linked += 1;
         }
         !linked
     });
     if sources.is_empty() {
+        return Ok(None);
+    }
+    if let Some(why) = in_use {
+        let name = job.name();
+        world
+            .ui
+            .warn(&format!("{name} holds secrets and is left as it is: {why}"));
+        left.in_use += 1;
         return Ok(None);
     }
     let mut result = EditResult {
@@ -216,7 +290,8 @@ fn redact(
     let mut checks = Vec::new();
     let mut thinking = 0;
     for source in sources {
-        let done = replace(&mut bench, source, redactor, &mut result)?;
+        let done = replace(&mut bench, source, redactor, &mut result)
+            .map_err(|why| why.about(source.path.display()))?;
         result.redactions += done.secrets;
         thinking += done.thinking;
         checks.push(is_clean(source, &done));
@@ -268,6 +343,7 @@ fn replace(
         Holds::Output
         | Holds::Backup
         | Holds::Note
+        | Holds::Settings
         | Holds::Lines
         | Holds::Prompts { .. }
         | Holds::List { .. } => {
@@ -364,11 +440,17 @@ fn forget(world: &World, hits: &[secrets::Hit]) -> Result<(), Failure> {
     index::drop_all(world)
 }
 
-fn tell(world: &World, jobs: &[Job], results: &[EditResult]) -> Result<(), Failure> {
-    if results.is_empty() {
-        let bytes = jobs.iter().flat_map(|job| &job.sources);
-        let bytes = bytes.map(|source| source.bytes).sum();
-        let what = format!("no secrets in {}", amount::bytes(bytes));
+/// Tells of every result, and of what is left; that nothing was found only if all was looked at.
+fn tell(world: &World, results: &[EditResult], left: &LeftOut) -> Result<(), Failure> {
+    let (words, clean) = (left.words(), amount::bytes(left.clean));
+    if results.is_empty() && words.is_none() {
+        let what = match left.settings {
+            0 => format!("no secrets in {clean}"),
+            count => format!(
+                "no secrets in {clean}, but in {}, which are not redacted",
+                amount::count(count, "file") + " of Claude Code's settings"
+            ),
+        };
         return Err(Failure::nothing(what));
     }
     let mut out = world.ui.out();
@@ -387,7 +469,17 @@ fn tell(world: &World, jobs: &[Job], results: &[EditResult]) -> Result<(), Failu
             folder.display()
         ));
     }
-    Ok(())
+    match words {
+        None => Ok(()),
+        Some(words) => {
+            let what = format!("not everything is redacted: {words}");
+            let again = "run it again once what is warned of above is dealt with";
+            Err(Failure::failed(what).hint(match left.clean {
+                0 => again.to_owned(),
+                _ => format!("the other {clean} hold no secrets; {again}"),
+            }))
+        }
+    }
 }
 
 fn print(out: &mut dyn Write, result: &EditResult) -> Result<(), Failure> {

@@ -29,8 +29,8 @@ use crate::world::World;
   unspool scan --all --sarif > secrets.sarif
 
 Scans every file of a session: transcripts, sub-agents, tool results, copies of changed
-files, notes, jobs, logs and prompts; and for the values of variables whose names contain KEY,
-TOKEN, SECRET or PASS.
+files, notes, jobs, logs and prompts; with --all also memories of projects, snapshots of shells,
+and the client's settings with their backups, which are never redacted; and for the values of variables whose names contain KEY, TOKEN, SECRET or PASS.
 Equal hashes are equal secrets. Secrets themselves are shown only with --reveal.
 Exit code 0: clean; 1: something was found. `unspool redact` takes them out.")]
 pub struct ScanArgs {
@@ -190,11 +190,23 @@ fn people(
         .collect();
     hashes.sort_unstable();
     hashes.dedup();
+    let is_settings = |(source, _): &&(&Source, Vec<Hit>)| source.holds == Holds::Settings;
+    let settings = found.iter().filter(is_settings).count();
+    let next = match settings < found.len() {
+        true => ": take them out with `unspool redact`",
+        false => "",
+    };
     world.ui.note(&format!(
-        "{}, {} different, in {}: take them out with `unspool redact`",
+        "{}, {} different, in {}{next}",
         amount::count(count as u64, "secret"),
         hashes.len(),
         amount::count(found.len() as u64, "file"),
     ));
+    if settings > 0 {
+        world.ui.note(&format!(
+            "Claude Code goes by {} of these, which `redact` leaves as they are: change them there",
+            amount::count(settings as u64, "file"),
+        ));
+    }
     Ok(())
 }

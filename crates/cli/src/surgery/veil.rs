@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use foldhash::HashSet;
 use unspool_model::edit::redact::Redactor;
+use unspool_model::entry;
 use unspool_model::id::Id;
-use unspool_model::json;
 
 use crate::failure::Failure;
 
@@ -41,19 +41,17 @@ impl<'a> Veil<'a> {
         replaced.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, found: usize, line: Option<Option<Id>>) {
+    fn note(&self, found: usize, lines: Vec<Option<Id>>) {
         let replaced = self.replaced.lock();
         let mut replaced = replaced.unwrap_or_else(PoisonError::into_inner);
         replaced.found += found as u64;
-        replaced.changed.extend(line);
+        replaced.changed.extend(lines);
     }
 
     /// A line of a transcript without its secrets; `None` if it stays as it is.
     pub fn line(&self, line: &[u8]) -> Option<Vec<u8>> {
         let redacted = self.redactor?.line(line)?;
-        let uuid = json::find(line, &["uuid"]).map(|span| json::string(span.of(line)));
-        let uuid = uuid.map(|uuid| Id::new(&uuid));
-        self.note(redacted.found.len(), Some(uuid));
+        self.note(redacted.found.len(), entry::ids(line));
         Some(redacted.bytes)
     }
 
@@ -65,7 +63,7 @@ impl<'a> Veil<'a> {
         let bytes = fs::read(path).map_err(|why| unspool_store::Error::io(path, why))?;
         let redacted = redactor.file(&bytes);
         if let Some(redacted) = &redacted {
-            self.note(redacted.found.len(), None);
+            self.note(redacted.found.len(), Vec::new());
         }
         Ok(redacted.map(|redacted| redacted.bytes))
     }

@@ -293,3 +293,48 @@ fn the_lineage_file_of_an_older_cloner_is_kept_up_if_it_is_there() {
         "{text}"
     );
 }
+
+/// A call, progress of it, its result, and a reply that follows the progress, in the same
+/// millisecond as the result: in one order, clients that go on from the newest line lose one.
+const TIE: &str = r#"{"parentUuid":null,"sessionId":"ID","cwd":"/home/dev/x","version":"2.1.220","type":"user","uuid":"u","timestamp":"2026-01-05T08:00:20.000Z","message":{"role":"user","content":"go"}}
+{"parentUuid":"u","sessionId":"ID","version":"2.1.220","type":"assistant","uuid":"a","timestamp":"2026-01-05T08:00:22.000Z","message":{"id":"m1","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"x"}}]}}
+{"parentUuid":"a","sessionId":"ID","version":"2.1.220","type":"progress","uuid":"p","timestamp":"2026-01-05T08:00:26.000Z","data":{"type":"hook_progress","hookEvent":"PreToolUse"},"toolUseID":"t1","parentToolUseID":"t1"}
+{"parentUuid":"a","sessionId":"ID","version":"2.1.220","type":"user","uuid":"r","timestamp":"2026-01-05T08:00:28.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]},"sourceToolAssistantUUID":"a"}
+{"parentUuid":"p","sessionId":"ID","version":"2.1.220","type":"assistant","uuid":"b","timestamp":"2026-01-05T08:00:28.000Z","message":{"id":"m2","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"final"}]}}
+"#;
+
+#[test]
+fn a_healthy_session_whose_last_lines_have_one_time_is_copied_with_its_tree() {
+    let home = home_with_session();
+    fs::write(
+        folder(&home).join(format!("{ID}.jsonl")),
+        TIE.replace("ID", ID),
+    )
+    .unwrap();
+    let notes: Vec<String> = (0..3)
+        .map(|_| {
+            let output = home.output(&["clone", ID, "--dry-run"]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{said}");
+            said
+        })
+        .collect();
+    assert!(notes[0].contains("stay a tree"), "{}", notes[0]);
+    assert!(notes.iter().all(|said| *said == notes[0]), "{notes:?}");
+    let result = cloned(&home, &[]);
+    let copy = lines(Path::new(result["path"].as_str().unwrap()));
+    let parents: Vec<&Value> = copy
+        .iter()
+        .filter_map(|line| line.get("parentUuid"))
+        .collect();
+    assert_eq!(
+        parents,
+        [
+            &Value::Null,
+            &"u".into(),
+            &"a".into(),
+            &"a".into(),
+            &"p".into()
+        ]
+    );
+}

@@ -723,3 +723,25 @@ fn lines_of_a_clone_say_which_line_they_are_a_copy_of() {
         );
     }
 }
+
+#[test]
+fn whoever_removes_a_session_is_told_what_stays_of_it() {
+    let home = home_with_session();
+    home.write(
+        ".claude/jobs/5e551000/state.json",
+        format!("{{\"sessionId\":\"{ID}\"}}"),
+    );
+    home.write(
+        ".claude/history.jsonl",
+        format!("{{\"display\":\"hi\",\"sessionId\":\"{ID}\"}}\n{{\"display\":\"ho\",\"sessionId\":\"x\"}}\n"),
+    );
+    for args in [
+        &["delete", ID, "--dry-run"][..],
+        &["archive", ID, "--remove", "--dry-run"],
+        &["delete", ID],
+    ] {
+        let said = home.run(args);
+        assert!(said.contains("jobs/5e551000/state.json"), "{said}");
+        assert!(said.contains("1 prompt in"), "{said}");
+    }
+}

@@ -153,6 +153,10 @@ fn unrecorded(id: &str) -> Vec<(String, String)> {
         ("paste-cache/0a1b2c.txt".into(), String::new()),
         ("plans/three-small-words.md".into(), String::new()),
         ("teams/t1/inboxes/lead.json".into(), "[]".into()),
+        ("telemetry/1p_failed_events.json".into(), "{}".into()),
+        ("usage-data/report.html".into(), String::new()),
+        ("projects/stray.jsonl".into(), String::new()),
+        (format!("{project}/subagents/notes.jsonl"), String::new()),
         ("daemon.log".into(), String::new()),
         ("daemon/roster.json".into(), "{}".into()),
     ];
@@ -295,4 +299,43 @@ fn redacting_one_session_leaves_nothing_in_its_files() {
     }
     assert!(count > 25, "{count}");
     assert_eq!(home.output(&["scan", crate::ID]).status.code(), Some(0));
+}
+
+#[test]
+fn a_secret_in_what_tells_the_client_what_to_do_is_found_named_and_left_there() {
+    let home = crate::home_with_session();
+    let files = [
+        ".claude/projects/-home-dev-x/memory/MEMORY.md",
+        ".claude/shell-snapshots/snapshot-bash-1.sh",
+        ".claude/.claude.json",
+        ".claude.json",
+        ".claude/backups/.claude.json.backup.1",
+    ];
+    let secrets: Vec<(PathBuf, String)> = files
+        .iter()
+        .enumerate()
+        .map(|(number, name)| {
+            let secret = token(number);
+            home.write(name, format!("{{\"history\":[\"push {secret}\"]}}"));
+            (home.path().join(name), secret)
+        })
+        .collect();
+    let output = home.output(&["scan", "--all"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    for (path, _) in &secrets {
+        assert!(said.contains(&path.display().to_string()), "{said}");
+    }
+    assert!(
+        said.contains("goes by 5 files") && !said.contains("take them out"),
+        "{said}"
+    );
+    let output = home.output(&["redact", "--all", "--in-place"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("but in 5 files"), "{said}");
+    for (path, secret) in &secrets {
+        assert!(said.contains(&path.display().to_string()), "{said}");
+        assert!(fs::read_to_string(path).unwrap().contains(secret));
+    }
 }

@@ -236,7 +236,8 @@ fn a_note_behind_a_link_is_named_and_does_not_keep_the_rest_from_being_redacted(
     std::os::unix::fs::symlink(home.path().join("real"), link).unwrap();
     age(&home);
     let (text, code) = run(&home, &["redact", ID, "--in-place"]);
-    assert_eq!(code, Some(0), "{text}");
+    // What was asked for is not all done.
+    assert_eq!(code, Some(2), "{text}");
     assert!(text.contains("a link leads to it"), "{text}");
     assert!(!transcript(&home).contains(&token('b')));
 }
@@ -347,4 +348,69 @@ fn a_session_in_use_is_not_redacted_in_place() {
     let (text, code) = run(&home, &["redact", ID, "--in-place"]);
     assert_eq!(code, Some(2), "{text}");
     assert_eq!(transcript(&home), before);
+}
+
+/// A second session, older than the clock, whose prompt says this.
+fn other_session(home: &Home, last: &str, before: &str, prompt: &str) -> std::path::PathBuf {
+    let id = format!("5e551000-0000-4000-8000-0000000000{last}");
+    let path = home.session("/home/dev/x", &id, &format!("you: {prompt}\nclaude: ok"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{before}{text}")).unwrap();
+    path
+}
+
+#[test]
+fn a_file_that_begins_with_a_byte_order_mark_loses_its_secrets() {
+    let home = home();
+    let path = other_session(&home, "11", "\u{feff}", &token('b'));
+    age(&home);
+    let (text, code) = run(&home, &["redact", "--all", "--in-place"]);
+    assert_eq!(code, Some(0), "{text}");
+    let now = std::fs::read_to_string(path).unwrap();
+    assert!(now.starts_with('\u{feff}') && !now.contains(&token('b')));
+}
+
+#[cfg(unix)]
+#[test]
+fn one_session_that_cannot_be_redacted_does_not_keep_the_others_from_it() {
+    let home = home();
+    let bad = other_session(&home, "11", "", &token('b'));
+    let good = other_session(&home, "12", "", &token('b'));
+    // Nothing is written through a link.
+    let moved = home.path().join("elsewhere.jsonl");
+    std::fs::rename(&bad, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &bad).unwrap();
+    age(&home);
+    let (text, code) = run(&home, &["redact", "--all", "--in-place"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains(&bad.display().to_string()), "{text}");
+    assert!(text.contains("could not be changed"), "{text}");
+    assert!(!text.contains("no secrets in"), "{text}");
+    let secret = |path| std::fs::read_to_string(path).unwrap().contains(&token('b'));
+    assert!(secret(&moved) && !secret(&good), "{text}");
+}
+
+#[test]
+fn nobody_says_that_there_are_no_secrets_where_a_session_was_left_out() {
+    let home = home();
+    let path = other_session(&home, "11", "", &token('b'));
+    let other = other_session(&home, "12", "", "hello");
+    age(&home);
+    let me = std::process::id();
+    let in_use = |id: &std::path::Path| {
+        let id = id.file_stem().unwrap().to_string_lossy().into_owned();
+        let entry = format!(r#"{{"pid":{me},"sessionId":"{id}"}}"#);
+        home.write(format!(".claude/sessions/{me}.json"), entry);
+    };
+    in_use(&path);
+    let (text, code) = run(&home, &["redact", "--all", "--in-place"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("1 session with secrets in use"), "{text}");
+    assert!(!text.contains("no secrets in"), "{text}");
+    // One in use that holds none does not matter.
+    std::fs::remove_file(&path).unwrap();
+    in_use(&other);
+    let (text, code) = run(&home, &["redact", "--all", "--in-place"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("no secrets in"), "{text}");
 }

@@ -201,6 +201,14 @@ impl Reading {
             text = filled.into();
             changed = true;
         }
+        if let Some((reformed, refusals)) = line::reformed(&text) {
+            for refusal in refusals {
+                let what = format!("it was put in another form: {}", refusal.why());
+                self.note(line, refusal.fault().name(), what);
+            }
+            text = reformed.into();
+            changed = true;
+        }
         for done in &done {
             let (kind, what) = match done {
                 FaultKindOrPair::Fault(FaultKind::NotUtf8) => (

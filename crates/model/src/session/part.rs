@@ -4,6 +4,7 @@ use super::pool::Slot;
 use super::{Index, Keeps, Session};
 use crate::block::{Block, BlockKind, Body};
 use crate::json::{ShortSpan, Span};
+use crate::refused_content::Refusal;
 
 /// A piece of content; its text stays in the file, its names with the session:
 /// [`Session::id_of`], [`Session::tool_of`], [`Session::subject_of`].
@@ -22,6 +23,8 @@ pub struct Part {
     pub is_error: bool,
     /// Text or thinking without a visible character; a result that holds such a text.
     pub blank: bool,
+    /// Why the API refuses it, wherever it stands.
+    pub refusal: Option<Refusal>,
 }
 
 impl Part {
@@ -79,6 +82,7 @@ impl Session {
             kind: block.kind,
             is_error: block.is_error,
             blank: block.blank,
+            refusal: block.refusal,
         });
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::accepted;
 use crate::block::BlockKind;
 use crate::entry::Kind;
 use crate::fault::{Fault, FaultKind, FaultList};
@@ -10,6 +9,7 @@ use crate::graph::{self, Links};
 use crate::id::Id;
 use crate::input::Input;
 use crate::marks::Marks;
+use crate::refused_content::{self, Sender};
 use crate::session::{Index, Record, Role, Session};
 use crate::view::messages;
 use crate::view::profile::{Profile, Rules};
@@ -30,21 +30,22 @@ pub struct Resumable {
     pub why: Option<String>,
 }
 
-/// Every fault: of single lines, of links and of calls, by line. All are counted, and of each kind
-/// the first are told.
+/// Every fault: of single lines, of links and of calls, by line, and what the API would refuse if
+/// the newest client went on. All are counted, and of each kind the first are told.
 pub fn faults(session: &Session) -> FaultList {
-    faults_beside(session, &HashSet::new())
+    faults_beside(session, &HashSet::new(), Profile::NEWEST)
 }
 
 /// The same of a file whose lines may follow those of other files, as those of teammates and of
 /// forked sub-agents do: `elsewhere` are the parents that stand in one of these.
-pub fn faults_beside(session: &Session, elsewhere: &HashSet<Id>) -> FaultList {
+/// What `client` takes out itself before it sends is no fault.
+pub fn faults_beside(session: &Session, elsewhere: &HashSet<Id>, client: Profile) -> FaultList {
     let links = graph::links(session);
     let mut faults = session.faults.clone();
     let links = broken_links(session, &links, elsewhere);
     links.for_each(|fault| faults.push(fault));
     broken_calls(session, &mut faults);
-    refused(session, &mut faults);
+    refused(session, client, &mut faults);
     faults.sort();
     faults
 }
@@ -127,40 +128,28 @@ fn broken_calls(session: &Session, faults: &mut FaultList) {
     }
 }
 
-/// What the API would refuse if it were sent as it stands.
-fn refused(session: &Session, faults: &mut FaultList) {
-    for call in &session.calls {
-        let block = &session.blocks[call.block as usize];
-        let (tool, id) = (session.text(call.tool), session.call_id(call));
-        let what = match () {
-            () if block.kind != BlockKind::ToolUse || id.is_empty() => continue,
-            () if !accepted::is_name(tool) => "the name of its tool",
-            () if !accepted::is_name(id) => "its id",
-            () => continue,
-        };
-        let short: String = id.chars().take(60).collect();
-        faults.push(Fault {
-            line: session.records[call.record as usize].line,
-            kind: FaultKind::RefusedName,
-            detail: format!("the API refuses the call {short} because of {what}"),
-        });
-    }
-    for record in session.records.iter().filter(|it| it.is_conversation()) {
-        let mut blocks = session.blocks_of(record).iter();
-        let says_nothing = |kind| matches!(kind, BlockKind::Text | BlockKind::ToolResult);
-        let blank = blocks.any(|block| says_nothing(block.kind) && block.blank);
-        if blank && !record.is_api_error() {
-            faults.push(Fault {
-                line: record.line,
-                kind: FaultKind::EmptyText,
-                detail: "the API refuses a text without a visible character".to_owned(),
-            });
+/// What the API would refuse if this client went on.
+fn refused(session: &Session, client: Profile, faults: &mut FaultList) {
+    let mut sender = Sender::new(session, client);
+    // Of one line, each reason once.
+    let mut told = None;
+    for refused in refused_content::in_session(session) {
+        let this = Some((refused.record, refused.refusal));
+        if this == told || !sender.sends(&refused) {
+            continue;
         }
+        told = this;
+        faults.push(Fault {
+            line: session.records[refused.record as usize].line,
+            kind: refused.refusal.fault(),
+            detail: refused.refusal.why().to_owned(),
+        });
     }
     error_tail(session, faults);
 }
 
-/// API errors at the end of the conversation.
+/// API errors at the end of the conversation. Other replies of the client's own are sent as if a
+/// model had given them, and accepted.
 fn error_tail(session: &Session, faults: &mut FaultList) {
     // What is live is found out only where there is something to find.
     if !session.records.iter().any(Record::is_api_error) {

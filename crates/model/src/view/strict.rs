@@ -9,13 +9,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::accepted;
 use crate::json;
+use crate::refused_content::{self, Refusal};
 use crate::view::messages::speech::{result_piece, text_piece};
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker};
 
 const LOST: &str = "[The result of this call is not in the transcript]";
 const EARLIER: &str = "[Earlier conversation is not in this transcript]";
 
-/// Blocks the API knows beside text, thinking, calls and results.
+/// Blocks that need nothing else of a request, beside text, thinking, calls and results. The API
+/// takes more, but only from those who ask it for what they belong to.
 const KNOWN: &[&str] = &["image", "document"];
 
 /// Repairs drafted messages until the API accepts them.
@@ -163,67 +165,46 @@ fn add(out: &mut Vec<ApiMessage>, mut message: ApiMessage) {
 fn known(mut piece: Piece, role: Speaker) -> Option<Piece> {
     let value = json::value(piece.json.as_bytes());
     let text = |field: &str| {
-        value
-            .get(field)
-            .and_then(|value| value.as_str())
-            .unwrap_or_default()
+        let value = value.get(field).and_then(|value| value.as_str());
+        value.unwrap_or_default()
     };
+    let refusal = refused_content::of_json(piece.json.as_bytes());
     match (piece.kind, role) {
-        (PieceKind::Text, _) => {
-            let said = text("text").to_owned();
-            (!said.trim().is_empty()).then(|| {
-                piece.json = text_piece(&said, 0).json;
-                piece
-            })
-        }
-        (PieceKind::Thinking, Speaker::Assistant) => {
-            let said = value.get("thinking").is_some_and(|said| said.is_string());
-            let sealed = match text("type") {
-                "thinking" => said && !text("signature").is_empty(),
-                _ => !text("data").is_empty(),
-            };
-            sealed.then_some(piece)
-        }
-        (PieceKind::Call, Speaker::Assistant) => {
-            let complete =
-                !text("id").is_empty() && value.get("input").is_some_and(|input| input.is_object());
-            complete.then(|| {
-                if let Some(name) = accepted::tool_name(text("name")) {
-                    set(&mut piece, "name", &name);
-                }
-                if let Some(id) = accepted::call_id(text("id")) {
-                    set(&mut piece, "id", &id);
-                    piece.call = Some(id.into());
-                }
-                piece
-            })
-        }
+        (PieceKind::Text, _) => refusal.is_none().then(|| {
+            piece.json = text_piece(text("text"), 0).json;
+            piece
+        }),
+        (PieceKind::Thinking, Speaker::Assistant) => refusal.is_none().then_some(piece),
+        (PieceKind::Call, Speaker::Assistant) => (!text("id").is_empty()).then(|| {
+            let input = refused_content::accepted_form(piece.json.as_bytes(), Refusal::BadCall);
+            if let (false, Some(form)) = (value["input"].is_object(), input) {
+                piece.json = String::from_utf8_lossy(&form).into_owned();
+            }
+            if let Some(name) = accepted::tool_name(text("name")) {
+                set(&mut piece, "name", &name);
+            }
+            if let Some(id) = accepted::call_id(text("id")) {
+                set(&mut piece, "id", &id);
+                piece.call = Some(id.into());
+            }
+            piece
+        }),
         (PieceKind::Result, Speaker::User) => (!text("tool_use_id").is_empty()).then(|| {
-            piece.json = result(&value);
+            piece.json = refused_content::result(&value);
             if let Some(id) = accepted::call_id(text("tool_use_id")) {
                 set(&mut piece, "tool_use_id", &id);
                 piece.call = Some(id.into());
             }
             piece
         }),
-        (PieceKind::Other, Speaker::User)
-            if KNOWN.contains(&text("type")) && has_source(&value) =>
-        {
+        (PieceKind::Other, Speaker::User) if KNOWN.contains(&text("type")) && refusal.is_none() => {
             Some(piece)
         }
         // Not something this speaker can send: say what it was.
-        _ => {
-            let what = text("type").to_owned();
-            let note = format!(
-                "[{} block]",
-                if what.is_empty() { "unknown" } else { &what }
-            );
-            let at = piece.record;
-            Some(Piece {
-                record: at,
-                ..text_piece(&note, 0)
-            })
-        }
+        _ => Some(Piece {
+            record: piece.record,
+            ..text_piece(&refused_content::note_of(piece.json.as_bytes()), 0)
+        }),
     }
 }
 
@@ -231,52 +212,5 @@ fn known(mut piece: Piece, role: Speaker) -> Option<Piece> {
 fn set(piece: &mut Piece, key: &str, name: &str) {
     if let Some(new) = json::with_field(piece.json.as_bytes(), key, &json::quoted(name)) {
         piece.json = String::from_utf8_lossy(&new).into_owned();
-    }
-}
-
-fn has_source(value: &serde_json::Value) -> bool {
-    value.get("source").is_some_and(|source| source.is_object())
-}
-
-/// A result whose content is a string, or texts, images and documents without empty ones.
-fn result(value: &serde_json::Value) -> String {
-    let mut out = serde_json::Map::new();
-    out.insert("type".into(), "tool_result".into());
-    out.insert(
-        "tool_use_id".into(),
-        value.get("tool_use_id").cloned().unwrap_or_default(),
-    );
-    match value.get("content") {
-        Some(serde_json::Value::String(text)) => {
-            drop(out.insert("content".into(), text.as_str().into()))
-        }
-        Some(serde_json::Value::Array(items)) => {
-            let kept: Vec<_> = items.iter().filter_map(result_item).collect();
-            out.insert("content".into(), kept.into());
-        }
-        Some(serde_json::Value::Null) | None => {}
-        Some(other) => drop(out.insert("content".into(), other.to_string().into())),
-    }
-    if value.get("is_error") == Some(&true.into()) {
-        out.insert("is_error".into(), true.into());
-    }
-    serde_json::Value::Object(out).to_string()
-}
-
-fn result_item(item: &serde_json::Value) -> Option<serde_json::Value> {
-    let kind = item
-        .get("type")
-        .and_then(|kind| kind.as_str())
-        .unwrap_or_default();
-    match kind {
-        "text" => {
-            let text = item.get("text")?.as_str()?;
-            (!text.trim().is_empty()).then(|| serde_json::json!({"type": "text", "text": text}))
-        }
-        "image" | "document" if has_source(item) => Some(item.clone()),
-        _ => {
-            let text = item.to_string();
-            Some(serde_json::json!({"type": "text", "text": text}))
-        }
     }
 }

@@ -292,6 +292,28 @@ fn a_straightened_copy_of_a_session_with_lines_between_its_calls_resumes_in_ever
     assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
 }
 
+/// What a copy falls back to that cannot be proved in one order.
+#[test]
+fn a_copy_whose_calls_stay_a_tree_resumes_as_its_source_though_the_last_lines_have_one_time() {
+    let mut wrong = Vec::new();
+    for seed in 0..300 {
+        let mut lines = unspool_testkit::graph::busy(seed);
+        let from = lines.len().saturating_sub(2 + seed as usize % 5);
+        for line in &mut lines[from..] {
+            let time = line.find("\"timestamp\":\"").map(|at| at + 13);
+            if let Some(at) = time {
+                line.replace_range(at..at + 24, "2026-06-01T00:00:00.000Z");
+            }
+        }
+        let log = Log::new(lines.join("\n") + "\n");
+        let (_, _, problems) = edited(&log, None, Settings { keep_tree: true }, |_, _| ());
+        if let Some(first) = problems.first() {
+            wrong.push(format!("seed {seed}: {}", first.what));
+        }
+    }
+    assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
+}
+
 #[test]
 fn what_is_said_of_a_refused_copy_is_always_the_same() {
     let log = Log::new(unspool_testkit::graph::healthy(5).join("\n") + "\n");

@@ -28,6 +28,7 @@ mod hostile;
 mod make;
 mod merge;
 mod prices;
+mod refused_content;
 mod regressions;
 mod repair;
 mod repair_random;

@@ -265,7 +265,12 @@ fn half_a_pair_and_an_empty_text_are_found_and_mended() {
     let text = String::from_utf8(log).unwrap();
     for (old, new, kind) in [
         ("one two", "one \\ud83d two", "lone_surrogate"),
-        ("one two", " \\n", "empty_text"),
+        // Alone in its line, clients leave it out.
+        (
+            r#"{"type":"text","text":"one two"}"#,
+            r#"{"type":"text","text":" \n"},{"type":"text","text":"one"}"#,
+            "empty_text",
+        ),
     ] {
         let log = Log::new(text.replace(old, new));
         let session = Session::from_log(&log, Role::Main);

@@ -30,7 +30,7 @@ impl Mender<'_> {
             if id.is_empty() {
                 self.remove(&pair.calls, "bad_call", "a call without an id was removed");
                 let what = "a result that names no call was removed";
-                self.remove(&pair.results, "result_without_call", what);
+                self.remove(&pair.results, "bad_result", what);
                 continue;
             }
             let Some(call) = self.first(&pair.calls) else {

@@ -10,6 +10,7 @@ use crate::entry::{self, Entry, Kind, Parent};
 use crate::fault::FaultKind;
 use crate::id::Id;
 use crate::json::{self, Cursor, Span};
+use crate::refused_content::{self, Refusal};
 
 /// A whole object of a line, or something that is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,10 +122,45 @@ pub(super) fn sound<'a>(object: &'a [u8], done: &mut Vec<FaultKindOrPair>) -> Co
     }
 }
 
-/// Whether the API does not accept a line because of the name of a tool, the id of a call or an
-/// empty text inside a result.
+/// Whether the API refuses a line for something that can be mended in it: the name of a tool, the
+/// id of a call, an empty text inside a result, a block in a wrong form.
 pub(super) fn is_refused(entry: &Entry) -> bool {
-    is_conversation(entry) && (has_refused_name(entry) || has_empty_result(entry))
+    is_conversation(entry)
+        && (has_refused_name(entry) || has_empty_result(entry) || has_bad_block(entry))
+}
+
+fn has_bad_block(entry: &Entry) -> bool {
+    entry.blocks.iter().any(|block| bad_form(block).is_some())
+}
+
+/// Why a block is refused that has another form; what has no id is paired with nothing.
+fn bad_form(block: &Block) -> Option<Refusal> {
+    let refusal = block.refusal?;
+    match refusal {
+        Refusal::BadBlock => Some(refusal),
+        Refusal::BadCall | Refusal::BadResult => block
+            .id()
+            .is_some_and(|id| !id.is_empty())
+            .then_some(refusal),
+        _ => None,
+    }
+}
+
+/// The object with calls, results and other blocks in a form that the API takes, and which of
+/// them were in another one; `None` if none was.
+pub(super) fn reformed(object: &[u8]) -> Option<(Vec<u8>, Vec<Refusal>)> {
+    let decoded = entry::decode(object);
+    let entry = decoded.entries.first();
+    let entry = entry.filter(|entry| is_conversation(entry))?;
+    let bad = entry.blocks.iter();
+    let bad = bad.filter_map(|block| Some((block.span(), bad_form(block)?)));
+    let (edits, why): (Vec<_>, Vec<_>) = bad
+        .filter_map(|(span, refusal)| {
+            let form = refused_content::accepted_form(span.of(object), refusal)?;
+            Some(((span, form), refusal))
+        })
+        .unzip();
+    (!edits.is_empty()).then(|| (json::splice(object, &edits), why))
 }
 
 fn is_conversation(entry: &Entry) -> bool {

@@ -9,9 +9,9 @@ use crate::edit::links::Up;
 use crate::edit::{Loss, Plan, Settings};
 use crate::graph::{self, Links};
 use crate::id::Id;
-use crate::json;
 use crate::log::Source;
-use crate::session::{Index, Part, Record, Session};
+use crate::refused_content::{self, Refusal, Sender};
+use crate::session::{Index, Record, Session};
 use crate::time::Time;
 use crate::view::check;
 use crate::view::messages;
@@ -106,48 +106,34 @@ impl<'a> Mender<'a> {
         self.plan.set_time(at, time);
     }
 
-    /// Texts without a visible character, lines that say nothing, thinking that is not signed.
+    /// What the API refuses and no line could be mended for by itself: texts without a visible
+    /// character, lines that say nothing, thinking that is not signed.
     fn words(&mut self) {
-        for (at, record) in self.session.records.iter().enumerate() {
-            let at = at as Index;
-            if !record.is_conversation() {
-                continue;
-            }
-            if record.blocks.is_empty() {
-                self.plan.drop(at);
-                self.note(at, "empty_message", "a line that says nothing was removed");
-                continue;
-            }
-            for block in record.blocks.clone() {
-                let what = &self.session.blocks[block as usize];
-                if what.kind == BlockKind::Text && what.blank {
+        let mut sender = Sender::new(self.session, Profile::NEWEST);
+        for refused in refused_content::in_session(self.session) {
+            let at = refused.record;
+            let text = |block: Index| self.session.blocks[block as usize].kind == BlockKind::Text;
+            match (refused.refusal, refused.block) {
+                (Refusal::EmptyMessage, _) => {
+                    self.plan.drop(at);
+                    self.note(at, "empty_message", "a line that says nothing was removed");
+                }
+                (Refusal::EmptyText, Some(block)) if text(block) => {
                     self.plan.remove_block(at, block);
-                    self.note(
-                        at,
-                        "empty_text",
-                        "an empty text was removed: the API refuses it",
-                    );
-                } else if what.kind.is_thinking() && !self.is_signed(record, what) {
+                    let what = "an empty text was removed: the API refuses it";
+                    self.note(at, "empty_text", what);
+                }
+                (Refusal::UnsignedThinking, Some(block)) if !sender.is_foreign() => {
                     self.plan.remove_block(at, block);
                     self.plan.counts.thinking_removed += 1;
                     self.plan.lose(self.session, at, Loss::Thinking, &[block]);
                     let what = "thinking without its signature was removed: the API refuses it";
                     self.note(at, "unsigned_thinking", what);
                 }
+                // Names, inputs and contents were mended line by line; calls go with their
+                // results, and thinking that is left alone goes last.
+                _ => {}
             }
-        }
-    }
-
-    fn is_signed(&self, record: &Record, block: &Part) -> bool {
-        let bytes = self.session.bytes_of(self.source, record);
-        let raw = block.span().of(&bytes);
-        let filled = |field: &str| {
-            let span = json::find(raw, &[field]);
-            span.is_some_and(|span| span.len > 2 && span.of(raw).first() == Some(&b'"'))
-        };
-        match block.kind {
-            BlockKind::RedactedThinking => filled("data"),
-            _ => filled("signature"),
         }
     }
 
