@@ -180,9 +180,14 @@ impl<'a> Account<'a> {
         let by_session = per.contains(&Per::Session);
         let mains = (0..).zip(places.iter()).filter(|_| by_session);
         let mains = mains.filter(|(_, place)| place.agent.is_none());
-        let mains = mains.filter_map(|(at, place)| Some((place.session?.to_owned(), at)));
+        let named = mains.filter_map(|(at, place)| Some((place.session?, at)));
+        let mut mains: HashMap<String, u32> = HashMap::new();
+        for (session, at) in named {
+            // Sessions come before stray files whose lines name the same one.
+            mains.entry(session.to_owned()).or_insert(at);
+        }
         Account {
-            mains: mains.collect(),
+            mains,
             sources,
             files: spendings.files(),
             places,
