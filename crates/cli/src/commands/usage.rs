@@ -34,6 +34,7 @@ use crate::world::World;
   unspool usage --json | jq -s 'map(.cost_usd) | add'
 
 A message counts once, on the day of its first line, however many lines and files repeat it.
+A fork has only what is new in it here; `unspool ls` shows all that stands in it.
 Sub-agents count in their session. Prices are those of `unspool prices`; where some messages
 have none, a row shows what the others cost (`≥ $1.20`), and `cost_usd` is null, never 0.")]
 pub struct UsageArgs {

@@ -466,3 +466,28 @@ fn sub_agents_whose_session_is_gone_are_named() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("agent-a0000009"), "{told}");
 }
+
+#[test]
+fn many_sub_agents_whose_sessions_are_gone_are_counted_and_the_first_are_named() {
+    let home = home();
+    home.session(
+        CWD,
+        ID,
+        "you: go\nclaude: [Task one]\nresult: Task one x\nclaude: done\n",
+    );
+    home.agent(CWD, ID, "a7777777", "you: one\nclaude: seen\n");
+    for n in 0..23 {
+        let name = format!("a00000{n:02}");
+        home.agent(CWD, OTHER, &name, "you: look\nclaude: seen\n");
+    }
+    let told = |args: &[&str]| {
+        let output = home.output(&[&["send", "--to", "otlp", "--dry-run"], args].concat());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let all = told(&["--all"]);
+    assert!(all.contains("23 sub-agents (agent-a00000"), "{all}");
+    assert!(all.contains(", 3 more)"), "{all}");
+    assert!(!all.contains("a7777777"), "{all}");
+    // Who names a session does not ask about others.
+    assert!(!told(&[ID]).contains("sub-agent"));
+}
