@@ -25,7 +25,7 @@ use unspool_model::secrets::Secrets;
 use unspool_model::session::{Role, Session};
 use unspool_model::spent::Spending;
 use unspool_model::view::agents::StartingCalls;
-use unspool_model::view::session_usage::{SessionFiles, SessionUsage, usage_by_turn};
+use unspool_model::view::session_usage::{SessionFiles, usage_by_turn};
 use unspool_model::view::turns::TurnRow;
 use unspool_store::family::{self, Agent, is_warm_up};
 use unspool_store::find::OtherFile;
@@ -397,19 +397,23 @@ impl Family<'_> {
             let used = |turns: &[TurnRow]| {
                 family::used_by_turn(&files, main, &agents, &side::runs(file), turns, self.prices)
             };
-            rows::file(&mut folded.rows, main, None, Some(used));
+            rows::file(&mut folded.rows, main, None, Some(&used));
         } else if let (Some(file), Some(agent)) = (self.agents.first(), agents.first()) {
             folded.project = project::project(sessions[0], &file.folder).to_owned();
             let used = |turns: &[TurnRow]| {
                 let files = SessionFiles::alone(sessions[0]);
                 usage_by_turn(&files, &StartingCalls::default(), turns, self.prices)
             };
-            rows::file(&mut folded.rows, &agent.loaded, Some(&agent.id), Some(used));
+            rows::file(
+                &mut folded.rows,
+                &agent.loaded,
+                Some(&agent.id),
+                Some(&used),
+            );
             return folded;
         }
         for agent in &agents {
-            let told: Option<fn(&[TurnRow]) -> Vec<SessionUsage>> = None;
-            rows::file(&mut folded.rows, &agent.loaded, Some(&agent.id), told);
+            rows::file(&mut folded.rows, &agent.loaded, Some(&agent.id), None);
         }
         folded
     }

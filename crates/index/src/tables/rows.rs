@@ -34,6 +34,9 @@ pub struct Rows {
     pub files: Cells,
 }
 
+/// Tells what each turn of a file used, by its number.
+pub type UsedByTurn<'a> = dyn Fn(&[TurnRow]) -> Vec<SessionUsage> + 'a;
+
 /// Most characters of a text.
 const TEXT: usize = 500;
 
@@ -104,12 +107,7 @@ pub fn session(file: &SessionFile, files: &SessionFiles<'_>, prices: &Prices) ->
 /// Adds what one file of a family tells; `agent` is whose file it is, `used` what each of its turns
 /// used by its number. The turns of a sub-agent used what the turn of its session did that sent it,
 /// so that a sum over all turns has it once.
-pub fn file(
-    rows: &mut Rows,
-    loaded: &Loaded,
-    agent: Option<&str>,
-    used: Option<impl FnOnce(&[TurnRow]) -> Vec<SessionUsage>>,
-) {
+pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, used: Option<&UsedByTurn<'_>>) {
     let (session, source) = (&loaded.session, &loaded.source);
     let turns = turns::turns(session, source, turns::Options::default());
     let used = used.map(|used| used(&turns));

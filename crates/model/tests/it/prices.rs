@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use unspool_model::log::Log;
-use unspool_model::price::{Cost, Origin, Prices, Unpriced};
+use unspool_model::price::{Cost, Origin, Prices, Rate, Unpriced};
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::{Terms, Usage};
@@ -542,14 +542,10 @@ fn models_of_other_makers_are_found_however_gateways_write_them() {
 
 #[test]
 fn the_small_models_of_z_ai_have_prices_of_the_cache_and_what_nobody_publishes_is_missing() {
-    let usage = Usage {
-        cache_read: 1_000_000,
-        ..Usage::default()
-    };
-    let cost = |model| Prices::bundled().charge(model, usage, Terms::default());
-    assert_eq!(cost("glm-4.5"), Ok(Cost(110_000_000_000)));
-    assert_eq!(cost("glm-4.5-air"), Ok(Cost(30_000_000_000)));
-    assert_eq!(cost("glm-4.5-x"), Err(Unpriced::Part("cache reads")));
+    let read = |model| Prices::bundled().find(model).unwrap().rates.cache_read;
+    assert_eq!(read("glm-4.5").map(Rate::per_million), Some(0.11));
+    assert_eq!(read("glm-4.5-air").map(Rate::per_million), Some(0.03));
+    assert_eq!(read("glm-4.5-x"), None);
 }
 
 #[test]
