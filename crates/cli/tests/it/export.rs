@@ -261,11 +261,8 @@ fn texts_leave_out_thinking_and_notes_unless_asked_and_a_page_folds_them() {
         let text = home.run(&[&["export", ID, "-o", "-", "--to"], args].concat());
         assert!(text.contains("done"), "{args:?}: {text}");
         let thought = text.contains("a private thought");
-        assert_eq!(
-            text.contains("PostToolUse:Read"),
-            thought,
-            "{args:?}: {text}"
-        );
+        let hook = text.contains("PostToolUse:Read");
+        assert!(thought || !hook, "{args:?}: {text}");
         thought
     };
     for format in ["md", "txt"] {
