@@ -665,7 +665,7 @@ impl Host for Around {
     }
 
     fn small_model(&self, prompt: &str) -> Result<String, String> {
-        let ask = plain(model::small(), prompt, 4_096);
+        let ask = plain(model::small(&self.shared.prices), prompt, 4_096);
         let (blocks, message) = self
             .shared
             .client

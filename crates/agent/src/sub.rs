@@ -182,7 +182,7 @@ fn setup(
     let mut turns = TURNS;
     if let Some(definition) = definition {
         if let Some(name) = definition.model.filter(|name| name != "inherit") {
-            frame.model = model::named(&name);
+            frame.model = model::named(&name, &above.prices);
         }
         // An agent of the folder may be pulled after somebody trusted it: it gets no more than
         // whoever starts it.
@@ -213,7 +213,7 @@ fn setup(
         .as_str()
         .filter(|name| *name != "inherit")
     {
-        frame.model = model::named(name);
+        frame.model = model::named(name, &above.prices);
     }
     if let Some(effort) = call.input["effort"].as_str() {
         frame.effort = Some(effort.to_owned());

@@ -173,7 +173,7 @@ impl Answers for Desktop {
                 items: view.all.len(),
                 agents_list: agents
                     .iter()
-                    .map(|(row, cost)| AgentRow::new(row, *cost))
+                    .map(|(row, used)| AgentRow::new(row, *used))
                     .collect(),
                 files: files::files(&main.session, &main.source)
                     .iter()

@@ -14,7 +14,7 @@ use unspool_model::view::transcript::Agents;
 use unspool_model::view::transcript::outline::{self, Base, Class, Outline};
 use unspool_model::view::turns::{self, Options};
 use unspool_store::family::{Agent, Family, Helper};
-use unspool_store::find::{Found, SessionFile};
+use unspool_store::find::{AgentFile, Found, SessionFile};
 use unspool_store::growth::{Grown, Growth};
 use unspool_store::read::{Ending, Loaded, Reader};
 use unspool_store::resolve::{self, Target};
@@ -248,11 +248,14 @@ impl Opened {
         let grown = self.main.follow(reader, &mut self.chosen.family.main)?;
         match grown {
             Grown::Anew => return Ok(Grown::Anew),
-            Grown::More => self.look_for_agents(world, reader),
             Grown::Same if self.looked.elapsed() < PAUSE => return Ok(Grown::Same),
-            Grown::Same => {}
+            Grown::More | Grown::Same => {}
         }
-        let mut any = grown;
+        // A compaction and a sub-agent in the background write while the session itself waits.
+        let mut any = match self.look_for_agents(world, reader) {
+            true => Grown::More,
+            false => grown,
+        };
         self.looked = Instant::now();
         let agents = self.chosen.family.agents.iter_mut().zip(&mut self.agents);
         for (agent, growth) in agents {
@@ -270,22 +273,32 @@ impl Opened {
         Ok(any)
     }
 
-    /// Takes in sub-agents that were not there before.
-    fn look_for_agents(&mut self, world: &World, reader: &Reader) {
+    /// Takes in sub-agents that were not there before, and helpers as they are now; whether there
+    /// was anything new.
+    fn look_for_agents(&mut self, world: &World, reader: &Reader) -> bool {
         let Target::Session(file) = &self.chosen.target else {
-            return;
+            return false;
         };
+        let mut any = false;
         let file: &SessionFile = file;
         let mut around = find::around(&file.path);
         around.identify_agents();
         for helper in family::helpers_of(&around, file) {
-            self.chosen.family.renew_helper(helper);
+            any |= self.chosen.family.renew_helper(helper);
         }
         let known = &self.chosen.family.agents;
-        let new: Vec<_> = family::agents_of(&around, file)
-            .into_iter()
-            .filter(|agent| known.iter().all(|one| one.file != agent.path))
-            .collect();
+        // A warm-up is one as long as it does not grow.
+        let helpers = &mut self.chosen.family.helpers;
+        let mut is_new = |agent: &&AgentFile| {
+            let at = helpers.iter().position(|one| one.file == agent.path);
+            if at.is_some_and(|at| helpers[at].stamp == agent.stamp) {
+                return false;
+            }
+            at.map(|at| helpers.remove(at));
+            known.iter().all(|one| one.file != agent.path)
+        };
+        let new = family::agents_of(&around, file).into_iter();
+        let new: Vec<_> = new.filter(|agent| is_new(agent)).collect();
         let many = known.len() + new.len() > family::OPEN;
         self.chosen.family.runs = world.runs(file);
         for agent in new {
@@ -297,8 +310,10 @@ impl Opened {
             if family::is_warm_up(&agent.path, &loaded.session, sessions) {
                 let helper = Helper::of(&agent.path, &loaded.session);
                 self.chosen.family.helpers.extend(helper);
+                any = true;
                 continue;
             }
+            any = true;
             if many {
                 loaded.source.release();
             }
@@ -315,6 +330,7 @@ impl Opened {
             });
             self.agents.push(growth);
         }
+        any
     }
 
     /// What each turn of the session's own conversation used, by its number.

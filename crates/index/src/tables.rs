@@ -24,12 +24,14 @@ use unspool_model::price::Prices;
 use unspool_model::secrets::Secrets;
 use unspool_model::session::{Role, Session};
 use unspool_model::spent::Spending;
-use unspool_model::view::session_usage::SessionFiles;
-use unspool_store::family::is_warm_up;
+use unspool_model::view::agents::StartingCalls;
+use unspool_model::view::session_usage::{SessionFiles, usage_by_turn};
+use unspool_model::view::turns::TurnRow;
+use unspool_store::family::{self, Agent, is_warm_up};
 use unspool_store::find::OtherFile;
 use unspool_store::open::Stamp;
 use unspool_store::read::{Loaded, Reader};
-use unspool_store::{AgentFile, Found, SessionFile, Warning, each, project};
+use unspool_store::{AgentFile, Found, SessionFile, Warning, each, project, side};
 
 use crate::db::{self, Notice, Opened};
 use crate::error::Error;
@@ -361,17 +363,22 @@ impl Family<'_> {
             .main
             .and_then(|file| folded.read(&file.path, Role::Main));
         folded.lost = self.main.is_some() && main.is_none();
-        let read = self
-            .agents
-            .iter()
-            .filter_map(|agent| Some((*agent, folded.read(&agent.path, Role::Agent)?)));
-        let read: Vec<(&AgentFile, Loaded)> = read.collect();
+        let read = self.agents.iter().filter_map(|agent| {
+            Some(Agent {
+                id: agent.id.clone(),
+                loaded: folded.read(&agent.path, Role::Agent)?,
+                file: agent.path.clone(),
+                meta: side::agent_meta(&agent.path),
+                run: agent.run.clone(),
+            })
+        });
+        let read: Vec<Agent> = read.collect();
         let apart: Vec<bool> = read
             .iter()
-            .map(|(agent, loaded)| {
-                let agents = read.iter().map(|(_, loaded)| &loaded.session);
+            .map(|agent| {
+                let agents = read.iter().map(|one| &one.loaded.session);
                 let all = main.iter().map(|main| &main.session).chain(agents);
-                is_warm_up(&agent.path, &loaded.session, all)
+                is_warm_up(&agent.file, &agent.loaded.session, all)
             })
             .collect();
         let (mut warm_ups, mut agents) = (Vec::new(), Vec::new());
@@ -383,15 +390,14 @@ impl Family<'_> {
         }
         let warm_ups = warm_ups.iter();
         let warm_ups: Vec<Spending> = warm_ups
-            .map(|(_, loaded)| Spending::of(&loaded.session))
+            .map(|agent| Spending::of(&agent.loaded.session))
             .collect();
         folded.session = self.session.to_owned();
+        let sessions: Vec<&Session> = agents.iter().map(|one| &one.loaded.session).collect();
         if let (Some(file), Some(main)) = (self.main, &main) {
             if !main.session.is_used() {
                 return folded;
             }
-            let sessions: Vec<&Session> =
-                agents.iter().map(|(_, loaded)| &loaded.session).collect();
             folded.project = project::project(&main.session, &file.folder).to_owned();
             folded.titles(&main.session);
             let helpers = self.helpers.iter().map(|(_, spent)| *spent);
@@ -402,12 +408,26 @@ impl Family<'_> {
                 helpers: &helpers,
             };
             folded.rows.sessions = rows::session(file, &files, self.prices);
-            rows::file(&mut folded.rows, main, None, self.prices);
-        } else if let Some((agent, loaded)) = agents.first() {
-            folded.project = project::project(&loaded.session, &agent.folder).to_owned();
+            let used = |turns: &[TurnRow]| {
+                family::used_by_turn(&files, main, &agents, &side::runs(file), turns, self.prices)
+            };
+            rows::file(&mut folded.rows, main, None, Some(&used));
+        } else if let (Some(file), Some(agent)) = (self.agents.first(), agents.first()) {
+            folded.project = project::project(sessions[0], &file.folder).to_owned();
+            let used = |turns: &[TurnRow]| {
+                let files = SessionFiles::alone(sessions[0]);
+                usage_by_turn(&files, &StartingCalls::default(), turns, self.prices)
+            };
+            rows::file(
+                &mut folded.rows,
+                &agent.loaded,
+                Some(&agent.id),
+                Some(&used),
+            );
+            return folded;
         }
-        for (agent, loaded) in &agents {
-            rows::file(&mut folded.rows, loaded, Some(&agent.id), self.prices);
+        for agent in &agents {
+            rows::file(&mut folded.rows, &agent.loaded, Some(&agent.id), None);
         }
         folded
     }

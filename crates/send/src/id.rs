@@ -11,6 +11,9 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TraceId(pub [u8; 16]);
 
+/// Enough of the id of a trace to tell it from others.
+pub type TraceStart = [u8; 8];
+
 /// The id of a span.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SpanId(pub [u8; 8]);
@@ -24,6 +27,13 @@ impl TraceId {
     /// prompt.
     pub fn of(seed: &str) -> TraceId {
         TraceId(first(seed.as_bytes()))
+    }
+
+    /// Enough of it to tell it from others.
+    pub fn start(self) -> TraceStart {
+        let mut start = TraceStart::default();
+        start.copy_from_slice(&self.0[..8]);
+        start
     }
 }
 

@@ -21,7 +21,7 @@ use foldhash::{HashMap, HashSet};
 use unspool_model::secrets::Secrets;
 use unspool_store::own_file;
 
-use crate::id::{Digest, TraceId};
+use crate::id::{Digest, SpanId, TraceId, TraceStart};
 
 /// A receiver, in a few bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,6 +40,14 @@ pub enum Note {
         spans: u32,
         /// The session it was sent under.
         session: Arc<str>,
+    },
+    /// These spans stand in the trace of a turn, below its root: other files may hold the same
+    /// messages in turns of other traces, and be sent by another run.
+    Held {
+        /// Its trace.
+        trace: TraceId,
+        /// Its spans.
+        spans: Vec<SpanId>,
     },
     /// So many lines of a session were sent by an older exporter.
     Before {
@@ -143,6 +151,8 @@ pub struct Ledger {
     generation: u64,
     end: u64,
     sent: HashMap<TraceId, Sent>,
+    /// The trace that a span was sent in first.
+    holders: HashMap<SpanId, TraceStart>,
     before: HashMap<String, u32>,
     adopted: bool,
     due: BTreeMap<PathBuf, bool>,
@@ -175,6 +185,7 @@ impl Ledger {
             generation: 0,
             end: 0,
             sent: HashMap::default(),
+            holders: HashMap::default(),
             before: HashMap::default(),
             adopted: false,
             due: BTreeMap::new(),
@@ -207,6 +218,11 @@ impl Ledger {
     /// What is known of a turn.
     pub fn sent(&self, trace: TraceId) -> Option<&Sent> {
         self.sent.get(&trace)
+    }
+
+    /// The trace that a span was sent in.
+    pub fn holder(&self, span: SpanId) -> Option<TraceStart> {
+        self.holders.get(&span).copied()
     }
 
     /// How many turns were sent.
@@ -376,6 +392,7 @@ impl Ledger {
         self.generation = generation;
         self.end = 0;
         self.sent.clear();
+        self.holders.clear();
         self.before.clear();
         self.adopted = false;
         self.due.clear();
@@ -409,6 +426,12 @@ impl Ledger {
                     sent.digests.remove(0);
                 }
                 sent.digests.push(digest);
+            }
+            Note::Held { trace, spans } => {
+                let start = trace.start();
+                for span in spans {
+                    self.holders.entry(span).or_insert(start);
+                }
             }
             Note::Before { session, lines } => drop(self.before.insert(session, lines)),
             Note::Adopted => self.adopted = true,
@@ -449,7 +472,7 @@ impl Ledger {
             let times = seen.entry(line::thing(key, &note)).or_default();
             *times += 1;
             let most = match note {
-                Note::Sent { .. } => CONTENTS,
+                Note::Sent { .. } | Note::Held { .. } => CONTENTS,
                 Note::Paid { .. } => 0,
                 _ => 1,
             };

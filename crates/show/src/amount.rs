@@ -99,6 +99,17 @@ pub fn cost_told(usd: Option<f64>, known: Option<f64>, unpriced: u64) -> String 
     }
 }
 
+/// What to say below a list of costs of which some messages have no price.
+pub fn unpriced(messages: u64) -> Option<String> {
+    let verb = if messages == 1 { "is" } else { "are" };
+    (messages > 0).then(|| {
+        format!(
+            "{} without a known price {verb} not in the cost; `unspool usage model` names the models",
+            count(messages, "message")
+        )
+    })
+}
+
 /// What messages cost together.
 pub fn cost_sum(sum: CostSum) -> String {
     cost_at_least(sum.total().map(Cost::usd), Some(sum.known.usd()))

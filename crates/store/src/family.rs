@@ -175,11 +175,11 @@ impl Family {
         }
     }
 
-    /// The files of the client's own helpers, read so that each can be listed with what it did.
-    pub fn read_helpers(&self, reader: &Reader) -> Vec<Agent> {
-        let files: Vec<&Helper> = self.helpers.iter().collect();
+    /// The files of the client's own helpers, read so that each can be listed with what it did,
+    /// each with its place among the helpers: one that cannot be read any more is left out.
+    pub fn read_helpers(&self, reader: &Reader) -> Vec<(usize, Agent)> {
         let read = each::map(
-            &files,
+            &self.helpers,
             reader.threads,
             |helper| helper.stamp.size,
             |helper| {
@@ -194,7 +194,8 @@ impl Family {
                 })
             },
         );
-        read.into_iter().flatten().collect()
+        let read = read.into_iter().enumerate();
+        read.filter_map(|(at, agent)| Some((at, agent?))).collect()
     }
 
     /// Answers a question about everything that tells what the session used.
@@ -210,11 +211,25 @@ impl Family {
 
     /// What each turn used; in front of them what was used before the first one.
     pub fn used_by_turn(&self, turns: &[TurnRow], prices: &Prices) -> Vec<SessionUsage> {
-        let files: Vec<agents::AgentFile<'_>> = self.agents.iter().map(Agent::listed).collect();
-        let main = &self.main;
-        let calls = agents::starting_calls(&main.session, &main.source, &files, &self.runs);
-        self.used(|files| session_usage::usage_by_turn(files, &calls, turns, prices))
+        let Family {
+            main, agents, runs, ..
+        } = self;
+        self.used(|files| used_by_turn(files, main, agents, runs, turns, prices))
     }
+}
+
+/// What each turn of a session used, by its number.
+pub fn used_by_turn(
+    files: &SessionFiles<'_>,
+    main: &Loaded,
+    agents: &[Agent],
+    runs: &[Run],
+    turns: &[TurnRow],
+    prices: &Prices,
+) -> Vec<SessionUsage> {
+    let listed: Vec<agents::AgentFile<'_>> = agents.iter().map(Agent::listed).collect();
+    let calls = agents::starting_calls(&main.session, &main.source, &listed, runs);
+    session_usage::usage_by_turn(files, &calls, turns, prices)
 }
 
 /// Reads what helpers used. What cannot be read is no reason to lose its session.

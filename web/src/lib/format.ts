@@ -50,6 +50,13 @@ export function cost(row: Cost | null | undefined): string {
   return row.cost_usd_known < 0.005 ? "≥ $0.00" : "≥ " + money(row.cost_usd_known);
 }
 
+/** What all of these cost together. */
+export function together(rows: Cost[]): Cost {
+  const known = rows.reduce((all, row) => all + (row.cost_usd_known ?? 0), 0);
+  const unpriced = rows.reduce((all, row) => all + (row.unpriced_messages ?? 0), 0);
+  return { cost_usd: unpriced > 0 ? null : known, cost_usd_known: known, unpriced_messages: unpriced };
+}
+
 /** How many messages have no price, to be shown beside a cost. */
 export function unpriced(row: Cost | null | undefined): string | undefined {
   const many = row?.unpriced_messages;

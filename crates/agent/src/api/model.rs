@@ -19,7 +19,7 @@ pub enum Thinking {
 pub const FAMILIES: [&str; 5] = ["opus", "sonnet", "haiku", "fable", "mythos"];
 
 /// The model that a name means: `sonnet` is the newest of its family, anything else is itself.
-pub fn named(name: &str) -> String {
+pub fn named(name: &str, prices: &Prices) -> String {
     let name = name.trim();
     let (plain, long) = match name.strip_suffix("[1m]") {
         Some(plain) => (plain, "[1m]"),
@@ -32,15 +32,15 @@ pub fn named(name: &str) -> String {
     if !FAMILIES.contains(&family.as_str()) {
         return name.to_owned();
     }
-    match newest(&family) {
+    match newest(&family, prices) {
         Some(newest) => newest + long,
         None => name.to_owned(),
     }
 }
 
 /// The newest model of a family in the table of prices, under its short name.
-fn newest(family: &str) -> Option<String> {
-    let rows = Prices::bundled().rows();
+fn newest(family: &str, prices: &Prices) -> Option<String> {
+    let rows = prices.rows();
     let of_family = rows.filter(|row| row.name.starts_with(&format!("claude-{family}-")));
     let dated = of_family.filter_map(|row| Some((version(&row.name)?, row.name.clone())));
     let newest = dated.max_by(|(a, long), (b, short)| a.cmp(b).then(short.len().cmp(&long.len())));
@@ -48,8 +48,8 @@ fn newest(family: &str) -> Option<String> {
 }
 
 /// The small, fast model for side questions.
-pub fn small() -> String {
-    named("haiku")
+pub fn small(prices: &Prices) -> String {
+    named("haiku", prices)
 }
 
 /// The version in a name: `claude-opus-4-5-20251101` is 4.5.
@@ -137,6 +137,7 @@ mod tests {
 
     #[test]
     fn a_family_means_its_newest_model() {
+        let named = |name: &str| super::named(name, Prices::bundled());
         assert!(named("opus").starts_with("claude-opus-"));
         assert_eq!(
             version(&named("opus")).max(Some((5, 5))),
@@ -146,6 +147,14 @@ mod tests {
         assert_eq!(named("default"), named("sonnet"));
         assert_eq!(named("claude-x-1"), "claude-x-1");
         assert_eq!(named("gpt-none"), "gpt-none");
+    }
+
+    #[test]
+    fn a_family_means_the_newest_model_of_the_prices_in_use() {
+        let newer = r#"{"models": {"claude-haiku-77-1": {"input": 1, "output": 2}}}"#;
+        let prices = Prices::bundled().merged(Prices::parse(newer).unwrap());
+        assert_eq!(super::named("haiku", &prices), "claude-haiku-77-1");
+        assert_eq!(super::small(&prices), "claude-haiku-77-1");
     }
 
     #[test]

@@ -231,7 +231,8 @@ impl Driver {
         }
         if let Some(name) = expanded.model {
             let mut frame = lock(&self.shared.frame);
-            let before = std::mem::replace(&mut frame.model, model::named(&name));
+            let before =
+                std::mem::replace(&mut frame.model, model::named(&name, &self.shared.prices));
             self.own_model.get_or_insert(before);
         }
     }

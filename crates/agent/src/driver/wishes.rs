@@ -67,7 +67,7 @@ impl Driver {
                 }
             }
             Command::Model(name) => {
-                let name = model::named(&name);
+                let name = model::named(&name, &self.shared.prices);
                 lock(&self.shared.frame).model.clone_from(&name);
                 self.own_model = None;
                 self.machine.limits.window = model::window(&name, 0, &self.shared.prices);

@@ -6,15 +6,14 @@ use std::io::Write;
 use clap::Args;
 use unspool_model::agent_kind::AgentKind;
 use unspool_model::price::Prices;
-use unspool_model::session::Role;
-use unspool_model::view::cost::CostSum;
+use unspool_model::view::agents;
+use unspool_model::view::session_usage::{Used, session_usage, usage_by_agent};
 use unspool_model::view::status::{self, Crew};
-use unspool_model::view::{agents, cost};
 use unspool_show::amount;
 use unspool_show::table::{Column, Table};
 use unspool_show::wire::graph::AgentRow;
 use unspool_store::each;
-use unspool_store::family::{self, Agent};
+use unspool_store::family;
 use unspool_store::find::{self, SessionFile};
 use unspool_store::read::Reader;
 use unspool_store::resolve::Target;
@@ -30,18 +29,24 @@ pub struct AgentsArgs {
     pub session: Option<OsString>,
 }
 
-/// The sub-agents and teammates of a session, what the client did for itself, and what each cost.
-pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<CostSum>)> {
-    let helpers = chosen.family.read_helpers(&world.reader());
-    let files = chosen.family.agents.iter().chain(&helpers);
-    let files: Vec<_> = files.map(Agent::listed).collect();
-    let main = &chosen.family.main;
-    let mut rows = agents::agents(&main.session, &main.source, &files, &chosen.family.runs);
+/// The sub-agents and teammates of a session, what the client did for itself, and what each used.
+pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Used>)> {
+    let family = &chosen.family;
+    let own = family.agents.iter().enumerate();
+    let helpers = family.read_helpers(&world.reader());
+    let helpers = helpers
+        .iter()
+        .map(|(at, it)| (family.agents.len() + at, it));
+    let (places, files): (Vec<usize>, Vec<_>) = own
+        .chain(helpers)
+        .map(|(place, agent)| (place, agent.listed()))
+        .unzip();
+    let main = &family.main;
+    let mut rows = agents::agents(&main.session, &main.source, &files, &family.runs);
     agents::settle(&mut rows, &crew(world, chosen));
     let prices = world.prices();
-    let cost = |row: &agents::AgentRow| agents::cost(&main.session, &files, row, &prices);
-    let costs: Vec<_> = rows.iter().map(cost).collect();
-    let mut all: Vec<_> = rows.into_iter().zip(costs).collect();
+    let used = family.used(|files| usage_by_agent(files, &rows, |at| places[at], &prices));
+    let mut all: Vec<_> = rows.into_iter().zip(used).collect();
     all.extend(team(world, chosen, &prices));
     all
 }
@@ -50,19 +55,17 @@ pub fn rows(world: &World, chosen: &Chosen) -> Vec<(agents::AgentRow, Option<Cos
 const LEAD: &str = "team-lead";
 
 /// The others of the team of a session: sessions whose lines name the team, whatever the project.
-fn team(
-    world: &World,
-    chosen: &Chosen,
-    prices: &Prices,
-) -> Vec<(agents::AgentRow, Option<CostSum>)> {
+/// What each used is what a list of sessions says of it, its own sub-agents included.
+fn team(world: &World, chosen: &Chosen, prices: &Prices) -> Vec<(agents::AgentRow, Option<Used>)> {
     let (Target::Session(own), Some(team)) = (&chosen.target, &chosen.family.main.session.team)
     else {
         return Vec::new();
     };
-    let found = match own.config.as_os_str().is_empty() {
+    let mut found = match own.config.as_os_str().is_empty() {
         true => find::around(&own.path),
         false => find::find(&[own.config.to_path_buf()]),
     };
+    found.identify_agents();
     let others = family::team_sessions(&found, &own.config, team).into_iter();
     let others: Vec<_> = others.filter(|file| file.path != own.path).collect();
     let reader = Reader {
@@ -71,13 +74,14 @@ fn team(
     };
     let signals = world.signals();
     let row = |file: &&SessionFile| {
-        let session = reader.read(&file.path, Role::Main).ok()?.session;
+        let family = family::family_by(&reader, &found, file).ok()?;
+        let session = &family.main.session;
         let signals = signals.of(&file.config, &file.id);
-        let status = status::status(&session, &signals, world.now());
-        let cost = cost::cost(&session, &session.messages, prices);
+        let status = status::status(session, &signals, world.now());
+        let used = family.used(|files| session_usage(files, prices)).all();
         Some((
-            agents::mate(&session, &file.id, LEAD, status.state.name()),
-            Some(cost),
+            agents::mate(session, &file.id, LEAD, status.state.name()),
+            Some(used),
         ))
     };
     let mates = each::map(&others, each::threads(), |file| file.bytes, row);
@@ -102,9 +106,9 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
         Column::number("tokens"),
         Column::number("cost").optional(),
     ]);
-    for (row, cost) in &rows {
+    for (row, used) in &rows {
         if world.ui.json {
-            world.ui.row(&mut out, &AgentRow::new(row, *cost))?;
+            world.ui.row(&mut out, &AgentRow::new(row, *used))?;
             continue;
         }
         let name = if row.agent.is_empty() {
@@ -119,14 +123,21 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
             row.status.to_owned(),
             row.turns.to_string(),
             row.calls.to_string(),
-            amount::tokens(row.usage.total()),
-            cost.map_or_else(|| "?".to_owned(), amount::cost_sum),
+            amount::tokens(used.unwrap_or_default().usage.total()),
+            used.map_or_else(|| "?".to_owned(), |used| amount::cost_sum(used.cost)),
         ]);
     }
-    if !world.ui.json {
-        table.write(&mut out, &world.ui.style())?;
+    if world.ui.json {
+        return Ok(out.flush()?);
     }
-    Ok(out.flush()?)
+    table.write(&mut out, &world.ui.style())?;
+    out.flush()?;
+    let used = rows.iter().filter_map(|(_, used)| *used);
+    let unpriced = used.map(|used| used.cost.unpriced).sum();
+    amount::unpriced(unpriced)
+        .iter()
+        .for_each(|note| world.ui.note(note));
+    Ok(())
 }
 
 /// What kind of agent, or what it is if it is no sub-agent.

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use unspool_model::view::profile::Profile;
 use unspool_model::view::session_usage::session_usage;
 use unspool_model::view::{check, info};
 use unspool_show::amount;
@@ -34,7 +35,7 @@ pub fn run(world: &World, args: &InfoArgs) -> Result<(), Failure> {
     let path = chosen.target.path();
     let found = world.found_around(path)?;
     let elsewhere = family::parents_beside(&found, path, &main.session);
-    let faults = check::faults_beside(&main.session, &elsewhere);
+    let faults = check::faults_beside(&main.session, &elsewhere, Profile::NEWEST);
     let prices = world.prices();
     let used = chosen.family.used(|files| session_usage(files, &prices));
     let mut row = InfoRow::new(

@@ -1,6 +1,7 @@
 //! `ls`: sessions, newest first; and what the program shows without a command.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -16,7 +17,7 @@ use unspool_model::spent::Spending;
 use unspool_model::tag;
 use unspool_model::time::Time;
 use unspool_model::view::row::{self, SessionRow as Row};
-use unspool_model::view::session_usage::{SessionFiles, usage_since};
+use unspool_model::view::session_usage::{SessionFiles, SessionUsage, usage_by_file, usage_since};
 use unspool_model::view::status::{self, Crew, Signals, State, Status};
 use unspool_model::view::usage::period;
 use unspool_show::amount;
@@ -99,19 +100,21 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         args.status.as_deref(),
     )?;
     wanted.tag = args.tag.as_deref().map(tag::cleaned);
+    // Where the daemon answers, nobody may need them; read twice, they would be complained of twice.
+    let prices = LazyCell::new(|| world.prices());
     // A daemon knows sessions, not each of their files.
     let known = (!args.agents && !args.all).then(|| live::rows(world));
     let (found, mut rows) = match known.flatten() {
         Some(rows) => (Found::default(), rows),
-        None => read(world, args, now)?,
+        None => read(world, args, &prices, now)?,
     };
     let now_known: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-    let waiting = background(world, &now_known, now);
+    let waiting = background(world, &now_known, || &prices, now);
     rows.extend(waiting);
     rows.retain(|row| wanted.takes(row));
     rows.sort_by(|a, b| b.last.cmp(&a.last).then_with(|| a.id.cmp(&b.id)));
     if args.all {
-        rows.extend(others(&found));
+        rows.extend(others(&found, &prices));
     }
     if rows.is_empty() {
         return Err(Failure::nothing("no session fits").hint("list all of them with `unspool ls`"));
@@ -127,11 +130,25 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
     } else {
         table(&rows, now).write(&mut out, &world.ui.style())?;
     }
-    Ok(out.flush()?)
+    out.flush()?;
+    if !world.ui.json {
+        // The rows of sub-agents are parts of those of their sessions.
+        let whole = rows.iter().filter(|row| row.parent.is_none());
+        let unpriced = whole.map(|row| row.unpriced_messages).sum();
+        amount::unpriced(unpriced)
+            .iter()
+            .for_each(|note| world.ui.note(note));
+    }
+    Ok(())
 }
 
 /// Sessions in the background of which no transcript is written yet.
-fn background(world: &World, known: &HashSet<&str>, now: Time) -> Vec<SessionRow> {
+fn background<'p>(
+    world: &World,
+    known: &HashSet<&str>,
+    prices: impl Fn() -> &'p Prices,
+    now: Time,
+) -> Vec<SessionRow> {
     if world.demo.is_some() {
         return Vec::new();
     }
@@ -157,9 +174,8 @@ fn background(world: &World, known: &HashSet<&str>, now: Time) -> Vec<SessionRow
             };
             let session = Session::new(Role::Main);
             let signals = signals.of(dir, &id);
-            let prices = Prices::bundled();
             let files = SessionFiles::alone(&session);
-            let row = row::row(&files, &HashMap::new(), prices, &signals, now);
+            let row = row::row(&files, &HashMap::new(), prices(), &signals, now);
             rows.push(SessionRow {
                 title: job.intent.clone(),
                 goal: job.intent,
@@ -175,19 +191,23 @@ fn background(world: &World, known: &HashSet<&str>, now: Time) -> Vec<SessionRow
 }
 
 /// Reads all files.
-fn read(world: &World, args: &LsArgs, now: Time) -> Result<(Found, Vec<SessionRow>), Failure> {
+fn read(
+    world: &World,
+    args: &LsArgs,
+    prices: &Prices,
+    now: Time,
+) -> Result<(Found, Vec<SessionRow>), Failure> {
     let found = world.found()?;
     if found.sessions.is_empty() && !args.all {
         return Err(world.no_sessions());
     }
-    let prices = world.prices();
     let kinds = Kinds {
         agents: args.agents || args.all,
         unused: args.all,
     };
-    let mut rows = rows(world, &found, kinds, &prices, now);
+    let mut rows = rows(world, &found, kinds, prices, now);
     if args.agents || args.all {
-        rows.extend(orphans(world, &found, &prices, now));
+        rows.extend(orphans(world, &found, prices, now));
     }
     Ok((found, rows))
 }
@@ -393,9 +413,15 @@ fn list(
     }];
     if kinds.agents {
         let crew = Crew::of(&session, &sessions, signals, now);
-        rows.extend(agents.iter().map(|(agent, loaded)| {
+        // What they repeat of the session or of each other counts there.
+        let by_file = usage_by_file(&used, prices).into_iter().skip(1);
+        rows.extend(agents.iter().zip(by_file).map(|((agent, loaded), own)| {
             let status = crew.status(&loaded.session, signals, now);
-            agent_row(agent, &loaded.session, &project, prices, status)
+            let own = SessionUsage {
+                own,
+                ..SessionUsage::default()
+            };
+            agent_row(agent, &loaded.session, &project, prices, status, Some(own))
         }));
     }
     if kinds.unused {
@@ -406,6 +432,7 @@ fn list(
                 agent.bytes,
                 Some(AgentKind::WarmUp),
                 AgentKind::WarmUp.why(),
+                prices,
             )
         }));
     }
@@ -480,7 +507,13 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
                 .session;
             if family::is_warm_up(&agent.path, &session, []) {
                 let kind = AgentKind::WarmUp;
-                return Ok(other_row(&agent.path, agent.bytes, Some(kind), kind.why()));
+                return Ok(other_row(
+                    &agent.path,
+                    agent.bytes,
+                    Some(kind),
+                    kind.why(),
+                    prices,
+                ));
             }
             Ok::<_, String>(agent_row(
                 agent,
@@ -488,6 +521,7 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
                 project::project(&session, &agent.folder),
                 prices,
                 status::status(&session, &Signals::default(), now),
+                None,
             ))
         },
     );
@@ -501,12 +535,14 @@ fn orphans(world: &World, found: &Found, prices: &Prices, now: Time) -> Vec<Sess
     rows
 }
 
+/// The row of a sub-agent; what it used, if its session tells, else what stands in its file.
 fn agent_row(
     agent: &AgentFile,
     session: &Session,
     project: &str,
     prices: &Prices,
     status: Status,
+    used: Option<SessionUsage>,
 ) -> SessionRow {
     let place = Place {
         id: format!("agent-{}", agent.id),
@@ -518,6 +554,11 @@ fn agent_row(
     let none = Signals::default();
     let files = SessionFiles::alone(session);
     let row = row::row(&files, &HashMap::new(), prices, &none, Time(0));
+    let row = Row {
+        status,
+        used: used.unwrap_or(row.used),
+        ..row
+    };
     let kind = match session.agent_kind() {
         AgentKind::Teammate => AgentKind::Teammate,
         _ if agent.run.is_some() => AgentKind::Workflow,
@@ -525,18 +566,24 @@ fn agent_row(
     };
     SessionRow {
         agent_kind: Some(kind.name().to_owned()),
-        ..SessionRow::new(session, Row { status, ..row }, place)
+        ..SessionRow::new(session, row, place)
     }
 }
 
 /// Files that are not conversations.
-fn others(found: &Found) -> impl Iterator<Item = SessionRow> {
+fn others(found: &Found, prices: &Prices) -> impl Iterator<Item = SessionRow> {
     let others = found.others.iter();
-    others.map(|other| other_row(&other.path, other.bytes, other.helper, other.why))
+    others.map(|other| other_row(&other.path, other.bytes, other.helper, other.why, prices))
 }
 
 /// A file that is not a conversation, and why.
-fn other_row(path: &Path, bytes: u64, helper: Option<AgentKind>, why: &str) -> SessionRow {
+fn other_row(
+    path: &Path,
+    bytes: u64,
+    helper: Option<AgentKind>,
+    why: &str,
+    prices: &Prices,
+) -> SessionRow {
     let stem = path.file_stem().unwrap_or_default();
     let folder = path.parent().and_then(|dir| dir.file_name());
     let place = Place {
@@ -549,7 +596,6 @@ fn other_row(path: &Path, bytes: u64, helper: Option<AgentKind>, why: &str) -> S
     let session = Session::new(Role::Main);
     let none = Signals::default();
     let titles = HashMap::new();
-    let prices = Prices::bundled();
     let files = SessionFiles::alone(&session);
     let empty = row::row(&files, &titles, prices, &none, Time(0));
     SessionRow {

@@ -119,8 +119,14 @@ pub fn run(world: &World, args: &TurnsArgs) -> Result<(), Failure> {
     if rows.is_empty() {
         return Err(Failure::nothing("the session has no turns"));
     }
-    if !world.ui.json {
-        table.write(&mut out, &world.ui.style())?;
+    if world.ui.json {
+        return Ok(out.flush()?);
     }
-    Ok(out.flush()?)
+    table.write(&mut out, &world.ui.style())?;
+    out.flush()?;
+    let unpriced = rows.iter().map(|row| used[row.n].all().cost.unpriced).sum();
+    amount::unpriced(unpriced)
+        .iter()
+        .for_each(|note| world.ui.note(note));
+    Ok(())
 }

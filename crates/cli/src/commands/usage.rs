@@ -34,6 +34,7 @@ use crate::world::World;
   unspool usage --json | jq -s 'map(.cost_usd) | add'
 
 A message counts once, on the day of its first line, however many lines and files repeat it.
+A fork has only what is new in it here; `unspool ls` shows all that stands in it.
 Sub-agents count in their session. Prices are those of `unspool prices`; where some messages
 have none, a row shows what the others cost (`≥ $1.20`), and `cost_usd` is null, never 0.")]
 pub struct UsageArgs {
@@ -180,9 +181,14 @@ impl<'a> Account<'a> {
         let by_session = per.contains(&Per::Session);
         let mains = (0..).zip(places.iter()).filter(|_| by_session);
         let mains = mains.filter(|(_, place)| place.agent.is_none());
-        let mains = mains.filter_map(|(at, place)| Some((place.session?.to_owned(), at)));
+        let named = mains.filter_map(|(at, place)| Some((place.session?, at)));
+        let mut mains: HashMap<String, u32> = HashMap::new();
+        for (session, at) in named {
+            // Sessions come before stray files whose lines name the same one.
+            mains.entry(session.to_owned()).or_insert(at);
+        }
         Account {
-            mains: mains.collect(),
+            mains,
             sources,
             files: spendings.files(),
             places,

@@ -280,6 +280,11 @@ fn drawn(world: &World, rows: Vec<&SessionRow>, daemon: bool) -> String {
 fn page(mut rows: Vec<&SessionRow>, now: Time, height: usize, from: &str, style: &Style) -> String {
     let sum = status::sum(rows.iter().copied());
     let all = rows.len();
+    let unpriced: u64 = rows.iter().map(|row| row.unpriced_messages).sum();
+    let unpriced = match unpriced {
+        0 => String::new(),
+        some => format!(" · {} without a price", amount::count(some, "message")),
+    };
     let order = |row: &SessionRow| {
         let need = row.need();
         // Who has waited longest first; of what rests, the latest.
@@ -296,7 +301,10 @@ fn page(mut rows: Vec<&SessionRow>, now: Time, height: usize, from: &str, style:
     };
     rows.sort_by_cached_key(|row| (order(row), row.id.clone()));
     rows.truncate(height.saturating_sub(4).max(1));
-    let head = format!("{}   {all} sessions · {from} · q leaves", sum.line);
+    let head = format!(
+        "{}   {all} sessions{unpriced} · {from} · q leaves",
+        sum.line
+    );
     let mut text = Vec::new();
     let paint = if sum.need_you > 0 {
         Paint::WARN

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use unspool_model::session::Session;
 use unspool_model::view::ready::Progress;
-use unspool_send::id::{Digest, SpanId, TraceId};
+use unspool_send::id::{Digest, SpanId, TraceId, TraceStart};
 use unspool_send::ledger::Ledger;
 use unspool_send::spans::{Kind, State, Trace, Traces};
 
@@ -113,15 +113,6 @@ pub struct Owners {
     spans: HashMap<SpanId, TraceStart>,
 }
 
-/// Enough of the id of a trace to tell it from others.
-type TraceStart = [u8; 8];
-
-fn start_of(id: TraceId) -> TraceStart {
-    let mut start = TraceStart::default();
-    start.copy_from_slice(&id.0[..8]);
-    start
-}
-
 struct Owner {
     session: Arc<str>,
     /// How many spans it goes out with; 0 if it does not.
@@ -137,14 +128,20 @@ impl Owners {
         });
     }
 
-    /// The spans of a trace are its own, unless another has them already: those are told.
+    /// The spans of a trace are its own, unless another has them already, in this run or since an
+    /// earlier one: those are told.
     pub fn place(
         &mut self,
         id: TraceId,
         below: impl Iterator<Item = (SpanId, bool)>,
+        ledger: &Ledger,
     ) -> Vec<(SpanId, bool)> {
-        let start = start_of(id);
-        let taken = below.filter(|(span, _)| *self.spans.entry(*span).or_insert(start) != start);
+        let start = id.start();
+        let holder = |span| ledger.holder(span).unwrap_or(start);
+        let taken = below.filter(|&(span, _)| {
+            let first = self.spans.entry(span).or_insert_with(|| holder(span));
+            *first != start
+        });
         taken.collect()
     }
 
@@ -191,7 +188,7 @@ pub fn choose(view: &View<'_>, heads: &[Head], ledger: &Ledger, owners: &mut Own
     let before = ledger.before(view.id);
     for (at, head) in heads.iter().enumerate() {
         let known = ledger.sent(head.id);
-        let taken = owners.place(head.id, head.below.iter().copied());
+        let taken = owners.place(head.id, head.below.iter().copied(), ledger);
         let replies = |spans: &[(SpanId, bool)]| spans.iter().filter(|span| span.1).count();
         // All that was said in it is told elsewhere.
         let is_copy = replies(&taken) > 0 && replies(&taken) == replies(&head.below);

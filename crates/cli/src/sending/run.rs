@@ -171,8 +171,9 @@ struct Pending {
 
 /// A turn that is being sent.
 struct Turn {
-    /// What to note when it is taken.
-    note: Note,
+    /// What to note when it is taken: what it holds before that it was sent, or a writer who is
+    /// killed between the two would leave a turn of which that is not known.
+    notes: [Note; 2],
     /// The session it is sent for.
     at: usize,
     /// Something of it was taken.
@@ -191,19 +192,20 @@ impl Pending {
         }
     }
 
-    /// What to note of traces that were sent whole, and how many of them nobody took. Those are
-    /// sent again next time: a receiver that was set up wrong has lost nothing.
-    fn whole(&mut self, ends: &[TraceId]) -> (Vec<Note>, u64) {
-        let (mut notes, mut refused) = (Vec::new(), 0);
+    /// What to note of traces that were sent whole, how many were taken, and how many nobody took.
+    /// Those are sent again next time: a receiver that was set up wrong has lost nothing.
+    fn whole(&mut self, ends: &[TraceId]) -> (Vec<Note>, u64, u64) {
+        let (mut notes, mut taken, mut refused) = (Vec::new(), 0, 0);
         for turn in ends.iter().filter_map(|id| self.turns.remove(id)) {
             if turn.taken {
-                notes.push(turn.note);
+                notes.extend(turn.notes);
+                taken += 1;
             } else {
                 self.refused.insert(turn.at);
                 refused += 1;
             }
         }
-        (notes, refused)
+        (notes, taken, refused)
     }
 }
 
@@ -391,14 +393,18 @@ impl Run<'_> {
         let bytes = self.files[at].bytes;
         let share = bytes / (choice.turns.len() as u64 + 1);
         for (head, trace) in opened.chosen(choice) {
-            let note = Note::Sent {
+            let held = Note::Held {
+                trace: head.id,
+                spans: choice::below(&trace).map(|(span, _)| span).collect(),
+            };
+            let sent = Note::Sent {
                 trace: head.id,
                 digest: head.digest,
                 spans: head.spans,
                 session: trace.session.as_str().into(),
             };
             let turn = Turn {
-                note,
+                notes: [held, sent],
                 at,
                 taken: false,
             };
@@ -424,14 +430,14 @@ impl Run<'_> {
             Err(why) => return self.fail(stopped(why)),
         };
         pending.sent(&spans, &rejected);
-        let (notes, refused) = pending.whole(&ends);
+        let (notes, taken, refused) = pending.whole(&ends);
         let mut shared = self.lock();
         if let Err(error) = shared.ledger.note(&notes) {
             drop(shared);
             return self.fail(unusable(error));
         }
         let lost: u64 = rejected.iter().map(|one| one.count).sum();
-        shared.summary.turns += notes.len() as u64;
+        shared.summary.turns += taken;
         shared.summary.refused += refused;
         shared.summary.spans += (spans.len() as u64).saturating_sub(lost);
         let told = rejected.iter().map(refusal);

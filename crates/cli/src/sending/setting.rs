@@ -233,7 +233,7 @@ impl<'a> Setting<'a> {
     ) -> Choice {
         for turn in older {
             owners.older(turn.trace, &turn.session);
-            owners.place(turn.trace, turn.below.iter().copied());
+            owners.place(turn.trace, turn.below.iter().copied(), ledger);
         }
         choice::keep_ids(&mut opened.heads, &opened.traces, ledger, owners);
         let view = View {

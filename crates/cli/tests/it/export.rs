@@ -248,3 +248,27 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
     }
     assert!(!inside.exists());
 }
+
+#[test]
+fn texts_leave_out_thinking_and_notes_unless_asked_and_a_page_folds_them() {
+    let home = home();
+    home.session(
+        "/home/dev/x",
+        ID,
+        "you: go\nthink: a private thought\nclaude: looking [Read a]\nhook: PostToolUse:Read\nresult: Read a b\nclaude: done\n",
+    );
+    let told = |args: &[&str]| {
+        let text = home.run(&[&["export", ID, "-o", "-", "--to"], args].concat());
+        assert!(text.contains("done"), "{args:?}: {text}");
+        let thought = text.contains("a private thought");
+        let hook = text.contains("PostToolUse:Read");
+        assert!(thought || !hook, "{args:?}: {text}");
+        thought
+    };
+    for format in ["md", "txt"] {
+        assert!(!told(&[format]), "{format}");
+        assert!(!told(&[format, "--detail", "high"]), "{format}");
+        assert!(told(&[format, "--detail", "full"]), "{format}");
+    }
+    assert!(told(&["html"]));
+}

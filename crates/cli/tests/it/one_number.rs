@@ -55,6 +55,9 @@ fn is_near(one: &Figures, other: &Figures, turns: usize) -> bool {
     one.0 == other.0 && one.2 == other.2 && (one.1 - other.1).unsigned_abs() <= turns as u64 + 1
 }
 
+const SQL_TURNS: &str = "SELECT input, output, cache_read, cache_write_5m, cache_write_1h, cost_usd, \
+     cost_usd_known, unpriced_messages FROM turns";
+
 /// Asks every door about every session; hands back what lists say.
 fn agree(home: &Home) -> HashMap<String, Value> {
     let listed: HashMap<String, Value> = rows(home, &["ls"])
@@ -118,6 +121,31 @@ fn agree(home: &Home) -> HashMap<String, Value> {
                 "turns: {id} {all:?} {expected:?}"
             );
         }
+        let told: Vec<Figures> = turns.iter().map(|it| figures(it, &it["usage"])).collect();
+        if !turns.is_empty() {
+            let query = format!("{SQL_TURNS} WHERE session = '{id}' AND agent IS NULL ORDER BY n");
+            let rows = rows(home, &["sql", &query]);
+            let kept: Vec<Figures> = rows.iter().map(|it| figures(it, it)).collect();
+            assert_eq!(kept, told, "sql turns: {id}");
+            let query = format!("SELECT sum(output) AS output FROM turns WHERE session = '{id}'");
+            let all = self::rows(home, &["sql", &query]);
+            assert_eq!(all[0]["output"], row["usage"]["output"], "sql turns: {id}");
+        }
+        let output = home.output(&["agents", id, "--json"]);
+        let agents = String::from_utf8(output.stdout).unwrap();
+        let agents: Vec<Value> = agents
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|one: &Value| one["kind"] != "teammate")
+            .filter(|one| !one["cost_usd_known"].is_null())
+            .collect();
+        let by = ["agents", "client"].map(|part| figures(&by[part], &by[part]["usage"]));
+        let rows = agents.iter().map(|one| figures(one, &one["usage"]));
+        let (rows, by) = (sum(rows), sum(by.into_iter()));
+        assert!(
+            is_near(&rows, &by, agents.len() + 2),
+            "agents: {id} {rows:?} {by:?}"
+        );
         let text = home.run(&["export", id, "--to", "md", "-o", "-"]);
         let line = text.lines().find_map(|line| {
             let known = line.strip_prefix("cost_usd_known: ");
@@ -222,8 +250,74 @@ fn a_message_without_a_price_does_not_hide_what_the_others_cost() {
         let text = home.run(args);
         assert!(text.contains("≥ $"), "{args:?}: {text}");
     }
+    home.agent(
+        "/home/dev/x",
+        ID,
+        "a3",
+        "you: go\n(model=nobody-knows-2, id=msg_far) claude: d\n(model=nobody-knows-2, id=msg_off) claude: e\n",
+    );
+    for (args, told) in [
+        (
+            &["ls"][..],
+            "3 messages without a known price are not in the cost",
+        ),
+        (
+            &["turns", ID],
+            "3 messages without a known price are not in the cost",
+        ),
+        (
+            &["agents", ID],
+            "2 messages without a known price are not in the cost",
+        ),
+    ] {
+        let text = home.run(args);
+        assert!(text.contains(told), "{args:?}: {text}");
+    }
+    fs::remove_file(home.claude_dir().join(format!(
+        "projects/-home-dev-x/{ID}/subagents/agent-a3.jsonl"
+    )))
+    .unwrap();
     let text = home.run(&["export", ID, "--to", "html", "-o", "-"]);
     assert!(text.contains("≥ "), "a page says that it is not all");
     let text = home.run(&["export", ID, "--to", "md", "-o", "-"]);
     assert!(text.contains("unpriced_messages: 1\n"), "{text}");
+}
+
+/// A session whose compaction and whose forked sub-agent begin with its conversation.
+fn repeated() -> Home {
+    let home = home();
+    let own = "you: a\n(usage=10/20/0/0/0, id=msg_own) claude: b [Task Look]\nresult: Task ok\n";
+    home.session("/home/dev/x", ID, own);
+    let agent = |name: &str, id: &str, output: u32| {
+        let text = format!(
+            "{own}you: more\n(usage=5/{output}/0/0/0, id={id}, isSidechain=true) claude: c\n"
+        );
+        home.agent("/home/dev/x", ID, name, &text);
+    };
+    agent("acompact-1", "msg_compact", 7);
+    agent("a1", "msg_agent", 300);
+    home
+}
+
+#[test]
+fn what_an_agent_repeats_of_its_session_is_not_its_own() {
+    let home = repeated();
+    let listed = agree(&home);
+    assert_eq!(listed[ID]["usage"]["output"], 20 + 7 + 300);
+    let outputs = |rows: Vec<Value>, id: &str| -> BTreeMap<String, u64> {
+        let named = rows.into_iter().map(|row| {
+            let name = row[id].as_str().unwrap_or_default().to_owned();
+            (name, row["usage"]["output"].as_u64().unwrap_or(0))
+        });
+        named.collect()
+    };
+    let agents = outputs(rows(&home, &["agents", ID]), "agent");
+    assert_eq!((agents["acompact-1"], agents["a1"]), (7, 300));
+    let listed = outputs(rows(&home, &["ls", "--agents"]), "id");
+    assert_eq!(listed["agent-a1"], 300);
+    let counted = rows(&home, &["usage", "session", "--own"]);
+    for row in counted.iter().filter(|row| !row["agent"].is_null()) {
+        let agent = row["agent"].as_str().unwrap();
+        assert_eq!(row["output"], agents[agent], "{row}");
+    }
 }

@@ -321,7 +321,10 @@ fn an_unknown_model_makes_costs_null_and_a_question_mark() {
     let text = home.run(&["ls"]);
     assert!(text.lines().nth(1).unwrap().contains(" ?  "), "{text}");
     let told = stderr(&home, &["ls"], 0);
-    assert_eq!(told, "");
+    assert_eq!(
+        told,
+        "1 message without a known price is not in the cost; `unspool usage model` names the models\n"
+    );
 }
 
 #[test]

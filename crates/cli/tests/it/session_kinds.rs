@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 use unspool_testkit::home::Home;
 use unspool_testkit::script;
+use unspool_testkit::sink::Sink;
 
 use crate::{ID, home};
 
@@ -508,8 +509,8 @@ fn traces(home: &Home) -> HashMap<String, String> {
     seen
 }
 
-#[test]
-fn a_span_stands_in_one_trace_though_a_fork_begins_later() {
+/// A session, and a fork that begins with the end of its turn.
+fn with_late_fork() -> Home {
     let home = home();
     let whole = "(id=m1) claude: one [Read a]\nresult: Read a x\n(id=m2) claude: two [Read b]\nresult: Read b y\n(id=m3) claude: three\n";
     home.session(CWD, ID, &format!("you: go\n{whole}you: on\nclaude: yes\n"));
@@ -530,8 +531,39 @@ fn a_span_stands_in_one_trace_though_a_fork_begins_later() {
         "eeeeeeee",
     );
     home.transcript(CWD, OTHER, fork + &more);
-    let spans = traces(&home);
+    home
+}
+
+#[test]
+fn a_span_stands_in_one_trace_though_a_fork_begins_later() {
+    let spans = traces(&with_late_fork());
     assert!(spans.len() > 8);
+}
+
+#[test]
+fn a_span_stands_in_one_trace_in_whatever_runs_it_is_sent() {
+    for runs in [
+        &[OTHER, "--all"][..],
+        &[ID, "--all"],
+        // As a hook sends: one session in each run.
+        &[OTHER, ID, OTHER],
+    ] {
+        let sink = Sink::otlp();
+        let mut home = with_late_fork();
+        home.set("OTEL_EXPORTER_OTLP_ENDPOINT", &sink.url());
+        for run in runs {
+            let output = home.output(&["send", run, "--to", "otlp"]);
+            assert!(output.status.success(), "{runs:?} {run}: {output:?}");
+        }
+        let mut traces: HashMap<String, HashSet<String>> = HashMap::new();
+        for span in sink.spans() {
+            traces.entry(span.id).or_default().insert(span.trace);
+        }
+        assert!(traces.len() > 8, "{runs:?}: {}", traces.len());
+        let shared = traces.values().filter(|traces| traces.len() > 1).count();
+        assert_eq!(shared, 0, "{runs:?}");
+        assert_eq!(sink.faults(), [""; 0], "{runs:?}");
+    }
 }
 
 #[test]
@@ -557,4 +589,29 @@ fn sub_agents_whose_session_is_gone_are_named() {
     let output = home.output(&["send", "--all", "--to", "otlp", "--dry-run"]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("agent-a0000009"), "{told}");
+}
+
+#[test]
+fn many_sub_agents_whose_sessions_are_gone_are_counted_and_the_first_are_named() {
+    let home = home();
+    home.session(
+        CWD,
+        ID,
+        "you: go\nclaude: [Task one]\nresult: Task one x\nclaude: done\n",
+    );
+    home.agent(CWD, ID, "a7777777", "you: one\nclaude: seen\n");
+    for n in 0..23 {
+        let name = format!("a00000{n:02}");
+        home.agent(CWD, OTHER, &name, "you: look\nclaude: seen\n");
+    }
+    let told = |args: &[&str]| {
+        let output = home.output(&[&["send", "--to", "otlp", "--dry-run"], args].concat());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let all = told(&["--all"]);
+    assert!(all.contains("23 sub-agents (agent-a00000"), "{all}");
+    assert!(all.contains(", 3 more)"), "{all}");
+    assert!(!all.contains("a7777777"), "{all}");
+    // Who names a session does not ask about others.
+    assert!(!told(&[ID]).contains("sub-agent"));
 }

@@ -1,5 +1,7 @@
 //! `usage` as people and scripts see it.
 
+use std::fs;
+
 use expect_test::expect;
 use serde_json::Value;
 
@@ -345,4 +347,21 @@ fn a_config_folder_may_be_named_by_its_projects() {
         rows(&home.output(&["usage", "--json"]).stdout)[0]["messages"],
         5
     );
+}
+
+#[test]
+fn a_stray_file_that_names_a_session_does_not_stand_for_it() {
+    let home = home();
+    home.session("/home/dev/x", ID, "you: a\n(usage=10/20/0/0/0) claude: b\n");
+    let projects = home.claude_dir().join("projects/-home-dev-x");
+    let own = projects.join(format!("{ID}.jsonl"));
+    let text = fs::read_to_string(&own).unwrap();
+    let stray = text.replace("\"input_tokens\":10", "\"input_tokens\":9999");
+    assert_ne!(stray, text);
+    fs::create_dir_all(projects.join("subagents")).unwrap();
+    fs::write(projects.join("subagents/notes.jsonl"), stray).unwrap();
+    let output = home.output(&["usage", "session", "--json"]);
+    let row = rows(&output.stdout).remove(0);
+    assert_eq!(row["path"], own.display().to_string(), "{row}");
+    assert!(row["context_tokens"].as_u64().unwrap() < 100, "{row}");
 }

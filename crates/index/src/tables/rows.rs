@@ -14,10 +14,10 @@ use unspool_model::session::{Call, Index, Message, Record, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::Usage;
 use unspool_model::view::cost::CostSum;
-use unspool_model::view::session_usage::SessionFiles;
+use unspool_model::view::session_usage::{SessionFiles, SessionUsage, Used};
 use unspool_model::view::status::Signals;
 use unspool_model::view::turns::{self, Course, TurnRow};
-use unspool_model::view::{agents, cost, files, row};
+use unspool_model::view::{agents, files, row};
 use unspool_store::open::FileSource;
 use unspool_store::{Loaded, SessionFile};
 
@@ -33,6 +33,9 @@ pub struct Rows {
     pub calls: Cells,
     pub files: Cells,
 }
+
+/// Tells what each turn of a file used, by its number.
+pub type UsedByTurn<'a> = dyn Fn(&[TurnRow]) -> Vec<SessionUsage> + 'a;
 
 /// Most characters of a text.
 const TEXT: usize = 500;
@@ -101,15 +104,17 @@ pub fn session(file: &SessionFile, files: &SessionFiles<'_>, prices: &Prices) ->
     cells
 }
 
-/// Adds what one file of a family tells; `agent` is whose file it is.
-pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, prices: &Prices) {
+/// Adds what one file of a family tells; `agent` is whose file it is, `used` what each of its turns
+/// used by its number. The turns of a sub-agent used what the turn of its session did that sent it,
+/// so that a sum over all turns has it once.
+pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, used: Option<&UsedByTurn<'_>>) {
     let (session, source) = (&loaded.session, &loaded.source);
     let turns = turns::turns(session, source, turns::Options::default());
+    let used = used.map(|used| used(&turns));
     let file = File {
         session,
         source,
         agent,
-        prices,
         course: Course::of(session),
         turn_of: turns::numbers(session),
         threads: (0..session.threads.len() as Index)
@@ -117,7 +122,8 @@ pub fn file(rows: &mut Rows, loaded: &Loaded, agent: Option<&str>, prices: &Pric
             .collect(),
     };
     for turn in &turns {
-        file.turn(&mut rows.turns, turn);
+        let used = used.as_ref().map(|used| used[turn.n].all());
+        file.turn(&mut rows.turns, turn, used);
     }
     for (at, record) in session.records.iter().enumerate() {
         file.message(&mut rows.messages, at as Index, record);
@@ -145,14 +151,13 @@ struct File<'a> {
     session: &'a Session,
     source: &'a FileSource,
     agent: Option<&'a str>,
-    prices: &'a Prices,
     course: Course,
     turn_of: Vec<Option<u32>>,
     threads: Vec<String>,
 }
 
 impl File<'_> {
-    fn turn(&self, cells: &mut Cells, turn: &TurnRow) {
+    fn turn(&self, cells: &mut Cells, turn: &TurnRow, used: Option<Used>) {
         let opener = &self.session.records[turn.record as usize];
         let mode = opener.permission_mode().map(|mode| self.session.text(mode));
         cells.extend([
@@ -175,10 +180,13 @@ impl File<'_> {
             turn.interrupted.into(),
             turn.compacted.into(),
         ]);
-        cells.extend(tokens(turn.usage));
-        let messages = turn.messages.iter();
-        let messages = messages.map(|&at| &self.session.messages[at as usize]);
-        cells.extend(costs(cost::cost(self.session, messages, self.prices)));
+        match used {
+            Some(used) => {
+                cells.extend(tokens(used.usage));
+                cells.extend(costs(used.cost));
+            }
+            None => cells.extend(std::iter::repeat_n(Value::Null, 8)),
+        }
     }
 
     /// The message that begins on this line, if one does.

@@ -191,7 +191,7 @@ pub const SESSIONS: View = View {
 /// One row per turn.
 pub const TURNS: View = View {
     name: "turns",
-    about: "one row per turn: from a person's act to the answer",
+    about: "one row per turn: from a person's act to the answer; tokens and cost are those of `unspool turns`: sub-agents and the client's own helpers count in the turn that began them, so the turns of a sub-agent have NULL there (see `usage` for each sub-agent)",
     columns: &[
         SESSION,
         AGENT,
@@ -313,6 +313,22 @@ pub const USAGE: View = View {
         CACHE_5M,
         CACHE_1H,
         COST,
+        Column {
+            kind: Kind::Real,
+            ..made(
+                "cost_usd_known",
+                "coalesce(r.cost_usd, 0)",
+                "the same; 0 where its price is not known",
+            )
+        },
+        Column {
+            kind: Kind::Integer,
+            ..made(
+                "unpriced_messages",
+                "(r.cost_usd IS NULL)",
+                "1 if its price is not known",
+            )
+        },
         int(
             "output_is_floor",
             "1 if its client never wrote the final output tokens",

@@ -150,7 +150,13 @@ impl Name {
             None => (None, model),
         };
         let model = model.strip_suffix("@default").unwrap_or(model);
-        let model = without_revision(model);
+        // Bedrock numbers the offers of a Claude model. With other makers a `-v3` is the model.
+        let is_claude = model.to_ascii_lowercase().contains("claude");
+        let model = if is_claude {
+            without_revision(model)
+        } else {
+            model
+        };
         let model = model.strip_suffix("-latest").unwrap_or(model);
         Some(Name {
             region: region.map(str::to_owned),

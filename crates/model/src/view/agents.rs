@@ -7,11 +7,8 @@ use std::collections::{HashMap, HashSet};
 use crate::agent_kind::AgentKind;
 use crate::entry;
 use crate::log::Source;
-use crate::price::Prices;
-use crate::session::{Call, Index, Message, Session, Thread};
+use crate::session::{Call, Index, Session, Thread};
 use crate::tool;
-use crate::usage::Usage;
-use crate::view::cost::{self, CostSum};
 use crate::view::files;
 use crate::view::status::{Crew, work};
 use crate::view::turns::{self, CallStatus, Course};
@@ -52,7 +49,9 @@ impl<'a> AgentFile<'a> {
     }
 }
 
-/// One sub-agent.
+/// One sub-agent. What it used is told by [`usage_by_agent`].
+///
+/// [`usage_by_agent`]: crate::view::session_usage::usage_by_agent
 #[derive(Clone, Debug)]
 pub struct AgentRow {
     /// Its id; empty for the nameless ones of 1.0.
@@ -83,8 +82,6 @@ pub struct AgentRow {
     pub turns: usize,
     /// Its calls.
     pub calls: usize,
-    /// Its tokens.
-    pub usage: Usage,
     /// The last thing it said.
     pub recent_output: Option<String>,
     /// Its place in the list of files; `None` for those inside the session's file.
@@ -152,30 +149,10 @@ pub fn mate(session: &Session, id: &str, lead: &str, status: &'static str) -> Ag
         status,
         turns: session.turns.iter().filter(|turn| turn.thread == 0).count(),
         calls: session.calls.len(),
-        usage: session.usage(),
         recent_output: session.recent_output.clone(),
         file: None,
         thread: None,
     }
-}
-
-/// What a sub-agent cost; `None` where only its call is left.
-pub fn cost(
-    session: &Session,
-    files: &[AgentFile<'_>],
-    row: &AgentRow,
-    prices: &Prices,
-) -> Option<CostSum> {
-    if let Some(file) = row.file.and_then(|at| files.get(at)) {
-        return Some(cost::cost(file.session, &file.session.messages, prices));
-    }
-    let thread = row.thread?;
-    let own = |message: &&Message| message.thread == thread;
-    Some(cost::cost(
-        session,
-        session.messages.iter().filter(own),
-        prices,
-    ))
 }
 
 /// Sub-agents of which only the call is left: their files were purged, or never written.
@@ -206,7 +183,6 @@ fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentR
         status: status(course.status(session, call)),
         turns: 0,
         calls: 0,
-        usage: Usage::default(),
         recent_output: None,
         file: None,
         thread: None,
@@ -217,7 +193,6 @@ fn gone(session: &Session, source: &dyn Source, rows: &[AgentRow]) -> Vec<AgentR
 /// Sub-agents whose lines stand in the session's own file, as 1.0 wrote them.
 fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
     let course = Course::of(session);
-    let mut usage = vec![Usage::default(); session.threads.len()];
     let mut output: Vec<Option<Index>> = vec![None; session.threads.len()];
     for (at, message) in session
         .messages
@@ -225,7 +200,6 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
         .enumerate()
         .filter(|(_, message)| !message.synthetic)
     {
-        usage[message.thread as usize] += session.usage_of(message);
         output[message.thread as usize] = Some(at as Index);
     }
     let mut calls = vec![0; session.threads.len()];
@@ -256,7 +230,6 @@ fn inside(session: &Session, source: &dyn Source) -> Vec<AgentRow> {
             status: call.map_or("unknown", |call| status(course.status(session, call))),
             turns: thread.turns as usize,
             calls: calls[index],
-            usage: usage[index],
             recent_output: said
                 .filter(|said| !said.is_empty())
                 .map(|said| entry::clip(&said, entry::HEAD)),
@@ -497,7 +470,6 @@ impl<'a> Beside<'a> {
             status,
             turns: 0,
             calls: 0,
-            usage: Usage::default(),
             recent_output: None,
             file: None,
             thread: None,
@@ -553,7 +525,6 @@ impl<'a> Beside<'a> {
             state,
             turns: file.session.turns.len(),
             calls: file.session.calls.len(),
-            usage: file.session.usage(),
             recent_output: file.session.recent_output.clone(),
             file: Some(at),
             thread: None,

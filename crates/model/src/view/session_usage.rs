@@ -4,13 +4,14 @@
 //! [`Ledger`] as `usage` does, over the files of one session: its own, those of its sub-agents,
 //! and those of the client's own helpers, which compact, suggest prompts and warm up.
 
+use std::collections::HashMap;
 use std::ops::AddAssign;
 
-use super::agents::StartingCalls;
+use super::agents::{AgentRow, StartingCalls};
 use super::cost::CostSum;
 use super::usage::{Counted, Ledger, ModelPrices, is_counted};
 use crate::price::Prices;
-use crate::session::{Index, Role, Session};
+use crate::session::{Index, Message, Role, Session};
 use crate::spent::Spending;
 use crate::time::Time;
 use crate::usage::Usage;
@@ -193,6 +194,73 @@ pub fn usage_by_turn(
     sums
 }
 
+/// What each of a session's files used, each message in the one file it counts in: the session's
+/// own first, then those of its sub-agents, then those of the client's own helpers.
+pub fn usage_by_file(files: &SessionFiles<'_>, prices: &Prices) -> Vec<Used> {
+    Count::new(files, prices).by_file()
+}
+
+/// What a session used by the names of models, in the order they appear.
+pub fn usage_by_model(files: &SessionFiles<'_>, prices: &Prices) -> Vec<(String, Used)> {
+    let count = Count::new(files, prices);
+    let names = count.ledger.models.iter().map(|(name, _)| name.to_owned());
+    let mut sums: Vec<(String, Used)> = names.map(|name| (name, Used::default())).collect();
+    let mut nameless = Used::default();
+    for one in count.ledger.counted.iter() {
+        let sum = one.model().map(|model| &mut sums[model as usize].1);
+        *sum.unwrap_or(&mut nameless) += count.used(one);
+    }
+    sums.push(("?".to_owned(), nameless));
+    sums.retain(|(_, used)| used.messages > 0);
+    sums
+}
+
+/// What each of these sub-agents and helpers used; `None` where only the call is left of one.
+///
+/// A message counts in one row, whoever repeats it: a compaction and a forked sub-agent begin
+/// with the conversation of their session. `place` tells where the file of a row is among the
+/// sub-agents, or behind them among the helpers.
+pub fn usage_by_agent(
+    files: &SessionFiles<'_>,
+    rows: &[AgentRow],
+    place: impl Fn(usize) -> usize,
+    prices: &Prices,
+) -> Vec<Option<Used>> {
+    let count = Count::new(files, prices);
+    let by_file = count.by_file();
+    let session = files.session;
+    let mut threads = vec![Used::default(); session.threads.len()];
+    let counted = |message: &Message, copy: bool| {
+        let at = count.ledger.find_message(session, message)?;
+        let one = &count.ledger.counted[at];
+        (one.file == 0 && one.marks().copy == copy).then(|| count.used(one))
+    };
+    for message in session.messages.iter().filter(|one| is_counted(one)) {
+        if let Some(used) = counted(message, false) {
+            threads[message.thread as usize] += used;
+        }
+    }
+    // What progress lines tell of sub-agents whose own files do not.
+    let mut copies: HashMap<&str, Used> = HashMap::new();
+    for (copy, call) in session.copies.iter().zip(&session.copy_calls) {
+        if let Some((call, used)) = call.as_deref().zip(counted(copy, true)) {
+            *copies.entry(call).or_default() += used;
+        }
+    }
+    let row_used = |row: &AgentRow| {
+        let file = row.file.and_then(|at| by_file.get(1 + place(at))).copied();
+        let thread = row.thread.and_then(|at| threads.get(at as usize)).copied();
+        // Two rows of one call must not both have it.
+        let copies = row.call.as_deref().and_then(|call| copies.remove(call));
+        let parts = [file, thread, copies].into_iter().flatten();
+        parts.reduce(|mut sum, part| {
+            sum += part;
+            sum
+        })
+    };
+    rows.iter().map(row_used).collect()
+}
+
 /// The messages of a session's files, each once, with their prices.
 struct Count<'a> {
     ledger: Ledger,
@@ -228,11 +296,24 @@ impl<'a> Count<'a> {
     }
 
     fn add(&self, sum: &mut SessionUsage, one: &Counted) {
-        *sum.of(self.user(one)) += Used {
+        *sum.of(self.user(one)) += self.used(one);
+    }
+
+    /// What counts in each file.
+    fn by_file(&self) -> Vec<Used> {
+        let mut sums = vec![Used::default(); self.ledger.files.len()];
+        for one in self.ledger.counted.iter() {
+            sums[one.file as usize] += self.used(one);
+        }
+        sums
+    }
+
+    fn used(&self, one: &Counted) -> Used {
+        Used {
             messages: 1,
             usage: one.usage(),
             cost: CostSum::of(self.ledger.charge(one, &self.prices)),
-        };
+        }
     }
 
     fn user(&self, one: &Counted) -> User {

@@ -3,14 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use unspool_model::log::Log;
-use unspool_model::price::{Cost, Origin, Prices, Unpriced};
+use unspool_model::price::{Cost, Origin, Prices, Rate, Unpriced};
 use unspool_model::session::{Role, Session};
 use unspool_model::time::Time;
 use unspool_model::usage::{Terms, Usage};
 use unspool_model::view::agents::{self, AgentFile};
-use unspool_model::view::cost::CostSum;
 use unspool_model::view::row;
-use unspool_model::view::session_usage::{SessionFiles, session_usage};
+use unspool_model::view::session_usage::{SessionFiles, session_usage, usage_by_agent};
 use unspool_model::view::status::Signals;
 use unspool_testkit::corpus;
 
@@ -530,9 +529,23 @@ fn models_of_other_makers_are_found_however_gateways_write_them() {
         "glm-99",
         "z-ai/glm-4.5-air:free",
         "my-glm-4.6",
+        // A version of another maker is a model of its own, not a provider's revision.
+        "deepseek",
+        "deepseek-v4",
+        "deepseek-v5",
+        "deepseek-v3.1",
+        "deepseek/deepseek-v3-1",
     ] {
         assert_eq!(found(unknown), None, "{unknown}");
     }
+}
+
+#[test]
+fn the_small_models_of_z_ai_have_prices_of_the_cache_and_what_nobody_publishes_is_missing() {
+    let read = |model| Prices::bundled().find(model).unwrap().rates.cache_read;
+    assert_eq!(read("glm-4.5").map(Rate::per_million), Some(0.11));
+    assert_eq!(read("glm-4.5-air").map(Rate::per_million), Some(0.03));
+    assert_eq!(read("glm-4.5-x"), None);
 }
 
 #[test]
@@ -728,10 +741,15 @@ fn an_agent_of_which_only_the_call_is_left_has_no_cost() {
     let file = AgentFile::new("q", &found.session);
     let files = [file];
     let rows = agents::agents(&main.session, &main.log, &files, &[]);
-    let mut costs: Vec<Option<f64>> = rows
-        .iter()
-        .map(|row| agents::cost(&main.session, &files, row, Prices::bundled()))
-        .map(|cost| cost.and_then(CostSum::total).map(Cost::usd))
+    let agents = [&found.session];
+    let all = SessionFiles {
+        agents: &agents,
+        ..SessionFiles::alone(&main.session)
+    };
+    let used = usage_by_agent(&all, &rows, |at| at, Prices::bundled());
+    let mut costs: Vec<Option<f64>> = used
+        .into_iter()
+        .map(|used| used.and_then(|used| used.cost.total()).map(Cost::usd))
         .collect();
     costs.sort_by(|a, b| a.partial_cmp(b).unwrap());
     assert_eq!(costs, [None, Some(5.0)]);
@@ -751,9 +769,10 @@ fn an_agent_inside_the_file_is_paid_by_its_own_thread() {
     ]);
     let rows = agents::agents(&main.session, &main.log, &[], &[]);
     assert_eq!(rows.len(), 1, "{rows:?}");
-    let cost = agents::cost(&main.session, &[], &rows[0], Prices::bundled());
+    let files = SessionFiles::alone(&main.session);
+    let used = usage_by_agent(&files, &rows, |at| at, Prices::bundled());
     // 10 × 1 + 5 × 5 millionths of a dollar
-    assert_eq!(cost.and_then(CostSum::total), Some(Cost(35_000_000)));
+    assert_eq!(used[0].unwrap().cost.total(), Some(Cost(35_000_000)));
 }
 
 /// LiteLLM's table with these fields for each model.

@@ -11,6 +11,9 @@ use super::{Key, Note};
 /// How long the checksum is, in characters.
 const CHECK: usize = 8;
 
+/// How long the id of a span is, in characters.
+const SPAN: usize = 16;
+
 /// Appends the line of a note. A path that is no text cannot be noted.
 pub(super) fn write(out: &mut Vec<u8>, key: Key, note: &Note) {
     let key: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -25,6 +28,10 @@ pub(super) fn write(out: &mut Vec<u8>, key: Key, note: &Note) {
             "{key} sent {trace} {digest} {spans} {}",
             escaped(session)
         )),
+        Note::Held { trace, spans } => {
+            let spans: String = spans.iter().map(ToString::to_string).collect();
+            Some(format!("{key} held {trace} {spans}"))
+        }
         Note::Before { session, lines } => {
             Some(format!("{key} before {lines} {}", escaped(session)))
         }
@@ -66,6 +73,17 @@ pub(super) fn read(line: &[u8]) -> Option<(Key, Note)> {
                 session: plain(text).into(),
             }
         }
+        "held" => {
+            let (trace, text) = word(text)?;
+            let spans = text.as_bytes().chunks(SPAN).map(|span| {
+                let span = std::str::from_utf8(span).ok()?;
+                span.parse().ok()
+            });
+            Note::Held {
+                trace,
+                spans: spans.collect::<Option<_>>()?,
+            }
+        }
         "before" => {
             let (lines, text) = word(text)?;
             Note::Before {
@@ -96,6 +114,7 @@ pub(super) fn thing(key: Key, note: &Note) -> u64 {
     match note {
         Note::Sent { trace, .. } => (0, trace).hash(&mut hasher),
         Note::Before { session, .. } => (1, session).hash(&mut hasher),
+        Note::Held { trace, .. } => (4, trace).hash(&mut hasher),
         Note::Adopted => 2.hash(&mut hasher),
         Note::Due { path, .. } | Note::Paid { path } => (3, path).hash(&mut hasher),
     }

@@ -32,6 +32,28 @@ fn folder() -> TempDir {
 }
 
 #[test]
+fn the_first_trace_that_a_span_was_sent_in_has_it() {
+    let dir = folder();
+    let [a, b, c] = ["msg_a", "msg_b", "msg_c"].map(SpanId::of);
+    let held = |n, spans: &[SpanId]| Note::Held {
+        trace: trace(n),
+        spans: spans.to_vec(),
+    };
+    let mut ledger = Ledger::open(dir.path(), KEY).unwrap();
+    ledger
+        .note(&[held(1, &[a, b]), sent(1, 1), held(2, &[b, c]), held(3, &[])])
+        .unwrap();
+    for ledger in [ledger, Ledger::open(dir.path(), KEY).unwrap()] {
+        let holders = [a, b, c].map(|span| ledger.holder(span));
+        let [one, two] = [1, 2].map(|n| Some(trace(n).start()));
+        assert_eq!(holders, [one, one, two]);
+        assert_eq!((ledger.len(), ledger.damaged()), (1, 0));
+    }
+    let other = Ledger::open(dir.path(), OTHER).unwrap();
+    assert_eq!(other.holder(a), None);
+}
+
+#[test]
 fn what_was_noted_is_known_to_the_next_one_and_only_for_its_receiver() {
     let dir = folder();
     let notes = [

@@ -5,6 +5,7 @@ use serde::Serialize;
 use unspool_model::price::Cost;
 use unspool_model::view::agents::AgentRow as Agent;
 use unspool_model::view::cost::CostSum;
+use unspool_model::view::session_usage::Used;
 use unspool_model::view::tree::TreeRow as Node;
 
 use crate::wire::session::UsageRow;
@@ -80,7 +81,7 @@ pub struct AgentRow {
     pub turns: usize,
     /// Its calls.
     pub calls: usize,
-    /// Its tokens.
+    /// Its tokens, without those of messages that another file of the session has already.
     pub usage: UsageRow,
     /// What it cost; null if any message has no known price, or nothing is left of it.
     pub cost_usd: Option<f64>,
@@ -94,7 +95,8 @@ pub struct AgentRow {
 
 impl AgentRow {
     /// The row of a sub-agent.
-    pub fn new(agent: &Agent, cost: Option<CostSum>) -> AgentRow {
+    pub fn new(agent: &Agent, used: Option<Used>) -> AgentRow {
+        let cost = used.map(|used| used.cost);
         AgentRow {
             agent: agent.agent.clone(),
             kind: agent.role.name().to_owned(),
@@ -110,7 +112,7 @@ impl AgentRow {
             status: agent.status.to_owned(),
             turns: agent.turns,
             calls: agent.calls,
-            usage: agent.usage.into(),
+            usage: used.unwrap_or_default().usage.into(),
             cost_usd: cost.and_then(CostSum::total).map(Cost::usd),
             cost_usd_known: cost.map(|cost| cost.known.usd()),
             unpriced_messages: cost.map_or(0, |cost| cost.unpriced),

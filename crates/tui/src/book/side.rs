@@ -1,10 +1,10 @@
 //! What stands beside a conversation: context, tokens, files.
 
 use unspool_model::price::Cost;
-use unspool_model::session::{Message, Session};
 use unspool_model::usage::Usage;
-use unspool_model::view::cost::{self, CostSum};
-use unspool_model::view::{agents, context, files, session_usage};
+use unspool_model::view::cost::CostSum;
+use unspool_model::view::session_usage::{self, Used};
+use unspool_model::view::{agents, context, files};
 use unspool_show::layout::wrap_text;
 use unspool_show::table::{Column, Table};
 use unspool_show::{Line, Paint, amount};
@@ -93,11 +93,6 @@ fn usage(shown: &Shown<'_>, width: usize) -> Vec<Line> {
     let family = shown.family;
     let prices = &shown.book.library.prices;
     let session = &family.main.session;
-    let sessions: Vec<&Session> = family
-        .agents
-        .iter()
-        .map(|agent| &agent.loaded.session)
-        .collect();
     let used = family.used(|files| session_usage::session_usage(files, prices));
     let all = used.all();
     let total = format!(
@@ -117,8 +112,8 @@ fn usage(shown: &Shown<'_>, width: usize) -> Vec<Line> {
         lines.extend(wrap_text(Paint::DIM, &client, width));
     }
     lines.push(Line::new());
-    let everyone = std::iter::once(session).chain(sessions.iter().copied());
-    lines.extend(models(everyone, prices).lines(width));
+    let by_model = family.used(|files| session_usage::usage_by_model(files, prices));
+    lines.extend(models(by_model).lines(width));
     let files: Vec<_> = family.agents.iter().map(Agent::listed).collect();
     let rows = agents::agents(session, &family.main.source, &files, &family.runs);
     if !rows.is_empty() {
@@ -129,15 +124,16 @@ fn usage(shown: &Shown<'_>, width: usize) -> Vec<Line> {
             Column::number("tokens"),
             Column::number("cost").optional(),
         ]);
-        for one in &rows {
+        let by_agent =
+            family.used(|files| session_usage::usage_by_agent(files, &rows, |at| at, prices));
+        for (one, used) in rows.iter().zip(by_agent) {
             let name = one.name.as_deref().or(one.description.as_deref());
             let name = name.unwrap_or(&one.agent);
-            let cost = agents::cost(session, &files, one, prices);
             table.row([
                 format!("{}{name}", "  ".repeat(one.depth - 1)),
                 one.calls.to_string(),
-                amount::tokens(one.usage.total()),
-                cost.map_or_else(|| "?".to_owned(), amount::cost_sum),
+                amount::tokens(used.unwrap_or_default().usage.total()),
+                used.map_or_else(|| "?".to_owned(), |used| amount::cost_sum(used.cost)),
             ]);
         }
         lines.extend(table.lines(width));
@@ -165,49 +161,19 @@ fn kinds(usage: Usage) -> Table {
 }
 
 /// Replies by model.
-fn models<'a>(
-    sessions: impl Iterator<Item = &'a Session>,
-    prices: &unspool_model::price::Prices,
-) -> Table {
-    let mut rows: Vec<(String, u64, u64, CostSum)> = Vec::new();
-    for session in sessions {
-        for (model, _) in session.models.iter() {
-            let own = |message: &&Message| {
-                let name = message.model().map(|name| session.text(name));
-                !message.synthetic && name == Some(model)
-            };
-            let messages: Vec<&Message> = session.messages.iter().filter(own).collect();
-            if messages.is_empty() {
-                continue;
-            }
-            let tokens: Usage = messages
-                .iter()
-                .map(|message| session.usage_of(message))
-                .sum();
-            let cost = cost::cost(session, messages.iter().copied(), prices);
-            let count = messages.len() as u64;
-            match rows.iter_mut().find(|row| row.0 == model) {
-                Some(row) => {
-                    row.1 += count;
-                    row.2 += tokens.total();
-                    row.3 += cost;
-                }
-                None => rows.push((model.to_owned(), count, tokens.total(), cost)),
-            }
-        }
-    }
+fn models(by_model: Vec<(String, Used)>) -> Table {
     let mut table = Table::new(vec![
         Column::flexible("model", 12),
         Column::number("replies"),
         Column::number("tokens"),
         Column::number("cost"),
     ]);
-    for (model, count, tokens, cost) in rows {
+    for (model, used) in by_model {
         table.row([
             model,
-            amount::grouped(count),
-            amount::tokens(tokens),
-            amount::cost_sum(cost),
+            amount::grouped(used.messages),
+            amount::tokens(used.usage.total()),
+            amount::cost_sum(used.cost),
         ]);
     }
     table

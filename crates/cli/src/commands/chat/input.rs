@@ -56,7 +56,7 @@ impl Desk {
         let agents =
             agents.map(|agent| json!({"name": agent.name, "description": agent.description}));
         let models = FAMILIES.map(|family| {
-            json!({"value": family, "displayName": family, "description": model::named(family)})
+            json!({"value": family, "displayName": family, "description": model::named(family, &setup.prices)})
         });
         let about = json!({
             "commands": std::iter::once(compact).chain(commands).collect::<Vec<_>>(),

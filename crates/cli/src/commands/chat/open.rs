@@ -85,7 +85,8 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
     let name = name
         .or_else(|| variable("ANTHROPIC_MODEL"))
         .or_else(|| settings.model());
-    let model = model::named(name.as_deref().unwrap_or("default"));
+    let prices = world.prices().into_owned();
+    let model = model::named(name.as_deref().unwrap_or("default"), &prices);
     let tools = tools::ALL
         .iter()
         .filter(|tool| tool.is_offered() && policy.offers(tool.name()));
@@ -105,7 +106,6 @@ pub fn open(world: &World, args: &ChatArgs) -> Result<Opened, Failure> {
         tools: tools.collect(),
         model,
     };
-    let prices = world.prices().into_owned();
     check_budget(args, &frame.model, &prices)?;
     let env = settings.variables();
     let more = servers::start(args, &place, &settings, &env, &variable, &mut notes)?;

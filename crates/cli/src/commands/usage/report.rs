@@ -1,10 +1,11 @@
 //! The rows of `usage`, as a table and for machines.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Write;
 
 use jiff::civil::Date;
-use unspool_model::price::{Cost, Prices};
+use unspool_model::price::{Cost, Prices, Unpriced};
 use unspool_model::time::Time;
 use unspool_model::view::usage::group::{Books, Key, Per, Row, Sum};
 use unspool_model::view::usage::period::WINDOW;
@@ -356,6 +357,17 @@ fn numbers(sum: &Sum) -> [String; 6] {
     ]
 }
 
+/// The model of a message without a price, and which of its prices is missing if others are known.
+fn unpriced<'a>(account: &'a Account<'_>, one: &Counted) -> Cow<'a, str> {
+    let Some(model) = account.ledger.model(one) else {
+        return Cow::Borrowed("no model named");
+    };
+    match account.prices.charge(model, one.usage(), one.terms()) {
+        Err(Unpriced::Part(part)) => Cow::Owned(format!("{model}: {part}")),
+        _ => Cow::Borrowed(model),
+    }
+}
+
 /// What to know about the numbers.
 fn remarks(
     account: &Account<'_>,
@@ -366,9 +378,9 @@ fn remarks(
     let mut all = Vec::new();
     let members = || account.ledger.counted.iter().filter(|one| wanted(one));
     if total.cost.unpriced > 0 {
-        let mut unknown: Vec<&str> = members()
+        let mut unknown: Vec<Cow<'_, str>> = members()
             .filter(|one| books.cost(one).is_none())
-            .map(|one| account.ledger.model(one).unwrap_or("no model named"))
+            .map(|one| unpriced(account, one))
             .collect();
         unknown.sort_unstable();
         unknown.dedup();

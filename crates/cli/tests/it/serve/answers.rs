@@ -1,6 +1,7 @@
 //! What is answered is what the commands print.
 
 use serde_json::{Value, json};
+use unspool_testkit::wait::wait_until;
 
 use super::{Server, printed};
 use crate::{ID, home, home_with_session};
@@ -426,4 +427,22 @@ fn the_api_describes_itself() {
         (&health["ok"], &health["sessions"]),
         (&json!(true), &json!(1))
     );
+}
+
+#[test]
+fn figures_follow_a_helper_that_writes_while_its_session_waits() {
+    let home = home();
+    home.session("/home/dev/x", ID, "you: a\n(usage=10/20/0/0/0) claude: b\n");
+    let server = Server::start(&home, &[]);
+    let turns = || server.rows(&format!("/api/sessions/{ID}/turns"));
+    assert_eq!(turns()[0]["usage"]["output"], 20);
+    for (output, all) in [(7, 27), (50, 70)] {
+        let text = format!(
+            "you: sum up\n(usage=100/{output}/0/0/0, id=msg_c{output}, isSidechain=true) claude: d\n"
+        );
+        home.agent("/home/dev/x", ID, "acompact-1", &text);
+        wait_until("the compaction counts", || {
+            turns()[0]["usage"]["output"] == all
+        });
+    }
 }
