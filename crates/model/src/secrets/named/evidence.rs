@@ -16,6 +16,8 @@ pub(super) struct Evidence<'a> {
     pub(super) is_literal: bool,
     /// The only thing behind its name on a line of its own, as in YAML.
     pub(super) is_setting: bool,
+    /// The place leaves no doubt that a key stands there: a header, a flag, a query.
+    pub(super) is_outright: bool,
 }
 
 /// What stands where a secret should go. Whole words of a value, or all of it.
@@ -462,7 +464,7 @@ impl Evidence<'_> {
             }
             NameClass::Secret => self.is_secret_value(),
             NameClass::Key => self.is_key(8, 2.5),
-            NameClass::Weak => self.is_key(12, 3.0) && !is_number(value),
+            NameClass::Weak => self.is_key(12, 3.0) && (self.is_outright || !is_number(value)),
         }
     }
 
@@ -515,6 +517,9 @@ impl Evidence<'_> {
             || holds.iter().any(|mark| value.contains(mark))
             || value.contains("://")
             || value.starts_with("data:")
+            // Where it is: `--secret id=npm,src=.npmrc`.
+            || value.starts_with("id=")
+            || value.starts_with("!!") && value[2..].bytes().all(|byte| byte.is_ascii_lowercase())
             || [
                 "env.", "env:", "env/", "vault:", "secret/", "secrets/", "op://", "ref+", "ENC[",
             ]
@@ -723,7 +728,7 @@ impl Evidence<'_> {
         let value = self.value;
         let marks = value
             .bytes()
-            .filter(|byte| b"!@#$%^&*".contains(byte))
+            .filter(|byte| b"!@#$%^&*~?+".contains(byte))
             .count();
         let is_mixed = marks >= 2 || value.bytes().any(|byte| byte.is_ascii_uppercase());
         (self.is_quoted || self.is_literal)
@@ -735,7 +740,35 @@ impl Evidence<'_> {
             && !value.contains(['/', ' ', '(', '{', '[', '<', '=', '"', '\'', ',', ';', '\\'])
     }
 
+    /// Letters and digits that are neither words, nor an id, nor a version.
+    fn is_chosen(&self) -> bool {
+        let value = self.value.trim_end_matches([',', ';', ')']);
+        let lower = value.to_ascii_lowercase();
+        let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+        value.len() >= 7
+            && digits(value) > 0
+            && letters > 0
+            && value.bytes().all(|byte| byte.is_ascii_graphic())
+            && !value.contains(['/', '(', '{', '[', '<', '"', '\\'])
+            && !(is_number(value) && value.contains('-'))
+            && !is_known_id(value)
+            && !is_date_or_version(value)
+            && !WORDS.contains(&&*lower)
+            && (is_random(value) || !ABOUT.iter().any(|about| lower.contains(about)))
+    }
+
     fn is_key(&self, least: usize, bits: f64) -> bool {
+        if self.is_outright && self.is_chosen() {
+            return true;
+        }
+        if self.class == NameClass::Key && (self.is_quoted || self.is_setting) && self.is_chosen() {
+            let has = |is: fn(&u8) -> bool| self.value.bytes().any(|byte| is(&byte));
+            let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+            let is_plain = self.value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            if is_plain && !is_number(self.value) || is_mixed || symbols(self.value) > 0 {
+                return true;
+            }
+        }
         let is_constant = !self.name.bytes().any(|byte| byte.is_ascii_lowercase());
         if self.is_strong() || self.class == NameClass::Key && is_constant && self.is_simple(6) {
             return true;
