@@ -5,6 +5,7 @@
 //! for each file of the session. It appears under its name only when all of it was verified.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -386,10 +387,62 @@ fn only_its_session(archive: &Archive) -> Result<(), Error> {
         }
     }
     let transcript = format!("{}.jsonl", archive.session);
-    let last = archive.files.last().and_then(|last| last.path.file_name());
-    match last.is_some_and(|last| last == transcript.as_str()) {
-        true => Ok(()),
-        false => Err(changed(archive, &transcript, "not the last of its files")),
+    let last = archive.files.last().map(|last| &last.path);
+    let is_last = last.and_then(|last| last.file_name()) == Some(OsStr::new(&transcript));
+    let Some(folder) = last.and_then(|last| last.parent()).filter(|_| is_last) else {
+        return Err(changed(archive, &transcript, "not the last of its files"));
+    };
+    let elsewhere = archive
+        .files
+        .iter()
+        .find(|packed| packed.path.starts_with("projects") && !packed.path.starts_with(folder));
+    match elsewhere {
+        None => Ok(()),
+        Some(packed) => {
+            let name = packed.path.display().to_string();
+            Err(changed(archive, &name, "in the folder of another project"))
+        }
+    }
+}
+
+/// Refuses a plan that the transcript in the archive does not name: it may be that of any session.
+fn only_its_plan(dir: &Path, archive: &Archive) -> Result<(), Error> {
+    let plans = archive.files.iter();
+    for plan in plans.filter(|packed| packed.path.starts_with(PLANS)) {
+        let name = plan.path.file_stem().unwrap_or_default();
+        let is_named = match archive.files.last() {
+            Some(transcript) => {
+                let copy = dir.join(&archive.id).join(copy_name(archive, transcript)?);
+                let slug = format!("\"slug\":\"{}\"", name.to_string_lossy());
+                holds(&copy, &slug).map_err(|error| damaged(&copy, &error.to_string()))?
+            }
+            None => false,
+        };
+        if !is_named {
+            let name = plan.path.display().to_string();
+            return Err(changed(archive, &name, "no plan of its session"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a copy holds a text, which has no end of a line in it.
+fn holds(copy: &Path, text: &str) -> io::Result<bool> {
+    let finder = memchr::memmem::Finder::new(text);
+    let mut reader = unpacked(copy)?;
+    let mut window = Vec::new();
+    let mut piece = vec![0; 256 << 10];
+    loop {
+        let read = reader.read(&mut piece)?;
+        if read == 0 {
+            return Ok(false);
+        }
+        window.extend_from_slice(&piece[..read]);
+        if finder.find(&window).is_some() {
+            return Ok(true);
+        }
+        // What may be the beginning of it stays.
+        window.drain(..window.len().saturating_sub(text.len()));
     }
 }
 
@@ -407,6 +460,7 @@ fn changed(archive: &Archive, name: &str, what: &str) -> Error {
 /// overwritten; what is read is checked before it counts. A plan that is there already stays.
 pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) -> Result<(), Error> {
     only_its_session(archive)?;
+    only_its_plan(dir, archive)?;
     let folder = dir.join(&archive.id);
     for packed in &archive.files {
         let target = config.join(&packed.path);
@@ -430,6 +484,7 @@ pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) ->
 /// Whether bringing everything back would work, with nothing written.
 pub fn could_restore(dir: &Path, archive: &Archive, config: &Path) -> Result<(), Error> {
     only_its_session(archive)?;
+    only_its_plan(dir, archive)?;
     check(dir, archive)?;
     for packed in &archive.files {
         is_there(packed, &config.join(&packed.path))?;

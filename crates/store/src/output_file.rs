@@ -225,7 +225,9 @@ fn descriptor(path: &Path) -> Option<PathBuf> {
             .file_name()
             .and_then(|name| name.to_str())
             .is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()));
-        let of_process = folder.starts_with("/proc") && folder.ends_with("fd");
+        // Those of other processes are files and pipes of theirs, and opened as such.
+        let own = Path::new("/proc").join(std::process::id().to_string());
+        let of_process = folder.starts_with(own) && folder.ends_with("fd");
         if is_number && (of_process || folder == Path::new("/dev/fd")) {
             return Some(path);
         }
@@ -400,6 +402,24 @@ mod tests {
             assert_eq!(reader.join().unwrap(), much);
             assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_written_to_a_descriptor_of_another_process_reaches_that_process() {
+        let mut other = std::process::Command::new("sleep")
+            .arg("600")
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let path = PathBuf::from(format!("/proc/{}/fd/1", other.id()));
+        assert!(is_stream(&path));
+        write(&path, Existing::Refuse, b"for them").unwrap();
+        other.kill().unwrap();
+        other.wait().unwrap();
+        let mut text = String::new();
+        other.stdout.unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "for them");
     }
 
     #[test]

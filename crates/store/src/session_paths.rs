@@ -9,7 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use crate::list;
 
 /// Whether a path below a config folder, or below the folder of a transcript outside of any, is a
-/// file of this session.
+/// file of this session that an archive may bring back. `session-env` is not: the client runs the
+/// scripts in it.
 pub fn is_file_of(session: &str, path: &Path) -> bool {
     let Some(parts) = plain_parts(path) else {
         return false;
@@ -18,11 +19,10 @@ pub fn is_file_of(session: &str, path: &Path) -> bool {
         && match parts.as_slice() {
             ["projects", _, rest @ ..] => is_in_project(session, rest),
             [
-                "file-history" | "tasks" | "session-env" | "image-cache" | "uploads",
+                "file-history" | "tasks" | "image-cache" | "uploads",
                 id,
-                _,
-                ..,
-            ] => *id == session,
+                rest @ ..,
+            ] => *id == session && is_plain(rest),
             ["debug", name] => name.strip_suffix(".txt") == Some(session),
             ["usage-data", _, name] => name.strip_suffix(".json") == Some(session),
             ["todos", name] => {
@@ -38,17 +38,23 @@ pub fn is_file_of(session: &str, path: &Path) -> bool {
 fn is_in_project(session: &str, rest: &[&str]) -> bool {
     match rest {
         [name] => name.strip_suffix(".jsonl") == Some(session) || is_agent(name),
-        // The client gives such names to its sessions, and to no other folder of a project.
-        [id, rest @ ..] => *id == session && (is_beside(rest) || is_uuid(id)),
+        [id, rest @ ..] => *id == session && is_beside(rest),
         [] => false,
     }
+}
+
+/// Names below a folder of the client: some, and none that begins with a dot, as `.git` does.
+fn is_plain(rest: &[&str]) -> bool {
+    !rest.is_empty() && !rest.iter().any(|name| name.starts_with('.'))
 }
 
 /// What the client keeps in the folder of a session.
 fn is_beside(rest: &[&str]) -> bool {
     match rest {
         ["custom-title.json" | "archived.json" | "resume-head.jsonl"] => true,
-        [folder, _, ..] => ["subagents", "tool-results", "workflows"].contains(folder),
+        [folder, rest @ ..] => {
+            ["subagents", "tool-results", "workflows"].contains(folder) && is_plain(rest)
+        }
         _ => false,
     }
 }
@@ -96,7 +102,8 @@ pub fn is_of_any_session(path: &Path) -> bool {
             [_, id, ..] => {
                 let project: PathBuf = path.components().take(at + 3).collect();
                 let transcript = || project.join(format!("{id}.jsonl")).is_file();
-                is_in_project(id, &rest(at)[1..]) || transcript()
+                // The client gives such names to its sessions, and to no other folder of a project.
+                is_uuid(id) || is_in_project(id, &rest(at)[1..]) || transcript()
             }
             [] => false,
         },
@@ -186,11 +193,9 @@ mod tests {
             "projects/-p/ID/subagents/workflows/w1/agent-a1.jsonl",
             "projects/-p/ID/tool-results/t.txt",
             "projects/-p/ID/custom-title.json",
-            "projects/-p/ID/something-new",
             "file-history/ID/x@v1",
             "todos/ID-agent-ID.json",
             "tasks/ID/1.json",
-            "session-env/ID/env",
             "image-cache/ID/1.png",
             "debug/ID.txt",
             "usage-data/facets/ID.json",
@@ -219,6 +224,12 @@ mod tests {
             (ID, "Projects/-p/ID.jsonl"),
             // They tell the client's daemon what to run.
             (ID, "jobs/5e551000/state.json"),
+            // The client sources them before every command of the session.
+            (ID, "session-env/ID/hook-0.sh"),
+            (ID, "projects/-p/ID/something-new"),
+            (ID, "projects/-p/ID/.claude/settings.json"),
+            (ID, "projects/-p/ID/tool-results/.git/config"),
+            (ID, "uploads/ID/.git/config"),
             (ID, "sessions/1.json"),
             (ID, "projects/-p/../../settings.json"),
             (ID, "./settings.json"),
@@ -249,6 +260,8 @@ mod tests {
             "projects/-p",
             "projects/-p/ID",
             "projects/-p/ID/tool-results/t.txt",
+            "projects/-p/ID/something-new",
+            "session-env/ID/env",
             "projects/-p/old/subagents/agent-a.meta.json",
             "file-history/ID/x@v1",
             "todos/ID-agent-ID.json",

@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::random::Random;
 
 pub mod named;
+pub mod written;
 
 /// A line of a transcript, and where its secret is.
 #[derive(Clone, Debug)]
@@ -686,7 +687,10 @@ pub fn judge_named(seed: u64, each: usize, find: impl Fn(&[u8]) -> Vec<Range<usi
         let found = find(sample.line.as_bytes());
         score.take(sample, &found);
     };
-    for _ in 0..each {
+    for round in 0..each {
+        for which in 0..written::places() {
+            take(written::sample(which, round, &mut random));
+        }
         for which in 0..named::contexts() {
             take(named::sample(which, &mut random));
         }
@@ -695,6 +699,9 @@ pub fn judge_named(seed: u64, each: usize, find: impl Fn(&[u8]) -> Vec<Range<usi
         }
         for which in 0..named::negatives() {
             take(named::negative(which, &mut random));
+        }
+        for which in 0..written::negatives() {
+            take(written::negative(which, &mut random));
         }
     }
     score

@@ -187,7 +187,8 @@ fn an_archive_holds_what_a_clone_carries_and_the_plan_and_the_place_on_the_list(
     file.unwrap().set_modified(long_ago).unwrap();
     let before = tree(&home.claude_dir());
     let rows = json(&home, &["archive", ID, "--remove"]);
-    assert_eq!(rows[0]["files"], 5, "{rows:?}");
+    // What the client runs before commands stays where it is: no archive brings it back.
+    assert_eq!(rows[0]["files"], 4, "{rows:?}");
     let entries = || -> Vec<Value> {
         let list: Value = serde_json::from_slice(&fs::read(&index).unwrap()).unwrap();
         list["entries"].as_array().unwrap().clone()
@@ -198,13 +199,13 @@ fn an_archive_holds_what_a_clone_carries_and_the_plan_and_the_place_on_the_list(
         .map(|(path, _)| path)
         .collect();
     // A plan may be that of a copy as well.
-    assert_eq!(left.len(), 3, "{left:?}");
+    assert_eq!(left.len(), 4, "{left:?}");
     home.run(&["undo"]);
     assert_eq!(tree(&home.claude_dir()), before);
     home.run(&["archive", ID, "--remove"]);
     fs::remove_file(home.claude_dir().join("plans/three-nice-words.md")).unwrap();
     let told = home.run(&["archive", "--restore", ID]);
-    assert!(told.contains("is back: 5 files"), "{told}");
+    assert!(told.contains("is back: 4 files"), "{told}");
     let mut expected = entry.clone();
     expected["fullPath"] = transcript(&home).display().to_string().into();
     assert_eq!(entries(), [others, expected]);
@@ -275,6 +276,14 @@ const STRANGE: &[&str] = &[
     "tasks/evil.md",
     "plans/deep/er.md",
     "plans/evil.sh",
+    // That of another session.
+    "plans/three-other-words.md",
+    "projects/-home-other/agent-x.jsonl",
+    "projects/-home-dev-x/5e551000-0000-4000-8000-000000000001/anything.json",
+    "projects/-home-dev-x/5e551000-0000-4000-8000-000000000001/tool-results/.git/config",
+    // The client sources it before every command of the session.
+    "session-env/5e551000-0000-4000-8000-000000000001/hook-0.sh",
+    "uploads/5e551000-0000-4000-8000-000000000001/.git/config",
     "history.jsonl",
     "/tmp/unspool-absolute",
     "",
@@ -297,7 +306,7 @@ fn an_archive_brings_back_a_session_and_nothing_else() {
             let output = home.output(args);
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2), "{name}: {told}");
-            assert!(told.contains("no file of a session"), "{name}: {told}");
+            assert!(told.contains("nothing is brought back"), "{name}: {told}");
         }
         let after = tree(home.path());
         let is_lock = |path: &Path| path.ends_with("undo/lock");

@@ -22,7 +22,7 @@ pub fn named() -> Home {
     let folder = format!(".claude/projects/-home-dev-{token}");
     let common = |uuid: &str, parent: &str| {
         format!(
-            r#""uuid":"{uuid}","parentUuid":{parent},"sessionId":"{ID}","timestamp":"2026-01-05T10:00:00.000Z","cwd":"/home/dev/{token}","gitBranch":"fix/{token}","version":"2.1.45","slug":"{token}-otter","userType":"external","isSidechain":false"#
+            r#""uuid":"{uuid}","parentUuid":{parent},"sessionId":"{ID}","timestamp":"2026-01-05T10:00:00.000Z","cwd":"/home/dev/{token}","gitBranch":"fix/{token}","version":"2.1.45","slug":"{token}-otter","entrypoint":"sdk-{token}","userType":"external","isSidechain":false"#
         )
     };
     let usage = r#""usage":{"input_tokens":10,"output_tokens":20,"cache_read_input_tokens":0,"cache_creation_input_tokens":0}"#;
@@ -43,15 +43,26 @@ pub fn named() -> Home {
             r#"{{{},"type":"assistant","requestId":"req_2","message":{{"id":"msg_2","type":"message","role":"assistant","model":"claude-{token}","stop_reason":"end_turn",{usage},"content":[{{"type":"text","text":"walrus done"}}]}}}}"#,
             common("u4", "\"u3\"")
         ),
+        format!(
+            r#"{{{},"type":"system","subtype":"sub-{token}","content":"walrus","level":"info"}}"#,
+            common("u5", "\"u4\"")
+        ),
         format!(r#"{{"type":"custom-title","customTitle":"title {token}","sessionId":"{ID}"}}"#),
+        format!(r#"{{"type":"odd-{token}","sessionId":"{ID}"}}"#),
+        format!(r#"{{"type":"mode","mode":"mode-{token}","sessionId":"{ID}"}}"#),
     ];
     home.write(format!("{folder}/{ID}.jsonl"), lines.join("\n") + "\n");
+    // A block that no API would take, so not in the session itself.
+    let odd = format!(
+        r#"{{{},"type":"assistant","requestId":"req_9","message":{{"id":"msg_9","type":"message","role":"assistant","model":"m","stop_reason":"end_turn",{usage},"content":[{{"type":"block-{token}","x":1}}]}}}}"#,
+        common("u2", "\"u1\"")
+    );
     home.write(
         format!("{folder}/{ID}/subagents/agent-a0000001.jsonl"),
-        lines[0].replace(
+        format!("{}\n{odd}\n", lines[0]).replace(
             "\"isSidechain\":false",
             "\"isSidechain\":true,\"agentId\":\"a0000001\"",
-        ) + "\n",
+        ),
     );
     home.write(
         format!("{folder}/{ID}/subagents/agent-a0000001.meta.json"),
@@ -158,6 +169,14 @@ fn redacting_takes_tokens_out_of_names_in_the_file() {
     assert!(!text.contains(&token), "{told}\n{text}");
     assert!(text.contains("\"cwd\":\"/home/dev/[REDACTED:"), "{text}");
     assert!(text.contains("\"gitBranch\":\"fix/[REDACTED:"), "{text}");
+    for kind in [
+        "\"type\":\"odd-",
+        "\"subtype\":\"sub-",
+        "\"mode\":\"mode-",
+        "\"entrypoint\":\"sdk-",
+    ] {
+        assert!(text.contains(&format!("{kind}[REDACTED:")), "{text}");
+    }
     // The API would take it again, with all calls.
     let lines = text
         .lines()

@@ -381,6 +381,28 @@ const SHOWN: [&str; 8] = [
     "version",
 ];
 
+/// Fields that say of which kind something is, or how it came about. Their values are words, and
+/// the program names those that it does not know.
+const KINDS: [&str; 14] = [
+    "effort",
+    "entrypoint",
+    "level",
+    "madeBy",
+    "mode",
+    "operation",
+    "origin",
+    "promptSource",
+    "querySource",
+    "requestedModel",
+    "role",
+    "sessionKind",
+    "subtype",
+    "type",
+];
+
+/// No token of a known form is shorter. Most kinds are, and need not be looked at.
+const TOKEN: usize = 20;
+
 /// What an open bracket belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
@@ -552,7 +574,7 @@ impl Walk<'_> {
         } else {
             None
         };
-        if (inner.len >= SHORTEST || name.is_some() && inner.len > 2) && !self.is_mark() {
+        if (inner.len >= SHORTEST || name.is_some() && inner.len > 2) && !self.is_mark(inner.len) {
             match (self.name(), again) {
                 (None, Some(_)) => {}
                 (None, None) => {
@@ -666,8 +688,8 @@ impl Walk<'_> {
         true
     }
 
-    /// Whether the value that comes next is something a client finds its way by.
-    fn is_mark(&self) -> bool {
+    /// Whether the value that comes next, of this length, is something a client finds its way by.
+    fn is_mark(&self, len: usize) -> bool {
         let Some(frame) = self.frames.last().filter(|frame| frame.is_object) else {
             return false;
         };
@@ -678,6 +700,9 @@ impl Walk<'_> {
         let Some(key) = key else {
             return false;
         };
+        if len >= TOKEN && KINDS.contains(&key) {
+            return false;
+        }
         match frame.level {
             Level::Top => known::is_mark(key) && !SHOWN.contains(&key),
             Level::Message => {

@@ -168,7 +168,7 @@ fn common_threes() -> HashMap<[u8; 3], u32> {
 /// The threes of anchors that are more than one in twenty thousand in code, prose, logs and
 /// recorded sessions, one after the other, the most common ones last.
 const COMMON: &[u8] = b"\
-    hubte-nkeeys_gethudacew_y_tv1.uthom/innfacnt-livficss_et-edsvisicotadedaifyck_ct_joisat\
+    penopeza sl ls(.auin:in(on(en(ar diu  uth(n =ve caccur us pamoduse = hubte-nkeeys_gethudacew_y_tv1.uthom/innfacnt-livficss_et-edsvisicotadedaifyck_ct_joisat\
     xt_eronise-skettiftiacceurluffabie_bel_car.0-gnaboxoffaccn_oscaskelimlabrivnvaedenatful\
     s_ece.egirs_nd:itlsanmakys_ge_erpespnpme_escoweblagntfonaceleliadanetnaroks_kehre-liops\
     itys.se_procpt_ercaidaleshiecreamairloufigs:/rogloondlve_tpshorgloe.ceci://ittflantose_\
@@ -182,13 +182,14 @@ const COMMON: &[u8] = b"\
     erefrondeaseackplaortwitssaistendithintypesestypindnteultontsagherareasssioretatimesver\
     ---proinessiatetriturextonecomresodeforliner agestrtertioessconandenttesestionsumame";
 
-/// How common a byte is in code and prose, roughly, from 1 to 26.
+/// How common a byte is in code and prose, roughly, from 1 to 27.
 fn commonness(byte: u8) -> u32 {
     const LETTERS: &[u8] = b"zqjxkvbywgpfmucdlhrsnioate";
     let place = LETTERS.iter().position(|letter| *letter == byte);
     match place {
         Some(place) => place as u32 + 1,
         None if byte.is_ascii_digit() => 6,
+        None if byte == b' ' => 27,
         None => 4,
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr2, memchr3, memrchr};
+use memchr::{memchr, memchr3, memrchr};
 
 use crate::json;
 use crate::text::{self, ESCAPE};
@@ -104,6 +104,27 @@ impl View {
         view
     }
 
+    /// The text with the escapes of addresses decoded, as far as they stand for ASCII.
+    fn without_percents(self, text: &str) -> View {
+        let mut view = self;
+        view.text.reserve(text.len());
+        let (mut done, mut at) = (0, 0);
+        let bytes = text.as_bytes();
+        while let Some(found) = memchr(b'%', &bytes[at..]) {
+            at += found;
+            let Some(byte) = percent_escape(&bytes[at..]) else {
+                at += 1;
+                continue;
+            };
+            view.keep(&text[done..at]);
+            view.replace(at..at + 3, char::from(byte).encode_utf8(&mut [0; 4]));
+            at += 3;
+            done = at;
+        }
+        view.keep(&text[done..]);
+        view
+    }
+
     fn keep(&mut self, text: &str) {
         self.text.push_str(text);
     }
@@ -165,10 +186,12 @@ fn below<'s>(
     if depth == 0 {
         return;
     }
-    let mut look = |lines: Range<usize>, layer: Layer| {
+    // Whether there was anything to take off.
+    let mut look = |lines: Range<usize>, layer: Layer| -> bool {
         let part = &text[lines.clone()];
         let unwrapped = |view: View| match layer {
             Layer::Invisible => view.without_invisible(part),
+            Layer::Percents => view.without_percents(part),
             Layer::Codes => view.without_codes(part),
             Layer::Escapes => view.without_escapes(part),
         };
@@ -178,12 +201,12 @@ fn below<'s>(
             ..View::default()
         });
         if !quick.is_wrapped {
-            return;
+            return false;
         }
         let mut inner = secrets.flat(&quick.text);
         below(secrets, &quick.text, depth - 1, packed, &mut inner);
         if inner.is_empty() {
-            return;
+            return true;
         }
         let view = unwrapped(View::default());
         found.extend(inner.into_iter().map(|one| {
@@ -197,19 +220,21 @@ fn below<'s>(
                 ..one
             }
         }));
+        true
     };
     // What nobody sees goes first, so that the other layers need not know of it.
     if !text.is_ascii() {
-        invisible_lines(text.as_bytes(), |lines| look(lines, Layer::Invisible));
+        invisible_lines(text.as_bytes(), |lines| {
+            look(lines, Layer::Invisible);
+        });
     }
     wrapped_lines(text.as_bytes(), |lines| {
-        let has_codes = memchr(ESCAPE, &text.as_bytes()[lines.clone()]).is_some();
-        let layer = if has_codes {
-            Layer::Codes
-        } else {
-            Layer::Escapes
-        };
-        look(lines, layer);
+        let has = |byte: u8| memchr(byte, &text.as_bytes()[lines.clone()]).is_some();
+        if has(ESCAPE) {
+            look(lines, Layer::Codes);
+        } else if !has(b'\\') || !look(lines.clone(), Layer::Escapes) {
+            look(lines, Layer::Percents);
+        }
     });
 }
 
@@ -217,44 +242,90 @@ fn below<'s>(
 #[derive(Clone, Copy, Debug)]
 enum Layer {
     Invisible,
+    Percents,
     Codes,
     Escapes,
 }
 
-/// Where the next character without width is, and how long it is: blanks and joiners of no
-/// width, marks of direction, the mark at the beginning of files, the soft hyphen.
-fn next_invisible(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
-    let mut at = from;
-    while let Some(found) = memchr3(0xe2, 0xef, 0xc2, &bytes[at..]) {
-        at += found;
-        match bytes[at..] {
-            [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..]
-            | [0xe2, 0x81, 0xa0..=0xa4 | 0xa6..=0xa9, ..]
-            | [0xef, 0xbb, 0xbf, ..] => return Some((at, 3)),
-            [0xc2, 0xad, ..] => return Some((at, 2)),
-            _ => at += 1,
-        }
+/// How long the character is that begins here, if nobody sees it: 0 if somebody does. These are
+/// the default ignorable code points of Unicode, and marks of annotation.
+fn invisible_len(rest: &[u8]) -> usize {
+    match rest {
+        [0xc2, 0xad, ..] | [0xcd, 0x8f, ..] | [0xd8, 0x9c, ..] => 2,
+        [0xe1, 0x85, 0x9f | 0xa0, ..]
+        | [0xe1, 0x9e, 0xb4 | 0xb5, ..]
+        | [0xe1, 0xa0, 0x8b..=0x8f, ..]
+        | [0xe2, 0x80, 0x8b..=0x8f | 0xaa..=0xae, ..]
+        | [0xe2, 0x81, 0xa0..=0xaf, ..]
+        | [0xe3, 0x85, 0xa4, ..]
+        | [0xef, 0xb8, 0x80..=0x8f, ..]
+        | [0xef, 0xbb, 0xbf, ..]
+        | [0xef, 0xbe, 0xa0, ..]
+        | [0xef, 0xbf, 0xb0..=0xbb, ..] => 3,
+        [0xf0, 0x9b, 0xb2, 0xa0..=0xa3, ..]
+        | [0xf0, 0x9d, 0x85, 0xb3..=0xba, ..]
+        | [0xf3, 0xa0, _, _, ..] => 4,
+        _ => 0,
     }
-    None
 }
 
-/// Calls with each line that holds a character without width.
+/// Where the next character is that nobody sees, and how long it is.
+fn next_invisible(bytes: &[u8], from: usize) -> Option<(usize, usize)> {
+    /// Nearly all of most texts is ASCII, and so much of it is told at once.
+    const BLOCK: usize = 64;
+    let mut at = from;
+    loop {
+        while let Some(block) = bytes[at..].first_chunk::<BLOCK>()
+            && block.is_ascii()
+        {
+            at += BLOCK;
+        }
+        at += bytes[at..].iter().position(|byte| !byte.is_ascii())?;
+        match invisible_len(&bytes[at..]) {
+            0 => at += 1,
+            length => return Some((at, length)),
+        }
+    }
+}
+
+/// Calls with each line in which a character that nobody sees stands behind one of ASCII. Others
+/// split no token: they choose the look of an emoji, or join the letters of a script.
 fn invisible_lines(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
     let mut at = 0;
-    while let Some((here, _)) = next_invisible(bytes, at) {
+    let mut from = 0;
+    while let Some((here, length)) = next_invisible(bytes, from) {
+        from = here + length;
+        if here == 0 || !bytes[here - 1].is_ascii_graphic() {
+            continue;
+        }
         let start = memrchr(b'\n', &bytes[at..here]).map_or(at, |line| at + line + 1);
         let end = memchr(b'\n', &bytes[here..]).map_or(bytes.len(), |line| here + line + 1);
         call(start..end);
         at = end;
+        from = end;
     }
 }
 
-/// Calls with each stretch of lines that hold a terminal code or a backslash.
+/// What the escape of an address that begins here stands for, if that can be part of a token or
+/// joins a name to its value.
+fn percent_escape(rest: &[u8]) -> Option<u8> {
+    let digit = |at: usize| char::from(*rest.get(at)?).to_digit(16);
+    let byte = u8::try_from(digit(1)? * 16 + digit(2)?).ok()?;
+    byte.is_ascii_graphic().then_some(byte)
+}
+
+/// Calls with each stretch of lines that hold a terminal code, a backslash or an escape of
+/// addresses.
 fn wrapped_lines(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
     let mut stretch: Option<Range<usize>> = None;
     let mut at = 0;
-    while let Some(found) = memchr2(ESCAPE, b'\\', &bytes[at..]) {
-        let here = at + found;
+    let mut from = 0;
+    while let Some(found) = memchr3(ESCAPE, b'\\', b'%', &bytes[from..]) {
+        let here = from + found;
+        if bytes[here] == b'%' && percent_escape(&bytes[here..]).is_none() {
+            from = here + 1;
+            continue;
+        }
         let start = memrchr(b'\n', &bytes[at..here]).map_or(at, |line| at + line + 1);
         let end = memchr(b'\n', &bytes[here..]).map_or(bytes.len(), |line| here + line + 1);
         stretch = match stretch {
@@ -266,6 +337,7 @@ fn wrapped_lines(bytes: &[u8], mut call: impl FnMut(Range<usize>)) {
             None => Some(start..end),
         };
         at = end;
+        from = end;
     }
     stretch.into_iter().for_each(call);
 }

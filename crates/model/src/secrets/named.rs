@@ -7,11 +7,14 @@
 
 use std::ops::Range;
 
+mod columns;
 mod evidence;
+mod joins;
 mod names;
 mod values;
 
 use evidence::Evidence;
+use joins::{Join, blanks, join, may_join};
 pub(super) use names::ANCHORS;
 use names::{LONGEST, NameClass};
 use values::{Around, Value};
@@ -32,29 +35,6 @@ pub(super) const RULES: [(&str, &str); 3] = [
 /// How far behind a name its value may stand in another field.
 const PAIRED: usize = 160;
 
-/// What joins a name to its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Join {
-    /// `=`, `:`, `:=`, `=>`, with a blank before it or behind it, or not.
-    Sign { is_tight: bool, is_colon: bool },
-    /// `name: Type = `.
-    Typed,
-    /// A comma in a call, or a comparison.
-    Beside,
-    /// `--name value`.
-    Flag,
-    /// `PASSWORD 'value'`.
-    Quote,
-    /// `password is value`.
-    Is,
-    /// `<name>value</name>`.
-    Tag,
-    /// `name: NAME` and `value: …` on the next line.
-    Pair,
-    /// `Name [None]: value`, as a program asks for it.
-    Dialog,
-}
-
 /// Finds the value of the name that an anchor stands in. `seen` is where the name ended that
 /// was looked at last.
 pub(super) fn find<'s>(
@@ -65,6 +45,9 @@ pub(super) fn find<'s>(
     found: &mut Vec<Found<'s>>,
 ) {
     let bytes = text.as_bytes();
+    if names::is_foreign(&bytes[anchor.clone()]) {
+        return foreign(order, text, anchor, found);
+    }
     // The sign of `pw=` is no part of the name.
     let anchor = match bytes[anchor.end - 1] {
         b'=' | b':' => anchor.start..anchor.end - 1,
@@ -100,26 +83,77 @@ pub(super) fn find<'s>(
     if is_cookie(name_text) {
         return cookies(order, text, at, join, found);
     }
-    let Some(class) = names::class_of(name_text) else {
+    let Some((class, is_spoken)) = class_here(text, &name, join) else {
         return;
     };
     let place = Place {
         text,
         name: name.clone(),
         class,
-        is_flag,
+        is_flag: is_flag || is_spoken,
     };
-    let Some((range, rule)) = place.secret(join, at) else {
+    let (range, rule) = match place.secret(join, at) {
+        Some(one) => one,
+        None => {
+            let rule = place.rule();
+            let below = columns::below(&place);
+            found.extend(below.map(|range| named(order, rule, range)));
+            return;
+        }
+    };
+    found.push(named(order, rule, range));
+}
+
+/// What the name says, with the word before it if it says little: `API key:`; and whether that
+/// word made it say more.
+fn class_here(text: &str, name: &Range<usize>, join: Join) -> Option<(NameClass, bool)> {
+    let class = names::class_of(&text[name.clone()])?;
+    let before = &text.as_bytes()[..name.start];
+    let is_said = matches!(join, Join::Sign { .. } | Join::Is);
+    if class != NameClass::Weak || !is_said || !before.ends_with(b" ") {
+        return Some((class, false));
+    }
+    let word = before[..before.len() - 1].iter().rev();
+    let word = word.take(16).take_while(|byte| byte.is_ascii_alphabetic());
+    let start = name.start - 1 - word.count();
+    let spoken = names::class_of(&text[start..name.end])?;
+    Some((spoken, spoken > class))
+}
+
+/// Finds a value behind a word for passwords in another language.
+fn foreign<'s>(order: usize, text: &str, anchor: Range<usize>, found: &mut Vec<Found<'s>>) {
+    let bytes = text.as_bytes();
+    let anchor = match bytes[anchor.end - 1] {
+        b':' => anchor.start..anchor.end - 1,
+        _ => anchor,
+    };
+    let Some((join, at)) = join(bytes, anchor.end).or_else(|| names::foreign_is(bytes, anchor.end))
+    else {
         return;
     };
-    found.push(Found {
+    let place = Place {
+        text,
+        name: anchor,
+        class: NameClass::Password,
+        is_flag: false,
+    };
+    if matches!(join, Join::Sign { .. } | Join::Is | Join::Default)
+        && let Some(range) = place.valued(Join::Is, at)
+    {
+        found.push(named(order, place.rule(), range));
+    }
+}
+
+/// A find of one of the [`RULES`].
+fn named<'s>(order: usize, rule: usize, range: Range<usize>) -> Found<'s> {
+    Found {
         size: range.len(),
         hidden: None,
         range,
         name: RULES[rule].0,
         level: Level::Generic,
         order: order + rule,
-    });
+    }
 }
 
 /// Whether the word of an anchor goes on to be another one: `keyboard`, `tokens`, `passed`.
@@ -132,8 +166,8 @@ fn goes_on(bytes: &[u8], anchor: &Range<usize>) -> bool {
         next.is_ascii_alphabetic() && next.is_ascii_lowercase() == last.is_ascii_lowercase();
     is_word
         && !match (anchor.len(), last | 32) {
-            // pass-word, -wd, -wort, -phrase, -code
-            (4, b's') => matches!(next | 32, b'w' | b'p' | b'c'),
+            // pass-word, -wd, -wort, -phrase, -code, -ord
+            (4, b's') => matches!(next | 32, b'w' | b'p' | b'c' | b'o'),
             // credential-s, contrase-na, cookie-s
             (10, b'l') | (6, b'e') => next | 32 == b's',
             (8, b'e') => true,
@@ -157,11 +191,22 @@ fn is_key_at_most(name: &[u8], first: u8) -> bool {
 fn may_be_key(bytes: &[u8], join: Join, at: usize) -> bool {
     if !matches!(
         join,
-        Join::Sign { .. } | Join::Typed | Join::Flag | Join::Is
+        Join::Sign { .. }
+            | Join::Typed
+            | Join::Flag
+            | Join::Is
+            | Join::Call
+            | Join::Default
+            | Join::Cell
+            | Join::Word
     ) {
         return true;
     }
     let rest = bytes.get(at..).unwrap_or_default();
+    // A tag, or a block on the lines below.
+    if rest.starts_with(b"!!") || matches!(rest, [b'|' | b'>', b'-' | b'+' | b'\n', ..]) {
+        return true;
+    }
     let marks = rest
         .iter()
         .take(4)
@@ -196,138 +241,10 @@ fn words_before(bytes: &[u8], name: usize) -> usize {
             .count()
 }
 
-/// Whether what follows a name can join it to a value. Most that follows is none of these.
-fn may_join(next: Option<&u8>) -> bool {
-    matches!(
-        next,
-        Some(
-            b'=' | b':'
-                | b'"'
-                | b'\''
-                | b'`'
-                | b' '
-                | b'\t'
-                | b'?'
-                | b'>'
-                | b']'
-                | b')'
-                | b'<'
-                | b'\n'
-                | b'\r'
-                | b'|'
-                | b'('
-                | b'['
-                | b'*'
-        )
-    )
-}
-
 /// The end of a name without the marks of a sentence.
 fn trimmed_end(bytes: &[u8], from: usize, end: usize) -> usize {
     let marks = bytes[from..end].iter().rev();
     end - marks.take_while(|byte| matches!(byte, b'.' | b'-')).count()
-}
-
-fn blanks(bytes: &[u8], at: usize) -> usize {
-    let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
-    at + bytes[at..].iter().take(40).take_while(is_blank).count()
-}
-
-/// What joins the name that ends here to a value, and where that begins.
-fn join(bytes: &[u8], end: usize) -> Option<(Join, usize)> {
-    let is_quoted = matches!(bytes.get(end), Some(b'"' | b'\'' | b'`'));
-    let mut at = end + usize::from(is_quoted);
-    if matches!(bytes.get(at), Some(b']')) {
-        at += 1;
-    }
-    // `**Password:** value`, `**Password**: value`.
-    while bytes.get(at) == Some(&b'*') {
-        at += 1;
-    }
-    let sign = blanks(bytes, at);
-    let rest = &bytes[sign..];
-    let after = |length: usize| {
-        let stars = bytes[sign + length..]
-            .iter()
-            .take_while(|byte| **byte == b'*')
-            .count();
-        blanks(bytes, sign + length + stars)
-    };
-    let joined = |length: usize| {
-        let value = after(length);
-        let is_tight = sign == at && value == sign + length;
-        let is_colon = rest[0] == b':' && length == 1;
-        (Join::Sign { is_tight, is_colon }, value)
-    };
-    match rest {
-        [b':', b':', b'=', ..] => Some(joined(3)),
-        [b':', b':', ..] | [b'=', b'~', ..] => None,
-        // A symbol behind a word, not a setting.
-        [b':', next, ..] if sign > at && !matches!(next, b' ' | b'=' | b'"' | b'\'') => None,
-        [b'=', b'=', b'=', ..] => Some((Join::Beside, after(3))),
-        [b'=', b'=', ..] => Some((Join::Beside, after(2))),
-        [b':', b'=', ..] | [b'=', b'>', ..] | [b'?', b'=', ..] => Some(joined(2)),
-        [b'|', b'|', b'=', ..] => Some(joined(3)),
-        [b'?', b':', ..] => Some(typed(bytes, after(2)).unwrap_or_else(|| joined(2))),
-        [b':', ..] => Some(typed(bytes, after(1)).unwrap_or_else(|| joined(1))),
-        [b'=', ..] => Some(joined(1)),
-        [b',', ..] if is_quoted => Some((Join::Beside, after(1))),
-        [b'>', ..] if sign == end => Some((Join::Tag, sign + 1)),
-        [b'[' | b'(', ..] => {
-            let close = rest
-                .iter()
-                .take(60)
-                .position(|byte| matches!(byte, b']' | b')' | b'\n'))?;
-            let behind = blanks(bytes, sign + close + 1);
-            (rest[close] != b'\n' && bytes.get(behind) == Some(&b':'))
-                .then(|| (Join::Dialog, blanks(bytes, behind + 1)))
-        }
-        _ if is_quoted || at != end => Some((Join::Pair, sign)),
-        [b'\'', ..] if sign > at => Some((Join::Quote, sign)),
-        _ if rest.starts_with(b"is ") && sign > at => Some((Join::Is, is_value(bytes, sign + 3))),
-        _ if rest.starts_with(b"for ") && sign > at => {
-            let colon = rest
-                .iter()
-                .take(80)
-                .position(|byte| matches!(byte, b':' | b'\n'))?;
-            // The colon of an address joins nothing.
-            let is_address = rest[colon + 1..].starts_with(b"//");
-            (rest[colon] == b':' && !is_address)
-                .then(|| (Join::Dialog, blanks(bytes, sign + colon + 1)))
-        }
-        [b'\n' | b'\r', ..] => Some((Join::Pair, sign)),
-        _ if sign > at => Some((Join::Flag, sign)),
-        _ => None,
-    }
-}
-
-/// Behind `is`: `now`, a colon, blanks.
-fn is_value(bytes: &[u8], at: usize) -> usize {
-    let at = blanks(bytes, at);
-    let rest = &bytes[at..];
-    let word = [&b"now "[..], b"currently ", b"still ", b"just ", b": "]
-        .into_iter()
-        .find(|word| rest.starts_with(word));
-    blanks(bytes, at + word.map_or(0, <[u8]>::len))
-}
-
-/// Behind the colon of `name: Type = value`: where the value begins.
-fn typed(bytes: &[u8], at: usize) -> Option<(Join, usize)> {
-    let is_type = |byte: &&u8| byte.is_ascii_alphanumeric() || b"&'_<>[]:| .?".contains(byte);
-    let rest = bytes.get(at..)?;
-    rest.first()
-        .filter(|byte| byte.is_ascii_alphabetic() || **byte == b'&')?;
-    let length = rest.iter().take(50).take_while(is_type).count();
-    let is_sign =
-        rest.get(length) == Some(&b'=') && rest.get(length.checked_sub(1)?) == Some(&b' ');
-    let is_word = |byte: &u8| *byte == b' ';
-    let words = rest[..length]
-        .trim_ascii()
-        .iter()
-        .filter(|byte| is_word(byte))
-        .count();
-    (is_sign && words <= 2 && !matches!(rest.get(length + 1), Some(b'=' | b'>')))
-        .then(|| (Join::Typed, blanks(bytes, at + length + 1)))
 }
 
 /// A name that may have a value.
@@ -341,29 +258,88 @@ struct Place<'t> {
 impl Place<'_> {
     /// Where the value is, if it is a secret, and which rule says so.
     fn secret(&self, join: Join, at: usize) -> Option<(Range<usize>, usize)> {
-        let is_password = matches!(
-            self.class,
-            NameClass::Pass | NameClass::Password | NameClass::Phrase
-        );
-        let rule = usize::from(!is_password);
+        let rule = self.rule();
         let range = match join {
             Join::Tag => self.tagged(at),
+            Join::TagBehind => self.until_tag(at).or_else(|| self.paired()),
+            Join::Cell if self.is_flag || self.is_word_setting() => self.valued(Join::Flag, at),
             Join::Pair => self.paired(),
             Join::Flag | Join::Quote if self.is_flag || self.is_word_setting() => {
                 self.valued(Join::Flag, at)
             }
+            Join::Flag if self.is_worded(at) => self.valued(Join::Word, at),
             Join::Flag => None,
             // A part of a longer name: `arn:aws:secretsmanager:…:secret:Name`.
             Join::Sign {
                 is_tight: true,
                 is_colon: true,
             } if self.text.as_bytes()[..self.name.start].ends_with(b":") => None,
-            Join::Quote if self.class < NameClass::Secret => None,
+            Join::Quote if self.class < NameClass::Key => None,
             // A value in another field, if this is the name there.
             _ if self.is_named() => self.paired().or_else(|| self.valued(join, at)),
             _ => self.valued(join, at),
         };
         range.map(|range| (range, rule))
+    }
+
+    /// Which of the [`RULES`] names what is found.
+    fn rule(&self) -> usize {
+        let is_password = matches!(
+            self.class,
+            NameClass::Pass | NameClass::Password | NameClass::Phrase
+        );
+        usize::from(!is_password)
+    }
+
+    /// Whether a name in a sentence or a command may have the next word for its value: that is
+    /// no word of a language, and the name is not that of a command.
+    fn is_worded(&self, at: usize) -> bool {
+        let name = self.name();
+        let is_worded = match self.class {
+            NameClass::Password => name != "passwd" && name != "pwd",
+            NameClass::Secret | NameClass::Key => {
+                name.len() > 8
+                    || name.eq_ignore_ascii_case("bearer")
+                    || name.contains(['_', '-', '.'])
+            }
+            _ => false,
+        };
+        let word = self.text.as_bytes()[at..].iter().take(64);
+        let mut word = word.take_while(|byte| !byte.is_ascii_whitespace());
+        is_worded && word.any(u8::is_ascii_digit)
+    }
+
+    /// Whether the name is that of a header: `X-Api-Key:`, `Authorization:`.
+    fn is_header(&self, join: Join) -> bool {
+        let is_sign = matches!(
+            join,
+            Join::Sign { is_colon: true, .. } | Join::Word | Join::Beside
+        );
+        let name = self.name();
+        is_sign && (name.contains('-') || name.eq_ignore_ascii_case("authorization"))
+    }
+
+    /// Whether the place leaves no doubt that a secret stands there, if the name means one.
+    fn is_outright(&self, join: Join) -> bool {
+        let is_token = || self.name().to_ascii_lowercase().ends_with("token");
+        let bytes = self.text.as_bytes();
+        // `"token=value"`: a text that begins so.
+        let is_text =
+            bytes[..self.name.start].ends_with(b"\"") && bytes.get(self.name.end) == Some(&b'=');
+        let is_query = is_text || is_query(bytes, self.name.start);
+        let is_key = self.class == NameClass::Key || self.class == NameClass::Weak && is_token();
+        let is_loose = matches!(
+            join,
+            Join::Call
+                | Join::Default
+                | Join::Cell
+                | Join::Word
+                | Join::Beside
+                | Join::Quote
+                | Join::TagBehind
+        );
+        is_key && (self.is_flag || is_query || self.is_header(join))
+            || is_loose && self.class == NameClass::Key
     }
 
     /// Whether the value follows the name without a sign: `set -x NAME value`.
@@ -395,8 +371,22 @@ impl Place<'_> {
         if matches!(bytes.get(self.name.end), Some(b'"' | b'\'' | b'`')) {
             around = around.with_quoted_name();
         }
-        let value = values::value(bytes, at, &around)?;
+        let mut value = values::value(bytes, at, &around)?;
         let name = self.name();
+        if name.len() == "authorization".len() && name.eq_ignore_ascii_case("authorization") {
+            value = values::without_scheme(bytes, value, &around)?;
+        }
+        // `${NAME:-value}`: the name itself stands in the brackets.
+        let is_expansion = bytes[..self.name.start].ends_with(b"${");
+        // `${NAME:?message}`, `${NAME:+other}`.
+        if is_expansion && matches!(bytes[value.range.start], b'?' | b'+') {
+            return None;
+        }
+        if is_expansion && !value.is_quoted {
+            let end = memchr::memchr(b'}', &bytes[value.range.clone()]);
+            value.range.end = end.map_or(value.range.end, |end| value.range.start + end);
+        }
+        let is_outright = self.is_outright(join);
         let is_upper = !name.bytes().any(|byte| byte.is_ascii_lowercase());
         let (is_tight, is_colon) = match join {
             Join::Sign { is_tight, is_colon } => (is_tight, is_colon),
@@ -404,6 +394,10 @@ impl Place<'_> {
         };
         let is_literal = match join {
             Join::Flag | Join::Dialog => true,
+            Join::Default | Join::Cell => true,
+            _ if is_expansion => true,
+            // `enable secret 0 value`.
+            Join::Word => name.eq_ignore_ascii_case("secret"),
             Join::Sign { .. } => {
                 is_tight
                     && !is_colon
@@ -415,8 +409,15 @@ impl Place<'_> {
             }
             _ => false,
         };
-        if matches!(join, Join::Is | Join::Beside | Join::Quote) && !self.is_told(join, &value) {
+        let is_loose = !matches!(
+            join,
+            Join::Sign { .. } | Join::Typed | Join::Flag | Join::Tag | Join::Pair | Join::Dialog
+        );
+        if is_loose && !self.is_told(join, &value) {
             return None;
+        }
+        if is_outright {
+            return self.judged_as(value, is_literal, false, true);
         }
         let is_setting = matches!(join, Join::Sign { .. }) && around.is_line_start;
         let is_alone = is_setting && value.is_line_end;
@@ -462,16 +463,44 @@ impl Place<'_> {
                 let is_here = if is_listed { is_argument } else { is_compared };
                 let is_constant =
                     is_listed && !self.name().bytes().any(|byte| byte.is_ascii_lowercase());
-                is_here
+                // `'name', 'value'` alone, and not in a list of more.
+                let before = &self.text.as_bytes()[..self.name.start.saturating_sub(1)];
+                let is_first = before.iter().rev().find(|byte| **byte != b' ');
+                let is_first = is_first.is_none_or(|byte| b"\n([{".contains(byte));
+                let behind = self.text.as_bytes().get(value.range.end + 1);
+                let is_pair = is_listed && is_first && is_strong && behind != Some(&b',');
+                (is_here || is_pair)
                     && value.is_quoted
                     && (is_strong || is_constant)
-                    && self.class >= NameClass::Secret
+                    && self.class >= NameClass::Key
+                    && self.class != NameClass::Pass
             }
-            _ => value.is_quoted && text.len() >= 4,
+            Join::Quote if self.text.as_bytes()[value.range.start - 1] == b'\'' => {
+                value.is_quoted && text.len() >= 4
+            }
+            // A list of names and their values: each is in quotes or none.
+            Join::Call => value.is_quoted && is_strong && self.class != NameClass::Pass,
+            // Names in programs and of files follow names as well.
+            Join::Word if text.contains(['/', '(', ')']) && !has_mark => false,
+            Join::Word if self.class < NameClass::Password => {
+                let is_name = text.contains('.') || text.matches('_').count() > 1;
+                is_strong && text.len() >= 6 && (has_mark || !is_name)
+            }
+            _ => is_strong && text.len() >= 6 && self.class != NameClass::Pass,
         }
     }
 
     fn judged(&self, value: Value, is_literal: bool, is_setting: bool) -> Option<Range<usize>> {
+        self.judged_as(value, is_literal, is_setting, false)
+    }
+
+    fn judged_as(
+        &self,
+        value: Value,
+        is_literal: bool,
+        is_setting: bool,
+        is_outright: bool,
+    ) -> Option<Range<usize>> {
         let mut range = value.range;
         // `${NAME:-value}`: the value that is used without the variable.
         let text = &self.text[range.clone()];
@@ -490,6 +519,7 @@ impl Place<'_> {
             is_quoted: value.is_quoted,
             is_literal,
             is_setting,
+            is_outright,
         };
         evidence.is_secret().then_some(range)
     }
@@ -506,6 +536,17 @@ impl Place<'_> {
         let end = memchr::memchr(b'<', rest)?;
         if !is_open || rest.get(end + 1) != Some(&b'/') {
             return self.paired();
+        }
+        self.until_tag(at)
+    }
+
+    /// What stands before the next `</`.
+    fn until_tag(&self, at: usize) -> Option<Range<usize>> {
+        let rest = &self.text.as_bytes()[at..];
+        let rest = &rest[..rest.len().min(500)];
+        let end = memchr::memchr(b'<', rest)?;
+        if rest.get(end + 1) != Some(&b'/') {
+            return None;
         }
         let inner = &rest[..end];
         let start = at + (inner.len() - inner.trim_ascii_start().len());
@@ -620,7 +661,7 @@ fn is_spaced(line: &str) -> bool {
 fn is_query(bytes: &[u8], name: usize) -> bool {
     matches!(
         name.checked_sub(1).map(|at| bytes[at]),
-        Some(b'?' | b'&' | b';' | b':' | b'/')
+        Some(b'?' | b'&' | b';' | b':' | b'/' | b'#')
     )
 }
 
@@ -697,16 +738,10 @@ fn cookies<'s>(order: usize, text: &str, at: usize, join: Join, found: &mut Vec<
             is_quoted: true,
             is_literal: true,
             is_setting: false,
+            is_outright: false,
         };
         if evidence.is_secret() {
-            found.push(Found {
-                size: range.len(),
-                hidden: None,
-                range,
-                name: RULES[2].0,
-                level: Level::Generic,
-                order: order + 2,
-            });
+            found.push(named(order, 2, range));
         }
     }
 }

@@ -66,6 +66,15 @@ pub(super) struct Hit {
 }
 
 impl Hit {
+    /// The same match in a text that has so much more before it.
+    pub(super) fn moved(self, by: usize) -> Hit {
+        let moved = |range: Range<usize>| range.start + by..range.end + by;
+        Hit {
+            all: moved(self.all),
+            secret: moved(self.secret),
+        }
+    }
+
     fn new(groups: &Captures) -> Option<Hit> {
         let all = groups.get_match()?.range();
         let mut inner = (1..groups.group_len()).filter_map(|group| groups.get_group(group));

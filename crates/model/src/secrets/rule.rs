@@ -48,6 +48,10 @@ pub(super) struct Rule {
     pub(super) anchors: Vec<String>,
     #[serde(default)]
     pub(super) back: usize,
+    /// How a token begins that is told even where it sticks to a word: `keyAKIA…`. Written as
+    /// it is, for in another case these are words.
+    #[serde(default)]
+    pub(super) glued: Vec<String>,
     /// The bytes that may follow the anchor; empty for any. Saves trying the expression.
     #[serde(default)]
     then: String,
@@ -106,6 +110,8 @@ struct Trial {
     rule: usize,
     /// No word may go on into the anchor.
     is_word_start: bool,
+    /// Unless a token begins there that may stick to a word.
+    glued: Vec<String>,
     /// Which bytes may follow it.
     then: Option<Box<[bool; 256]>>,
     /// Which byte must stand behind it, and within how many.
@@ -171,7 +177,15 @@ impl Rules {
         let rule = &self.list[order];
         let reach = rule.reach.unwrap_or(REACH);
         let end = text.len().min(start.saturating_add(reach));
-        let hit = rule.regex.at(text, start..end)?;
+        let hit = match rule.regex.at(text, start..end) {
+            Some(hit) => hit,
+            // Seen without the word that it sticks to.
+            None if sticks(&rule.glued, text.as_bytes(), start) => {
+                let hit = rule.regex.at(text.get(start..)?, 0..end - start)?;
+                hit.moved(start)
+            }
+            None => return None,
+        };
         let range = judge::is_secret(rule, &self.doubts, text, &hit)?;
         Some(Found {
             size: range.len(),
@@ -197,6 +211,7 @@ impl Trial {
         Trial {
             rule: order,
             is_word_start: rule.back == 0 && regex.starts_with(r"\b"),
+            glued: rule.glued.clone(),
             then,
             near: rule
                 .near
@@ -206,7 +221,11 @@ impl Trial {
 
     /// A look at the neighbours of the anchor, much cheaper than the expression.
     fn is_worth_it(&self, bytes: &[u8], start: usize, end: usize) -> bool {
-        if self.is_word_start && start > 0 && is_word(bytes[start - 1]) {
+        if self.is_word_start
+            && start > 0
+            && is_word(bytes[start - 1])
+            && !sticks(&self.glued, bytes, start)
+        {
             return false;
         }
         if let Some((byte, within)) = self.near {
@@ -220,6 +239,23 @@ impl Trial {
         };
         bytes.get(end).is_some_and(|byte| then[usize::from(*byte)])
     }
+}
+
+/// The longest word that a token may stick to.
+const WORD: usize = 24;
+
+/// Whether one of these tokens begins here, behind a word of letters. Behind letters and digits
+/// it would be a part of something random.
+fn sticks(glued: &[String], bytes: &[u8], start: usize) -> bool {
+    let begins = |token: &String| bytes[start..].starts_with(token.as_bytes());
+    if !glued.iter().any(begins) {
+        return false;
+    }
+    let before = bytes[..start].iter().rev();
+    let word = before.take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'_');
+    let length = word.take(WORD + 1).count();
+    let is_word_start = start == length || !is_word(bytes[start - length - 1]);
+    (1..=WORD).contains(&length) && is_word_start
 }
 
 fn is_word(byte: u8) -> bool {

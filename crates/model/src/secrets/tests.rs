@@ -142,6 +142,87 @@ fn every_rule_finds_what_it_describes_whatever_stands_around() {
 }
 
 #[test]
+fn tokens_of_a_telling_form_are_found_where_they_stick_to_a_word() {
+    let mut random = Random::new(9);
+    let rules = rules().list.iter();
+    let mut glued = 0;
+    for rule in rules.filter(|rule| !rule.glued.is_empty()) {
+        for _ in 0..20 {
+            let token = sample(&rule.regex.text, &mut random);
+            let token = token.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+            if !rule.glued.iter().any(|start| token.starts_with(start)) || find(token).is_empty() {
+                continue;
+            }
+            for word in ["key", "my_", "TOKEN_", "token"] {
+                let text = format!("see {word}{token} there");
+                let masked = Secrets::standard().mask(&text).into_owned();
+                assert!(!masked.contains(&token[8..]), "{}: {text}", rule.id);
+                glued += 1;
+            }
+        }
+    }
+    assert!(glued > 500, "{glued}");
+    // Behind letters and digits it would be a part of something random.
+    let token = sample("AIza[a-z0-9]{35}", &mut random);
+    assert_eq!(find(&format!("see 9fQ{token} there")), []);
+}
+
+#[test]
+fn no_character_that_nobody_sees_splits_a_token() {
+    let token = sample("glpat-[a-z0-9]{20}", &mut Random::new(4));
+    for unseen in [
+        '\u{ad}',
+        '\u{34f}',
+        '\u{61c}',
+        '\u{115f}',
+        '\u{1160}',
+        '\u{17b4}',
+        '\u{180b}',
+        '\u{180e}',
+        '\u{200b}',
+        '\u{200f}',
+        '\u{202e}',
+        '\u{2060}',
+        '\u{2065}',
+        '\u{206a}',
+        '\u{206f}',
+        '\u{3164}',
+        '\u{fe00}',
+        '\u{fe0f}',
+        '\u{feff}',
+        '\u{ffa0}',
+        '\u{fff0}',
+        '\u{fff9}',
+        '\u{1bca0}',
+        '\u{1d173}',
+        '\u{e0001}',
+        '\u{e0020}',
+        '\u{e01ef}',
+    ] {
+        let text = format!("x {}{unseen}{unseen}{} y", &token[..9], &token[9..]);
+        assert_eq!(
+            Secrets::standard().mask(&text),
+            "x [REDACTED:gitlab-pat] y",
+            "{unseen:?}"
+        );
+    }
+    // They choose the look of an emoji, and join the letters of a script.
+    let text = "⚠️ password 👩\u{200d}💻 می\u{200c}خواهم";
+    assert_eq!(find(text), []);
+}
+
+#[test]
+fn an_escape_of_addresses_hides_no_token() {
+    let token = sample("glpat-[a-z0-9]{20}", &mut Random::new(4));
+    let text = format!("open https://x.org/?u={} now", token.replace('-', "%2D"));
+    assert_eq!(
+        Secrets::standard().mask(&text),
+        "open https://x.org/?u=[REDACTED:gitlab-pat] now"
+    );
+    assert_eq!(find("100%2D of %3dx and %d%s"), []);
+}
+
+#[test]
 fn a_token_has_the_same_rule_wherever_it_stands() {
     let mut random = Random::new(8);
     let formats = rules()

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::pool::Slot;
-use super::record::{NAMES, NEVER, Place};
+use super::record::{NEVER, Place};
 use super::{
     Answer, Call, CallResult, Few, Group, Index, Keeps, Link, Message, Record, Role, Session, Task,
     Thread, Turn,
@@ -12,8 +12,8 @@ use super::{
 use crate::block::BlockKind;
 use crate::entry::{self, ClueSource, Detail, Entry, Kind, MessageHead, Notice, Parent};
 use crate::fault::{Fault, FaultKind};
-use crate::input::Input;
-use crate::known::{MOST_UNKNOWN, OTHERS};
+use crate::input::{self, Input};
+use crate::known::{self, MOST_UNKNOWN, OTHERS};
 use crate::time::Time;
 use crate::tool;
 use crate::usage::{Terms, Usage};
@@ -292,7 +292,8 @@ impl Session {
 
     /// The number of a label.
     fn label(&mut self, label: &str) -> u16 {
-        let full = self.labels.len() + 1 >= NAMES && self.labels.find(label).is_none();
+        let is_new = || known::label(label).is_none() && self.labels.find(label).is_none();
+        let full = self.labels.len() >= MOST_UNKNOWN && is_new();
         let at = self.labels.add(if full { "…" } else { label });
         u16::try_from(at).unwrap_or(u16::MAX)
     }

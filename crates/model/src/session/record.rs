@@ -103,10 +103,6 @@ impl Traits {
 /// No time at all: nobody wrote lines before the universe began.
 pub(super) const NEVER: i64 = i64::MIN;
 
-/// How many names of models and modes, and how many labels, records can tell apart. Real
-/// sessions have some dozens.
-pub(super) const NAMES: usize = u16::MAX as usize;
-
 /// The time that a number stands for.
 pub(super) fn time(when: i64) -> Option<Time> {
     (when != NEVER).then_some(Time(when))

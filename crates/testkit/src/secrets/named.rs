@@ -35,10 +35,11 @@ type Context = (&'static str, Fits, Case, &'static str);
 
 /// How the name of a setting is written in a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Case {
+pub(super) enum Case {
     Upper,
     Snake,
     Camel,
+    Pascal,
     Dotted,
     Kebab,
     /// The place names it itself; the value is a password.
@@ -620,22 +621,23 @@ const WORDS: &[&str] = &[
     "harbor", "velvet",
 ];
 
-fn word(random: &mut Random) -> &'static str {
+pub(super) fn word(random: &mut Random) -> &'static str {
     random.pick::<&str>(WORDS)
 }
 
-fn capital(word: &str) -> String {
+pub(super) fn capital(word: &str) -> String {
     word[..1].to_ascii_uppercase() + &word[1..]
 }
 
 /// A name as it is written in a place.
-fn name(words: &str, case: Case) -> String {
+pub(super) fn name(words: &str, case: Case) -> String {
     let parts = words.split(' ');
     match case {
         Case::Upper => words.replace(' ', "_").to_ascii_uppercase(),
         Case::Snake => words.replace(' ', "_"),
         Case::Kebab => words.replace(' ', "-"),
         Case::Dotted => words.replace(' ', "."),
+        Case::Pascal => parts.map(capital).collect(),
         _ => {
             let mut out = String::new();
             for (at, part) in parts.enumerate() {
@@ -978,7 +980,11 @@ pub fn negatives() -> usize {
 
 /// A line with the name of a secret, and none in it.
 pub fn negative(which: usize, random: &mut Random) -> Sample {
-    let shape = NEGATIVES[which % NEGATIVES.len()];
+    harmless(NEGATIVES[which % NEGATIVES.len()], random)
+}
+
+/// A line with this in it, which is no secret.
+pub(super) fn harmless(shape: &'static str, random: &mut Random) -> Sample {
     let text = filled(shape, random).replace("{uuid}", &uuid(random));
     let quoted = serde_json::Value::from(text).to_string();
     let (head, tail) = around_line(random);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use unspool_show::shell_command;
+
 /// The command that runs this program as a hook.
 pub fn command(program: &Path) -> String {
     let text = program.display().to_string();
@@ -12,15 +14,7 @@ pub fn command(program: &Path) -> String {
     } else {
         text
     };
-    format!("{} hook", quoted(&text))
-}
-
-fn quoted(text: &str) -> String {
-    let plain = |char: char| char.is_ascii_alphanumeric() || "/._-+@%:=,".contains(char);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
+    format!("{} hook", shell_command::quote(&text))
 }
 
 /// Whether a command runs our hook, wherever the program was then.
@@ -113,7 +107,7 @@ mod tests {
         let this = std::env::current_exe().unwrap();
         assert_ne!(this.file_stem().unwrap(), "unspool");
         assert!(is_ours(&command(&this)));
-        assert!(!is_ours(&quoted(&this.display().to_string())));
+        assert!(!is_ours(&shell_command::quote(&this.display().to_string())));
     }
 
     #[test]
@@ -141,16 +135,5 @@ mod tests {
         ] {
             assert!(!is_ours(other), "{other}");
         }
-    }
-
-    #[test]
-    fn a_shell_reads_what_we_write_as_one_word() {
-        let odd = "/tmp/a b'c\"d$e`f\\g*h(i)unspool";
-        let text = quoted(odd);
-        let output = std::process::Command::new("sh")
-            .args(["-c", &format!("printf %s {text}")])
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), odd);
     }
 }

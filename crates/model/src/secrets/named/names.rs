@@ -1,5 +1,7 @@
 //! What a name says about its value: that it is a password, a secret, a key, or nothing.
 
+use super::joins::{Join, blanks};
+
 /// How much a name says. More is more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NameClass {
@@ -40,7 +42,49 @@ pub(in crate::secrets) const ANCHORS: &[&str] = &[
     "senha",
     "wachtwoord",
     "cookie",
+    "authorization",
+    "bearer",
+    "mot de passe",
+    "contraseña",
+    "hasło",
+    "heslo:",
+    "lösenord",
+    "şifre",
+    "salasana",
+    "jelszó",
+    "mật khẩu",
+    "пароль",
+    "Пароль",
+    "密码",
+    "密碼",
+    "口令",
+    "パスワード",
+    "비밀번호",
+    "암호",
 ];
+
+/// Whether an anchor is a word for passwords that no name in a program has.
+pub(super) fn is_foreign(anchor: &[u8]) -> bool {
+    // Nearly all that are met are names of programs, and told by their first letter.
+    match anchor[0] | 32 {
+        b'm' | b'c' | b'h' | b'l' | b'j' => {
+            !anchor.is_ascii() || anchor.contains(&b' ') || anchor.ends_with(b":")
+        }
+        b's' => anchor.len() == b"salasana".len(),
+        first => !first.is_ascii(),
+    }
+}
+
+/// What joins such a word to its value where there is no sign.
+pub(super) fn foreign_is(bytes: &[u8], at: usize) -> Option<(Join, usize)> {
+    let from = blanks(bytes, at);
+    let rest = &bytes[from..];
+    let words = ["是", "为", "は", "это", "—"];
+    let word = words
+        .into_iter()
+        .find(|word| rest.starts_with(word.as_bytes()))?;
+    Some((Join::Is, blanks(bytes, from + word.len())))
+}
 
 /// Words that may follow the noun without changing what it is.
 const TAILS: &[&str] = &[
@@ -378,6 +422,9 @@ const JOINED: &[(&str, NameClass)] = &[
     ("credentials", NameClass::Key),
     ("creds", NameClass::Key),
     ("masterauth", NameClass::Password),
+    ("passord", NameClass::Password),
+    ("authorization", NameClass::Key),
+    ("bearer", NameClass::Key),
 ];
 
 /// What may stand before `pass` in one word.

@@ -115,8 +115,49 @@ pub(super) fn value(bytes: &[u8], at: usize, around: &Around) -> Option<Value> {
     }
 }
 
-/// Letters before a quote that belong to it: `b"…"`, `r'…'`, `@"…"`.
+/// A value without the scheme before it: `Bearer`, `Basic`, `Token`.
+pub(super) fn without_scheme(bytes: &[u8], value: Value, around: &Around) -> Option<Value> {
+    const SCHEMES: [&[u8]; 7] = [
+        b"bearer",
+        b"basic",
+        b"token",
+        b"apikey",
+        b"api-key",
+        b"digest",
+        b"negotiate",
+    ];
+    let text = &bytes[value.range.clone()];
+    let is_scheme = |scheme: &&[u8]| {
+        let head = text.get(..scheme.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(scheme))
+    };
+    let Some(scheme) = SCHEMES.into_iter().find(is_scheme) else {
+        return Some(value);
+    };
+    let end = value.range.start + scheme.len();
+    let blank = |at: usize| bytes.get(at) == Some(&b' ');
+    if !blank(end) {
+        return Some(value);
+    }
+    if value.is_quoted {
+        let range = end + 1..value.range.end;
+        return Some(Value { range, ..value });
+    }
+    bare(
+        &bytes[end + 1..bytes.len().min(end + REACH)],
+        end + 1,
+        around,
+    )
+}
+
+/// Letters before a quote that belong to it: `b"…"`, `r'…'`, `@"…"`; and tags of YAML.
 fn prefix(bytes: &[u8], at: usize) -> usize {
+    if bytes.get(at) == Some(&b'!') {
+        let rest = &bytes[at..];
+        let tags = [&b"!!str "[..], b"!!binary ", b"!unsafe ", b"! "];
+        let tag = tags.into_iter().find(|tag| rest.starts_with(tag));
+        return at + tag.map_or(0, <[u8]>::len);
+    }
     let is_letter = |byte: &u8| b"bBrRuUL@$".contains(byte);
     match bytes.get(at..) {
         Some([first, b'"' | b'\'', ..]) if is_letter(first) => at + 1,
