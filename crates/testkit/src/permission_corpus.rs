@@ -6,7 +6,9 @@
 //! allowed can be run in a real shell (only where [`PermissionCase::may_run`] says so: some would
 //! destroy a machine).
 
+mod disguised;
 mod files;
+mod folders;
 mod git;
 mod guard;
 mod hidden;
@@ -45,8 +47,8 @@ pub struct PermissionCase {
     pub family: &'static str,
     /// The rules.
     pub rules: CorpusRules,
-    /// Whether it is judged in the mode `bypassPermissions`; else in `default`.
-    pub bypass: bool,
+    /// The mode it is judged in.
+    pub mode: &'static str,
     /// Where it runs, from the project.
     pub cwd: &'static str,
     /// The command.
@@ -59,9 +61,12 @@ impl PermissionCase {
     /// Whether the command may be given to a real shell in a throwaway folder if permissions
     /// allow it. Never those that destroy a machine, whatever anybody allows.
     pub fn may_run(&self) -> bool {
-        !self.bypass && self.family != guard::FAMILY
+        self.mode != BYPASS && self.family != guard::FAMILY
     }
 }
+
+/// The mode in which nothing is asked but what cannot be undone.
+const BYPASS: &str = "bypassPermissions";
 
 /// All cases, without doubles.
 pub fn cases() -> Vec<PermissionCase> {
@@ -73,8 +78,10 @@ pub fn cases() -> Vec<PermissionCase> {
     all.extend(files::cases());
     all.extend(guard::cases());
     all.extend(stdin_code::cases());
+    all.extend(disguised::cases());
+    all.extend(folders::cases());
     let mut seen = std::collections::HashSet::new();
-    all.retain(|case| seen.insert((case.family, case.cwd, case.command.clone())));
+    all.retain(|case| seen.insert((case.family, case.mode, case.cwd, case.command.clone())));
     all
 }
 
@@ -83,7 +90,7 @@ struct Family {
     name: &'static str,
     allow: Vec<String>,
     deny: Vec<String>,
-    bypass: bool,
+    mode: &'static str,
     cases: Vec<PermissionCase>,
 }
 
@@ -94,7 +101,7 @@ impl Family {
             name,
             allow: owned(allow),
             deny: owned(deny),
-            bypass: false,
+            mode: "default",
             cases: Vec::new(),
         }
     }
@@ -106,7 +113,7 @@ impl Family {
                 allow: self.allow.clone(),
                 deny: self.deny.clone(),
             },
-            bypass: self.bypass,
+            mode: self.mode,
             cwd,
             command: command.into(),
             least,
@@ -151,6 +158,10 @@ impl CorpusProject {
             "pkg/linked",
             ".claude",
             ".vscode",
+            "carried/deep",
+            "plain",
+            "theirs/.vscode",
+            "theirs/part",
         ] {
             fs::create_dir_all(project.join(folder))?;
         }
@@ -184,10 +195,34 @@ impl CorpusProject {
             ("names/--output=written", ""),
             ("names/-owritten", ""),
             ("names/a.txt", "x\n"),
+            ("config", "[core]\n"),
+            ("settings.json", "{}\n"),
+            ("theirs/.vscode/tasks.json", "{}\n"),
+            ("theirs/part/config", "[core]\n"),
+            ("plain/a.c", ""),
         ] {
             fs::write(project.join(name), text)?;
         }
+        it.plant_links()?;
         Ok(it)
+    }
+
+    /// Links as a repository can ship them, to files that programs take orders from.
+    fn plant_links(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        for (name, target) in [
+            ("carried/config", "../.git/config"),
+            ("carried/settings.json", "../.claude/settings.json"),
+            ("carried/a.txt", "../../outside/x"),
+            ("carried/deep/config", "../../.git/config"),
+            ("carried/part", "../.git"),
+            ("carried/xaa", "../.git/config"),
+            ("carried/xx00", "../.git/config"),
+            ("carried/pre-commit", "../.git/hooks/pre-commit"),
+        ] {
+            std::os::unix::fs::symlink(target, self.project().join(name))?;
+        }
+        Ok(())
     }
 
     /// A program that leaves the marker.

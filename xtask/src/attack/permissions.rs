@@ -41,17 +41,12 @@ fn verdict(
     }
     let permissions = json!({"allow": case.rules.allow, "deny": case.rules.deny});
     let settings = json!({ "permissions": permissions }).to_string();
-    let mode = if case.bypass {
-        "bypassPermissions"
-    } else {
-        "default"
-    };
     let output = Command::new(program)
         .args([
             "chat",
             "--json",
             "--permission-mode",
-            mode,
+            case.mode,
             "--settings",
             &settings,
         ])

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::bash::{is_never, only_takes_data, stripped};
+use super::bash::{RUNNERS, is_known, is_never, only_takes_data, stripped};
 use super::path::Place;
 use super::shell::{Part, Word};
 use super::written::{self, Failed};
@@ -12,7 +12,7 @@ use super::{Policy, Verdict};
 use crate::settings::{Kind, Scope};
 
 /// Programs whose second word says what they do.
-const WITH_COMMANDS: &[&str] = &[
+pub(super) const WITH_COMMANDS: &[&str] = &[
     "apt",
     "brew",
     "bun",
@@ -114,7 +114,9 @@ const INTERPRETERS: &[&str] = &[
     "bb",
     "clisp",
     "clojure",
+    "crystal",
     "csh",
+    "dart",
     "dash",
     "elixir",
     "elvish",
@@ -128,10 +130,13 @@ const INTERPRETERS: &[&str] = &[
     "irb",
     "jshell",
     "julia",
+    "kotlin",
+    "kotlinc",
     "ksh",
     "lua",
     "luajit",
     "mksh",
+    "nim",
     "node",
     "nodejs",
     "nu",
@@ -145,12 +150,15 @@ const INTERPRETERS: &[&str] = &[
     "pypy",
     "python",
     "racket",
+    "raku",
     "ruby",
     "runghc",
     "runhaskell",
+    "rust-script",
     "sbcl",
     "scala",
     "sh",
+    "swift",
     "tclsh",
     "tcsh",
     "ts-node",
@@ -210,6 +218,9 @@ const WITH_CODE: &[&str] = &[
     "--eval",
     "--exec",
     "--execute",
+    "--run",
+    "--filter",
+    "-P",
 ];
 
 /// Options of interpreters that say what is run, so that nothing that comes in is: letters, which
@@ -260,9 +271,17 @@ fn is_stdin(text: &str) -> bool {
 
 /// Second words behind which a program or code stands.
 const RUNS: &[&str] = &[
-    "console", "debug", "dlx", "eval", "exec", "generate", "repl", "shell", "ssh", "task", "tool",
-    "x",
+    "console", "debug", "dlx", "eval", "exec", "generate", "repl", "run", "runner", "shell", "ssh",
+    "task", "tool", "x",
 ];
+
+/// Those that mean this to every program that has commands.
+const RUNS_ANYWHERE: &[&str] = &[
+    "console", "eval", "exec", "repl", "run", "runner", "shell", "ssh",
+];
+
+/// Second words behind which the command stands.
+const PLACES: &[&str] = &["compose", "compute", "container", "env", "machine", "pod"];
 
 /// Programs whose `run` names a script of the project, or the project itself.
 const RUNS_A_SCRIPT: &[&str] = &["cargo", "npm", "pnpm", "yarn"];
@@ -291,6 +310,20 @@ pub(super) fn for_part(part: &Part) -> Option<String> {
         let mut texts = texts.iter().skip(1).flatten();
         texts.any(|text| WITH_CODE.iter().any(|option| is_option(text, option)))
     };
+    // `rails runner x`, `docker compose exec app x`, `mvn exec:java`.
+    let runs_a_script = known(1) == Some("run") && RUNS_A_SCRIPT.contains(&base);
+    let is_run = |text: &str| {
+        let text = text.split(':').next().unwrap_or_default();
+        match WITH_COMMANDS.contains(&base) {
+            true => RUNS.contains(&text),
+            false => RUNS_ANYWHERE.contains(&text) && !is_known(base),
+        }
+    };
+    let place = known(1).filter(|text| PLACES.contains(text));
+    let command = if place.is_some() { known(2) } else { known(1) };
+    if !runs_a_script && command.is_some_and(is_run) {
+        return exact(part, words);
+    }
     if !WITH_COMMANDS.contains(&base) {
         return match is_never(words) || is_open || given_code() {
             true => exact(part, words),
@@ -298,8 +331,6 @@ pub(super) fn for_part(part: &Part) -> Option<String> {
         };
     }
     match known(1) {
-        Some(second) if RUNS.contains(&second) => exact(part, words),
-        Some("run") if !RUNS_A_SCRIPT.contains(&base) => exact(part, words),
         Some("run") => match known(2) {
             Some(script) if !script.starts_with('-') => {
                 Some(format!("Bash({name} run {script}:*)"))
@@ -348,7 +379,8 @@ fn runs_another(words: &[Word], texts: &[Option<String>]) -> bool {
 
 fn is_open(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or_default();
-    is_one_of(OPEN, base) || is_interpreter(base) || name.contains('/')
+    let runs = RUNNERS.contains(&base);
+    runs || is_one_of(OPEN, base) || is_interpreter(base) || name.contains('/')
 }
 
 fn names_stdin(texts: &[Option<String>]) -> bool {

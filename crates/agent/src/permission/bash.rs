@@ -3,10 +3,14 @@
 //! What denies looks further than what allows: past variables and wrappers, into strings that a
 //! shell will run, and at what a hole could become. What allows takes the words as they stand.
 
+mod arriving_files;
 mod builtin_assignments;
 mod effects;
+mod folder_readers;
 mod git_command;
 mod guard;
+mod hidden_commands;
+mod loose_words;
 mod named_files;
 mod programs;
 mod strict;
@@ -24,11 +28,12 @@ use super::shell::{self, Part, Piece, Script, Word};
 use super::{Mode, Policy, Reason, Ruling};
 use crate::settings::Kind;
 use effects::Effect;
-use programs::{RUNNERS, called, is_harmless, is_safe, only_reads};
+use programs::{called, is_harmless, is_safe, only_reads};
 use texts::{joined, program, raw, shown};
 use working_folder::follow;
 
-pub(super) use programs::{is_never, only_takes_data, stripped};
+pub(super) use named_files::is_known;
+pub(super) use programs::{RUNNERS, is_never, only_takes_data, stripped};
 pub(super) use texts::{known_text, raw_path, shown_part};
 
 /// Longer commands are not looked into.
@@ -292,7 +297,7 @@ impl Policy {
             return Err(no_rule_helps(why));
         }
         let called = called(&part.words, start);
-        if runs_by_options(&program(inner))
+        if runs_by_options(&called)
             && let Some(word) = called[1..].iter().find(|word| begins_as_pattern(word))
         {
             let why = format!("{} could become an option that runs something", word.raw);
@@ -396,7 +401,7 @@ impl Policy {
                 return false;
             }
         }
-        count > 0
+        count > 0 && self.may_arrive(words, cwds)
     }
 }
 
@@ -416,37 +421,12 @@ fn begins_as_pattern(word: &Word) -> bool {
     matches!(first, Some(Piece::Glob(_)))
 }
 
-/// Whether options of a program can be programs.
-fn runs_by_options(name: &str) -> bool {
-    const MORE: &[&str] = &[
-        "bun",
-        "c++",
-        "cargo",
-        "cc",
-        "clang",
-        "clang++",
-        "deno",
-        "emacs",
-        "ex",
-        "g++",
-        "gcc",
-        "gdb",
-        "go",
-        "lua",
-        "make",
-        "node",
-        "npm",
-        "osascript",
-        "perl",
-        "php",
-        "pip",
-        "pnpm",
-        "python",
-        "ruby",
-        "vi",
-        "vim",
-        "yarn",
-    ];
-    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    MORE.contains(&bare) || RUNNERS.contains(&name)
+/// Whether options of a program may run something: of all but those known for reading or writing.
+fn runs_by_options(words: &[Word]) -> bool {
+    let name = words.first().map(program).unwrap_or_default();
+    if name == "git" {
+        let command = words.get(1).map(known_text).unwrap_or_default();
+        return !["add", "rm", "mv"].contains(&command.as_str());
+    }
+    RUNNERS.contains(&name.as_str()) || !named_files::is_known(&name)
 }

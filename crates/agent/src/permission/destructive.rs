@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::bash::{known_text, raw_path};
 use super::path::Place;
-use super::shell::Word;
+use super::shell::{Piece, Word};
 use super::{Policy, Reason};
 
 /// Programs that make or take away file systems and partitions.
@@ -69,6 +69,35 @@ fn looks_only(program: &str, texts: &[String]) -> bool {
 
 /// Programs that change who may do what with files.
 const RIGHTS: &[&str] = &["chmod", "chown", "chgrp", "chattr", "setfacl", "restorecon"];
+
+/// Whether a program changes who may do what with files.
+pub(super) fn changes_rights(program: &str) -> bool {
+    RIGHTS.contains(&program)
+}
+
+/// Whether a program takes a whole disk or file whatever it is given.
+pub(super) fn is_grave(program: &str) -> bool {
+    FORMATTING.contains(&program)
+        || OVERWRITING.contains(&program)
+        || IMAGING.contains(&program)
+        || ["dd", "dcfldd"].contains(&program)
+        || program.starts_with("mkfs")
+        || program.starts_with("newfs")
+}
+
+/// Programs that read and write images of disks: a device among their words may be written.
+const IMAGING: &[&str] = &[
+    "bmaptool",
+    "dc3dd",
+    "debugfs",
+    "e2image",
+    "ntfsclone",
+    "partclone",
+    "pv",
+    "qemu-img",
+    "xfs_copy",
+    "xfs_repair",
+];
 
 /// Programs all of whose operands are written.
 const OVERWRITING: &[&str] = &["tee", "shred", "truncate", "sponge", "wipe", "srm"];
@@ -164,6 +193,29 @@ impl Policy {
                     path => self.guard_device(path, &word.raw, cwds),
                 });
         }
+        if IMAGING.contains(&program.split('.').next().unwrap_or_default()) {
+            return operands.iter().find_map(|word| {
+                let text = known_text(word);
+                let path = text.split_once('=').map_or(&*text, |(_, path)| path);
+                self.guard_device(path, &word.raw, cwds)
+            });
+        }
+        let removes_sources = texts
+            .iter()
+            .any(|text| text.starts_with("--remove-f") || text.starts_with("--remove-s"));
+        if ["tar", "rsync"].contains(&program) && removes_sources
+            || program == "git" && texts.iter().any(|text| text == "clean")
+        {
+            let paths = operands.iter().filter(is_operand);
+            let named =
+                paths.filter(|word| raw_path_or_known(word).starts_with(['/', '~', '.', '$']));
+            let mut taken = named.filter_map(|word| self.critical_place(word, cwds));
+            if let Some(taken) = taken.next() {
+                return Some(Reason::new(format!(
+                    "`{program}` would remove what is in {taken}"
+                )));
+            }
+        }
         let written: Vec<&Word> = match () {
             () if OVERWRITING.contains(&program) => operands.iter().filter(is_operand).collect(),
             () if COPYING.contains(&program) => {
@@ -239,6 +291,13 @@ impl Policy {
         self.home.starts_with(path) || (is_system(path) && !is_own)
     }
 
+    /// The word, if it is the path of a folder of the system or of one that holds a home.
+    pub(super) fn names_machine(&self, word: &Word) -> Option<String> {
+        let text = raw_path_or_known(word);
+        let is_path = text.starts_with(['/', '~']);
+        is_path.then(|| self.critical_place(word, None))?
+    }
+
     /// Which folder of the system, or that holds a home, a word names.
     fn critical_place(&self, word: &Word, cwds: Option<&[PathBuf]>) -> Option<String> {
         let text = raw_path_or_known(word);
@@ -312,8 +371,9 @@ impl Policy {
 /// The path of a word, or what is known of it.
 fn raw_path_or_known(word: &Word) -> String {
     let path = raw_path(word);
-    match path.is_empty() {
-        true => known_text(word),
-        false => path,
+    match (path.is_empty(), word.pieces.as_slice()) {
+        (false, _) => path,
+        (true, [Piece::Home, Piece::Text(rest), ..]) => format!("~{rest}"),
+        (true, _) => known_text(word),
     }
 }

@@ -53,6 +53,12 @@ impl Pattern {
         !self.units.contains(&Unit::Any)
     }
 
+    /// Whether nothing is known behind the text it begins with.
+    pub fn is_start(&self) -> bool {
+        let known = self.units.iter().position(|unit| *unit == Unit::Any);
+        known.is_none_or(|at| at + 1 == self.units.len())
+    }
+
     /// Whether a text fits.
     pub fn fits(&self, text: &str) -> bool {
         // Most texts differ in their first letters.

@@ -235,6 +235,35 @@ impl Pattern {
         })
     }
 
+    /// Whether it could mean a file below a folder.
+    pub fn could_lie_in(&self, folder: &Path) -> bool {
+        let special = |part: &String| part.contains(['*', '?', '[', '\\']);
+        let folder = Folder::of(folder);
+        let fixed: Vec<&String> = self
+            .parts
+            .iter()
+            .take_while(|part| !special(part))
+            .collect();
+        let is_whole = fixed.len() == self.parts.len();
+        [&self.base.written, &self.base.real]
+            .into_iter()
+            .any(|base| {
+                let start = fixed
+                    .iter()
+                    .fold(base.clone(), |path, part| path.join(part));
+                let mut folders = [&folder.written, &folder.real].into_iter();
+                folders.any(|folder| {
+                    start.starts_with(folder) || (!is_whole && folder.starts_with(&start))
+                })
+            })
+    }
+
+    /// The last name of the pattern, if it is no pattern itself.
+    pub fn last_name(&self) -> Option<&str> {
+        let last = self.parts.last().map(String::as_str);
+        last.filter(|last| !last.contains(['*', '?', '[', '\\']))
+    }
+
     fn fits(&self, path: &Path) -> bool {
         [&self.base.written, &self.base.real]
             .into_iter()

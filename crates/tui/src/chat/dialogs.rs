@@ -3,8 +3,9 @@
 //! One question is on the screen, the others wait behind it in the order in which they were
 //! asked. Somebody who types a prompt must never answer by accident, so a key answers only if
 //! nothing stands in the editor, the question has been on the screen for a moment, and nobody
-//! typed in that moment. A letter or digit answers only if no other key follows it within a
-//! moment: `y` is an answer, `yes maybe later` is a prompt.
+//! typed in that moment. A letter, a digit or enter answers only if no other key follows it within
+//! a moment: `y` is an answer, `yes maybe later` is a prompt, and so is a text that begins with an
+//! empty line.
 //!
 //! Time comes in from outside: when a key was pressed, when a question was drawn.
 
@@ -17,8 +18,8 @@ use unspool_show::Line;
 
 use super::question::{Around, Given, Question};
 
-/// So long a question is on the screen before a key answers it, and so long a letter waits for
-/// another one behind it.
+/// So long a question is on the screen before a key answers it, and so long a letter or
+/// enter waits for another key behind it.
 pub const MOMENT: Duration = Duration::from_millis(500);
 
 /// All questions that are open, and how keys stand to the first of them.
@@ -29,7 +30,7 @@ pub struct DialogQueue {
     shown: Option<Instant>,
     /// When something was typed last.
     typed: Option<Instant>,
-    /// A letter that chooses, if nothing follows it.
+    /// A letter or enter that chooses, if nothing follows it.
     letter: Option<(KeyEvent, Instant)>,
     /// When a letter or blank marked or scrolled: enter right behind it may be the end of a text.
     marked: Option<Instant>,
@@ -126,7 +127,7 @@ impl DialogQueue {
         self.typed = Some(self.typed.map_or(at, |before| before.max(at)));
     }
 
-    /// The letter that waited for another one is no answer: it goes into the editor first.
+    /// The key that waited for another one is no answer: it goes into the editor first.
     pub fn take_letter(&mut self) -> Option<KeyEvent> {
         self.letter.take().map(|(key, _)| key)
     }
@@ -194,9 +195,11 @@ impl DialogQueue {
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         match key.code {
             KeyCode::Enter if self.marked.is_some_and(|at| now < at + MOMENT) => Pressed::Nothing,
+            // Before the end was seen it chooses nothing, also not when that is seen right after.
+            KeyCode::Enter if plain && !first.can_choose() => Pressed::Nothing,
             KeyCode::Enter if plain => {
-                let given = first.choose();
-                self.given(ask, given)
+                self.letter = Some((key, now));
+                Pressed::Nothing
             }
             KeyCode::Char(' ') if plain && first.moves(key.code) => {
                 self.marked = Some(now);
@@ -227,7 +230,7 @@ impl DialogQueue {
         Pressed::Editor(keys)
     }
 
-    /// Time has passed: a letter that nothing followed chooses now.
+    /// Time has passed: a letter or enter that nothing followed chooses now.
     pub fn tick(&mut self, now: Instant) -> Pressed {
         let Some((_, at)) = self.letter else {
             return Pressed::Nothing;

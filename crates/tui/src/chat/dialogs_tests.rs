@@ -106,12 +106,27 @@ impl Screen {
     }
 
     fn types(&mut self, text: &str, gap: u64) {
+        self.types_with_pauses(text, gap, gap);
+    }
+
+    /// Presses enter, and nothing else for a moment.
+    fn choose(&mut self) {
+        self.press(KeyCode::Enter);
+        self.wait(500);
+    }
+
+    /// Presses the keys of a text, with longer pauses once something stands in the editor.
+    fn types_with_pauses(&mut self, text: &str, gap: u64, pause: u64) {
         for c in text.chars() {
             self.press(match c {
-                '\n' => KeyCode::Enter,
+                '\n' | '\r' => KeyCode::Enter,
                 c => KeyCode::Char(c),
             });
-            self.wait(gap);
+            // Who pauses right behind a key on an empty editor has answered.
+            match self.chat.editor.text().is_empty() {
+                true => self.wait(gap),
+                false => self.wait(pause),
+            }
             self.draw();
         }
     }
@@ -154,7 +169,7 @@ fn a_letter_answers_when_a_moment_has_passed() {
 }
 
 #[test]
-fn enter_answers_at_once_after_the_moment_and_not_before() {
+fn enter_answers_when_a_moment_has_passed_and_not_before_the_question_was_seen() {
     let mut screen = Screen::new();
     screen.ask(7, 0);
     screen.draw();
@@ -164,7 +179,24 @@ fn enter_answers_at_once_after_the_moment_and_not_before() {
     assert_eq!(screen.answers(), []);
     screen.wait(600);
     screen.press(KeyCode::Enter);
+    screen.wait(499);
+    assert_eq!(screen.answers(), []);
+    screen.wait(1);
     assert_eq!(screen.answers(), [(7, Answer::Yes)]);
+}
+
+#[test]
+fn a_text_that_begins_with_an_empty_line_is_a_prompt() {
+    for text in ["\nyes", "\n\n", "\n\nyes", "\n1\n", "\ry", "\n y"] {
+        for gap in [0, 10, 250, 499] {
+            let mut screen = Screen::new();
+            screen.ask(7, 0);
+            screen.settle();
+            screen.types(text, gap);
+            screen.wait(5_000);
+            assert_eq!(screen.answers(), [], "{text:?} every {gap} ms");
+        }
+    }
 }
 
 #[test]
@@ -229,7 +261,7 @@ fn blanks_at_the_end_of_a_long_question_do_not_keep_enter_from_answering() {
         screen.draw();
     }
     assert_eq!(screen.chat.editor.text(), "");
-    screen.press(KeyCode::Enter);
+    screen.choose();
     assert_eq!(screen.answers().len(), 1);
 }
 
@@ -247,7 +279,7 @@ fn a_key_for_a_list_does_not_answer_the_question_behind_it() {
     screen.press(KeyCode::Enter);
     assert_eq!(screen.answers(), []);
     screen.settle();
-    screen.press(KeyCode::Enter);
+    screen.choose();
     assert_eq!(screen.answers(), [(7, Answer::Yes)]);
 }
 
@@ -285,13 +317,13 @@ fn questions_wait_for_their_turn_and_none_is_lost() {
     let text = screen.settle();
     assert!(text.contains("2 more questions"), "{text}");
     assert!(text.contains("the main conversation asks"), "{text}");
-    screen.press(KeyCode::Enter);
+    screen.choose();
     let text = screen.settle();
     assert!(text.contains("agent explore asks"), "{text}");
     assert!(text.contains("1 more question"), "{text}");
-    screen.press(KeyCode::Enter);
+    screen.choose();
     screen.settle();
-    screen.press(KeyCode::Enter);
+    screen.choose();
     let asks: Vec<u64> = screen.answers().iter().map(|(ask, _)| *ask).collect();
     assert_eq!(asks, [1, 2, 3]);
     assert!(screen.chat.dialogs.is_empty());
@@ -309,7 +341,7 @@ fn a_key_for_the_first_question_does_not_answer_the_second() {
         screen.ask(1, 0);
         screen.ask_from(2, 0, Some("explore"));
         screen.settle();
-        screen.press(KeyCode::Enter);
+        screen.choose();
         // Before it is drawn, and just behind that.
         screen.press(code);
         screen.draw();
@@ -340,14 +372,14 @@ fn the_next_question_of_a_form_needs_a_key_of_its_own() {
         agent,
     });
     screen.settle();
-    screen.press(KeyCode::Enter);
+    screen.choose();
     screen.press(KeyCode::Enter);
     screen.draw();
     screen.wait(100);
     screen.press(KeyCode::Enter);
     screen.wait(5_000);
     assert_eq!(screen.answers(), []);
-    screen.press(KeyCode::Enter);
+    screen.choose();
     assert_eq!(screen.answers().len(), 1);
 }
 
@@ -406,7 +438,7 @@ fn a_question_of_an_agent_in_the_background_outlives_the_turn() {
     screen.chat.notice(unwritten);
     let text = screen.settle();
     assert!(text.contains("agent explore asks"), "{text}");
-    screen.press(KeyCode::Enter);
+    screen.choose();
     assert_eq!(screen.answers(), [(2, Answer::Yes)]);
 }
 
@@ -467,7 +499,7 @@ enum Happens {
     Withdraw(u64),
     Draw,
     Wait(u64),
-    Text(String, u64),
+    Text(String, u64, u64),
     Paste(String),
 }
 
@@ -484,15 +516,23 @@ fn happens() -> impl Strategy<Value = Happens> {
         Just("3 3\n".to_owned()),
         Just("yes\n".to_owned()),
         Just("2 of them\n\n".to_owned()),
+        Just("\nyes".to_owned()),
+        Just("\n\n".to_owned()),
+        Just("\n1\n".to_owned()),
+        Just("1\n2\ny es".to_owned()),
         "[ -~]{2,12}\n?",
+        "\n[ -~\n]{1,12}",
+        "[ -~]{2,6}\n{1,3}[ -~]{2,6}",
     ];
+    let gap = 0..MOMENT.as_millis() as u64;
     let pasted = prop_oneof![words.clone(), Just("y".to_owned()), Just("\n".to_owned())];
     prop_oneof![
         3 => (0..4_usize, any::<bool>()).prop_map(|(kind, agent)| Happens::Ask(kind, agent)),
         1 => (1..6_u64).prop_map(Happens::Withdraw),
         3 => Just(Happens::Draw),
         3 => (0..3_000_u64).prop_map(Happens::Wait),
-        6 => (words, 0..MOMENT.as_millis() as u64).prop_map(|(text, gap)| Happens::Text(text, gap)),
+        6 => (words, gap, 0..1_500_u64)
+            .prop_map(|(text, gap, pause)| Happens::Text(text, gap, pause)),
         2 => pasted.prop_map(Happens::Paste),
     ]
 }
@@ -514,7 +554,7 @@ proptest! {
                 Happens::Withdraw(ask) => screen.chat.notice(Notice::Withdrawn { ask }),
                 Happens::Draw => drop(screen.draw()),
                 Happens::Wait(time) => screen.wait(time),
-                Happens::Text(text, gap) => screen.types(&text, gap),
+                Happens::Text(text, gap, pause) => screen.types_with_pauses(&text, gap, pause),
                 Happens::Paste(text) => {
                     let acts = screen.chat.paste(&text);
                     screen.acts.extend(acts);

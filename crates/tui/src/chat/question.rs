@@ -325,12 +325,18 @@ impl Question {
         }
     }
 
+    /// Whether the option that is selected can be chosen now.
+    pub fn can_choose(&self) -> bool {
+        let choice = self.options.get(self.at);
+        choice.is_some_and(|choice| self.is_seen() || !choice.approves())
+    }
+
     /// Chooses the option that is selected: the answer, when that is one.
     pub fn choose(&mut self) -> Option<Given> {
-        let choice = self.options.get(self.at)?.clone();
-        if choice.approves() && !self.is_seen() {
+        if !self.can_choose() {
             return None;
         }
+        let choice = self.options.get(self.at)?.clone();
         match choice {
             Choice::Once(_) => Some(Answer::Yes.into()),
             Choice::Session(rules) => Some(Answer::Always(rules).into()),

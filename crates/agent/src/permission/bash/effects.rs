@@ -11,7 +11,7 @@ use super::git_command::GitCommand;
 use super::programs::{LOOKS, READERS, WRITERS};
 use super::texts::{known_text, program};
 use crate::permission::shell::{Piece, Word};
-use known_options::{GIT, GIT_RUNS, Options, READING, WRITING};
+use known_options::{GIT, GIT_RUNS, Options, READING, RUNNING_WORDS, WRITING};
 
 /// What an argument does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,11 @@ pub(super) fn effects(words: &[Word]) -> Vec<Effect> {
     let name = program(first);
     match name.as_str() {
         "git" => git(arguments),
+        "xmllint" => {
+            let arguments: Vec<Word> = arguments.iter().map(with_two_dashes).collect();
+            known(&name, &arguments)
+        }
+        "curl" => [curl(arguments), known(&name, arguments)].concat(),
         "sed" | "gsed" => scripts::sed(arguments),
         "awk" | "gawk" | "mawk" | "nawk" => scripts::awk(arguments),
         "dd" => dd(arguments),
@@ -42,15 +47,76 @@ pub(super) fn effects(words: &[Word]) -> Vec<Effect> {
             false => Vec::new(),
         },
         name if reads_only(name) => Vec::new(),
-        _ => {
-            let known = READING.iter().chain(WRITING);
-            let found = known.into_iter().find(|(program, _)| *program == name);
-            match found {
-                Some((_, options)) => of(&name, arguments, options),
-                None => guessed(arguments),
-            }
+        _ => known(&name, arguments),
+    }
+}
+
+/// By the table of options, or by what options are mostly called.
+fn known(name: &str, arguments: &[Word]) -> Vec<Effect> {
+    let starts = RUNNING_WORDS
+        .iter()
+        .filter(|(programs, _)| programs.contains(&name));
+    let starts: Vec<&str> = starts
+        .flat_map(|(_, starts)| starts.iter().copied())
+        .collect();
+    let runs = |word: &&Word| {
+        let text = known_text(word);
+        starts.iter().any(|start| text.starts_with(start))
+    };
+    let found = arguments.iter().filter(runs);
+    let mut effects: Vec<Effect> = found
+        .map(|word| Effect::Runs(format!("{name} {}", word.raw)))
+        .collect();
+    let mut known = READING.iter().chain(WRITING);
+    effects.extend(match known.find(|(program, _)| *program == name) {
+        Some((_, options)) => of(name, arguments, options),
+        None => guessed(arguments),
+    });
+    effects
+}
+
+/// Some programs take long options behind one dash.
+fn with_two_dashes(word: &Word) -> Word {
+    let mut word = word.clone();
+    if let Some(Piece::Text(text)) = word.pieces.first_mut()
+        && text.starts_with('-')
+        && !text.starts_with("--")
+        && text.len() > 2
+    {
+        text.insert(0, '-');
+        word.raw = format!("-{}", word.raw);
+    }
+    word
+}
+
+/// What a format, a variable or a pattern in the address lets `curl` write.
+fn curl(arguments: &[Word]) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for (index, word) in arguments.iter().enumerate() {
+        let text = known_text(word);
+        let before = index
+            .checked_sub(1)
+            .map(|before| known_text(&arguments[before]));
+        let is_behind = |letter: char, long: &str| {
+            let glued = text.starts_with('-') && text.contains(letter) || text.starts_with(long);
+            let alone = |before: &String| {
+                before.starts_with('-')
+                    && (before.ends_with(letter)
+                        || (before.len() > 4 && long.starts_with(before.as_str())))
+            };
+            glued || before.as_ref().is_some_and(alone)
+        };
+        let formats = text.contains("%output{") || text.contains('@') || word.is_open();
+        let names = text.contains('#');
+        if text.starts_with("--expand-")
+            || text.starts_with("--variable")
+            || (formats && is_behind('w', "--write-out") && !text.contains("://"))
+            || (names && is_behind('o', "--output"))
+        {
+            effects.push(Effect::Runs(format!("curl {}", word.raw)));
         }
     }
+    effects
 }
 
 /// Whether a program reads and has no option that does more.
@@ -93,14 +159,20 @@ fn git(arguments: &[Word]) -> Vec<Effect> {
     let full = format!("git {name}");
     let is_address = |text: &String| text.contains("ext::") || text.contains("fd::");
     if GIT_RUNS.contains(&name.as_str())
-        || name.starts_with("remote-")
+        || ["remote-", "credential", "difftool", "mergetool", "submodule--"]
+            .iter()
+            .any(|start| name.starts_with(start))
+        // Behind `git-` that is a path of its own: `git docs/run` is `git-docs/run`.
+        || name.contains('/')
+        || (MERGING.contains(&name.as_str()) && names_strategy(rest))
         || texts.iter().any(is_address)
     {
         return vec![Effect::Runs(full)];
     }
     let first = texts.iter().find(|text| !text.starts_with('-'));
     match (name.as_str(), first.map(String::as_str)) {
-        ("bisect", Some("run")) | ("submodule", Some("foreach" | "add" | "update")) => {
+        ("bisect", Some("run" | "view" | "visualize"))
+        | ("submodule", Some("foreach" | "add" | "update")) => {
             return vec![Effect::Runs(full)];
         }
         ("config", _) => return git_config(&texts),
@@ -111,10 +183,64 @@ fn git(arguments: &[Word]) -> Vec<Effect> {
         None => {
             let mut effects = guessed(rest);
             // `-o` has other meanings: others, only, push options.
-            effects.retain(|_| texts.iter().any(|text| text.starts_with("--out")));
+            let has_output = texts.iter().any(|text| text.starts_with("--out"));
+            effects.retain(|_| has_output || !OTHER_O.contains(&name.as_str()));
+            effects.extend(outputs(rest));
             effects
         }
     }
+}
+
+/// Commands of git that merge, by a strategy that is a program.
+const MERGING: &[&str] = &[
+    "am",
+    "cherry-pick",
+    "merge",
+    "pull",
+    "rebase",
+    "revert",
+    "stash",
+];
+
+/// Commands of git whose `-o` names no file.
+const OTHER_O: &[&str] = &["commit", "fetch", "ls-files", "pull", "push"];
+
+/// Whether the strategy of a merge is a program in a folder, or not known yet.
+fn names_strategy(arguments: &[Word]) -> bool {
+    let is_open = |word: &Word| known_text(word).contains('/') || word.is_open();
+    arguments.iter().enumerate().any(|(index, word)| {
+        let text = known_text(word);
+        let long = text.split_once('=').map_or(&*text, |(long, _)| long);
+        let is_long = long.starts_with("--s") && "--strategy".starts_with(long);
+        let is_short = text.starts_with('-') && !text.starts_with("--") && text.contains('s');
+        let next = arguments.get(index + 1);
+        let is_alone = is_long && !text.contains('=') || is_short && text.ends_with('s');
+        ((is_long || is_short) && is_open(word)) || (is_alone && next.is_some_and(is_open))
+    })
+}
+
+/// Files that options of any command of git write, cut short or not.
+fn outputs(arguments: &[Word]) -> Vec<Effect> {
+    const LONG: &[&str] = &["output", "output-directory", "index-output"];
+    let mut effects = Vec::new();
+    for (index, word) in arguments.iter().enumerate() {
+        let text = known_text(word);
+        let Some(long) = text.strip_prefix("--") else {
+            continue;
+        };
+        let (name, has_value) = match long.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (long, false),
+        };
+        if name.len() < 2 || !LONG.iter().any(|option| means(name, option)) {
+            continue;
+        }
+        match has_value {
+            true => effects.push(Effect::Writes(behind(word, name.chars().count() + 3))),
+            false => effects.extend(arguments.get(index + 1).cloned().map(Effect::Writes)),
+        }
+    }
+    effects
 }
 
 /// `git config` writes a file that git takes orders from, unless it only looks something up.
@@ -329,7 +455,7 @@ fn of(program: &str, arguments: &[Word], options: &Options) -> Vec<Effect> {
             effects.push(runs(&word.raw));
             continue;
         }
-        if program == "less" && text.starts_with('+') {
+        if ["less", "zless"].contains(&program) && text.starts_with('+') {
             effects.push(runs(&text));
         }
         if options.output.is_some_and(|output| operands >= output) {

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use super::effects::{self, Effect};
-use super::programs::FINDS;
-use super::texts::{inner, known_text, program};
+use super::hidden_commands::{FedText, obeys_input, takes_words_as_data, words_in};
+use super::programs::{FEEDERS, FINDS, feeder, stripped};
+use super::strict::script_text;
+use super::texts::{inner, known_text, program, replaced};
 use super::{Cwds, Policy, Reason, Ruling};
+use crate::permission::destructive::{changes_rights, is_grave};
 use crate::permission::remove::removes;
 use crate::permission::shell::{Part, Script, Word};
 
@@ -14,10 +17,11 @@ impl Policy {
     pub(super) fn guard_fed(&self, script: &Script, from: &[PathBuf], ruling: &mut Ruling) {
         let feeds = |part: &Part| {
             let names: Vec<String> = part.words.iter().map(program).collect();
-            names
-                .iter()
-                .any(|name| name == "xargs" || name == "parallel")
-                && names.iter().any(|name| removes(name))
+            let feeds = names.iter().any(|name| FEEDERS.contains(&name.as_str()));
+            feeds
+                && names
+                    .iter()
+                    .any(|name| removes(name) || changes_rights(name))
         };
         if !script.parts.iter().any(feeds) {
             return;
@@ -36,7 +40,14 @@ impl Policy {
     }
 
     /// Guards what cannot be undone, also behind wrappers.
-    pub(super) fn guard(&self, part: &Part, cwds: &Cwds, ruling: &mut Ruling) {
+    pub(super) fn guard(
+        &self,
+        part: &Part,
+        script: &Script,
+        input: &FedText,
+        cwds: &Cwds,
+        ruling: &mut Ruling,
+    ) {
         let folders = cwds.as_deref();
         for redirect in part.redirects.iter().filter(|one| one.writes) {
             let text = known_text(&redirect.target);
@@ -48,7 +59,25 @@ impl Policy {
         let Some(first) = words.first() else {
             return;
         };
-        let is_find = program(first) == "find";
+        let name = program(first);
+        let is_find = name == "find";
+        // Their words are run where `"$@"` stands.
+        let runs = runs || name == "set" || script.functions.contains(&name);
+        let fed = feeder(&part.words);
+        let replaced: Vec<Word> = match &fed {
+            Some((_, mark)) => words.iter().map(|word| replaced(word, mark)).collect(),
+            None => words.to_vec(),
+        };
+        let words = &replaced[..];
+        let added = match fed {
+            Some(_) => input
+                .texts
+                .iter()
+                .flat_map(|text| plain_words(text))
+                .collect(),
+            None => Vec::new(),
+        };
+        self.guard_code(part, input, folders, ruling);
         for (index, word) in words.iter().enumerate() {
             let is_command = match (index, is_find) {
                 (0, _) => true,
@@ -56,7 +85,9 @@ impl Policy {
                 (_, false) => runs,
             };
             if is_command {
-                self.guard_command(word, &words[index + 1..], part, folders, ruling);
+                let operands = [&words[index + 1..], &added].concat();
+                self.guard_command(word, &operands, folders, ruling);
+                self.guard_unseen(word, &operands, part, ruling);
             }
         }
         for effect in effects::effects(words) {
@@ -72,25 +103,15 @@ impl Policy {
         &self,
         word: &Word,
         operands: &[Word],
-        part: &Part,
         cwds: Option<&[PathBuf]>,
         ruling: &mut Ruling,
     ) {
         let name = program(word);
-        let recursive = operands.iter().any(|word| {
-            let text = known_text(word);
-            text.starts_with("--rec") || is_cluster_with(&text, ['r', 'R'])
-        });
-        if removes(&name) {
-            if let Some(why) = self.guard_removal(operands, cwds) {
-                ruling.firm(why);
-            }
-            let fed = part.words.iter().map(program);
-            let mut fed = fed.filter(|name| ["xargs", "parallel"].contains(&name.as_str()));
-            if recursive && let Some(feeder) = fed.next() {
-                let text = format!("what `{feeder}` would have removed is not known yet");
-                ruling.firm(Reason::new(text));
-            }
+        let recursive = is_recursive(operands);
+        if removes(&name)
+            && let Some(why) = self.guard_removal(operands, cwds)
+        {
+            ruling.firm(why);
         }
         // A program that is not known yet and gets what `rm` gets could be `rm`.
         if word.is_open() && recursive {
@@ -114,6 +135,113 @@ impl Policy {
             }
         }
     }
+}
+
+impl Policy {
+    /// `cat list | xargs chmod -R 777`: what is taken away or changed is not known yet.
+    fn guard_unseen(&self, word: &Word, operands: &[Word], part: &Part, ruling: &mut Ruling) {
+        let name = program(word);
+        let Some((feeder, _)) = feeder(&part.words) else {
+            return;
+        };
+        let whole = removes(&name) || changes_rights(&name);
+        if (whole && is_recursive(operands)) || is_grave(&name) {
+            let feeder = program(&part.words[feeder]);
+            let text = format!("what `{feeder}` would give to `{name}` is not known yet");
+            ruling.firm(Reason::new(text));
+        }
+    }
+
+    /// Looks for what destroys in code: in the words of a program and in what it reads and runs.
+    fn guard_code(
+        &self,
+        part: &Part,
+        input: &FedText,
+        cwds: Option<&[PathBuf]>,
+        ruling: &mut Ruling,
+    ) {
+        let start = stripped(&part.words).unwrap_or(0);
+        let mut texts = Vec::new();
+        if !takes_words_as_data(&part.words[start..]) {
+            let words = part.words[start..].iter().map(script_text);
+            texts.extend(words.filter(|text| text.contains([' ', '(', '\n', '!'])));
+        }
+        let is_unknown = part.words.first().is_some_and(Word::is_open);
+        if obeys_input(part, start) || is_unknown || feeder(&part.words).is_some() {
+            texts.extend(input.texts.iter().cloned());
+        }
+        for text in texts {
+            let words = words_in(&text);
+            for (at, word) in words.iter().enumerate() {
+                let name = program(word);
+                let rest = &words[at + 1..];
+                let removes = removes(&name) && is_recursive(rest);
+                if removes || changes_rights(&name) || is_grave(&name) {
+                    self.guard_command(word, rest, cwds, ruling);
+                }
+            }
+            if DELETING.iter().any(|name| text.contains(name))
+                && let Some(taken) = words.iter().find_map(|word| self.names_machine(word))
+            {
+                let text = format!("its code would remove {taken}");
+                ruling.firm(Reason::new(text));
+            }
+        }
+    }
+}
+
+/// Functions of languages that remove a folder with all that lies in it.
+const DELETING: &[&str] = &[
+    "deleteTree",
+    "fs.rm",
+    "removeSync",
+    "remove_dir_all",
+    "remove_entry",
+    "remove_tree",
+    "rm_r",
+    "rmdirSync",
+    "rmSync",
+    "rmtree",
+];
+
+/// The name of a function that starts itself in a pipe or beside itself.
+pub(super) fn calls_itself_twice(command: &str, script: &Script) -> Option<String> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '-' || c == ':';
+    let starts = |name: &str| {
+        let calls = |body: &str| body.split(|c| !is_name(c)).any(|word| word == name);
+        command.match_indices(name).any(|(at, _)| {
+            let rest = command[at + name.len()..].trim_start();
+            let rest = rest.strip_prefix("()").unwrap_or(rest).trim_start();
+            let Some((body, _)) = rest
+                .strip_prefix(['{', '('])
+                .and_then(|rest| rest.split_once(['}', ')']))
+            else {
+                return false;
+            };
+            body.contains(['|', '&']) && calls(body)
+        })
+    };
+    script.functions.iter().find(|name| starts(name)).cloned()
+}
+
+/// The words of a text, as `xargs` takes them.
+fn plain_words(text: &str) -> Vec<Word> {
+    let words = text
+        .split_whitespace()
+        .map(|word| word.trim_matches(['"', '\'']));
+    words
+        .map(|word| Word {
+            raw: word.to_owned(),
+            pieces: vec![crate::permission::shell::Piece::Text(word.to_owned())],
+        })
+        .collect()
+}
+
+fn is_recursive(operands: &[Word]) -> bool {
+    operands.iter().any(|word| {
+        let text = known_text(word);
+        text.starts_with("--rec") || is_cluster_with(&text, ['r', 'R'])
+    })
 }
 
 /// Arguments of `find` behind which a command stands.

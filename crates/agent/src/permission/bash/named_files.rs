@@ -3,24 +3,27 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::arriving_files::arriving;
+use super::effects::is_reading;
 use super::git_command::GitCommand;
+use super::hidden_commands::{FedText, obeys_input};
 use super::programs::{LOOKS, READERS, WRITERS, called, stripped};
 use super::texts::{known_text, program, raw_path};
 use super::{Cwds, Policy, Reason, Ruling};
-use crate::permission::path::{Place, name_fits, protected};
+use crate::permission::path::{Folder, Place, name_fits, protected};
 use crate::permission::rule::{Rule, What};
 use crate::permission::shell::{Part, Piece, Word};
 use crate::settings::Kind;
 
 /// Programs that do nothing with files their arguments are called like.
-const NO_FILES: &[&str] = &[
+pub(super) const NO_FILES: &[&str] = &[
     "[", ":", "basename", "cd", "date", "declare", "dirname", "echo", "exit", "export", "expr",
     "false", "kill", "local", "printf", "pwd", "read", "return", "seq", "set", "shift", "sleep",
     "test", "true", "type", "typeset", "unset", "wait", "which",
 ];
 
 /// Filters that only read, besides those that look and those that read.
-const FILTERS: &[&str] = &[
+pub(super) const FILTERS: &[&str] = &[
     "b2sum",
     "cksum",
     "column",
@@ -29,7 +32,6 @@ const FILTERS: &[&str] = &[
     "iconv",
     "numfmt",
     "pr",
-    "ptx",
     "rev",
     "sha224sum",
     "sha384sum",
@@ -72,8 +74,8 @@ const INTERPRETERS: &[&str] = &[
     "tclsh",
 ];
 
-/// Commands of git that change files of the work tree.
-const GIT_WRITES: &[&str] = &[
+/// Commands of git that change files of the work tree, and take names of other things as well.
+const GIT_CHANGES: &[&str] = &[
     "am",
     "apply",
     "checkout",
@@ -85,8 +87,83 @@ const GIT_WRITES: &[&str] = &[
     "switch",
 ];
 
+/// Commands of git that write no file they are given. All others may write what they name.
+const GIT_LOOKS: &[&str] = &[
+    "add",
+    "annotate",
+    "archive",
+    "bisect",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "cherry",
+    "cherry-pick",
+    "commit",
+    "config",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "fetch",
+    "for-each-ref",
+    "format-patch",
+    "fsck",
+    "gc",
+    "grep",
+    "hash-object",
+    "help",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "merge",
+    "merge-base",
+    "name-rev",
+    "notes",
+    "pull",
+    "push",
+    "range-diff",
+    "rebase",
+    "reflog",
+    "remote",
+    "reset",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-ref",
+    "stash",
+    "status",
+    "tag",
+    "var",
+    "verify-commit",
+    "verify-tag",
+    "version",
+    "whatchanged",
+];
+
 /// Spellings of one word that are looked at.
 const SPELLINGS: usize = 48;
+
+/// Names in a text that are looked at.
+const NAMES: usize = 1_000;
+
+/// Whether it is known what a program does with the files it is given.
+pub(in crate::permission) fn is_known(name: &str) -> bool {
+    NO_FILES.contains(&name)
+        || FILTERS.contains(&name)
+        || READERS.contains(&name)
+        || WRITERS.contains(&name)
+        || ARCHIVERS.contains(&name)
+        || LOOKS.iter().any(|(look, _)| *look == name)
+        || is_reading(name)
+}
 
 /// What a program does with files that it is given.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,9 +185,10 @@ fn file_use(words: &[Word]) -> FileUse {
     if name == "git" {
         let call = GitCommand::read(&words[1..]);
         let command = call.name().unwrap_or_default();
-        return match GIT_WRITES.contains(&command.as_str()) {
-            true => FileUse::Unknown,
-            false => FileUse::Looks,
+        return match command.is_empty() || GIT_LOOKS.contains(&command.as_str()) {
+            true => FileUse::Looks,
+            false if GIT_CHANGES.contains(&command.as_str()) => FileUse::Unknown,
+            false => FileUse::Writes,
         };
     }
     if ARCHIVERS.contains(&name) {
@@ -147,6 +225,201 @@ impl Policy {
         }
         for word in words.get(1..).unwrap_or_default() {
             self.named_word(word, &name, usage, &folders, ruling);
+            self.named_pieces(word, &name, &folders, ruling);
+            if name == "git" {
+                self.named_by_git(word, &folders, ruling);
+            }
+            if cwds.is_none() {
+                self.named_somewhere(word, &name, usage, ruling);
+            }
+        }
+        if usage != FileUse::Looks {
+            self.arriving(words, &folders, ruling);
+        }
+        self.folders_read(words, &folders, ruling);
+    }
+
+    /// Files that arrive in a folder, under the links that lie there.
+    fn arriving(&self, words: &[Word], folders: &[PathBuf], ruling: &mut Ruling) {
+        let found = arriving(words, folders, &self.home);
+        for path in found.paths {
+            let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+            let name = words.first().map(program).unwrap_or_default();
+            self.named_file(&place, &name, FileUse::Writes, ruling);
+            let is_own = |folder: &Folder| place.is_within(folder);
+            let is_link = place
+                .written
+                .symlink_metadata()
+                .is_ok_and(|about| about.is_symlink());
+            if is_link && !self.work.iter().any(is_own) {
+                let shown = place.written.display();
+                let text = format!("{shown} is a link that leads out of the project");
+                ruling.soft(Reason::new(text));
+            }
+        }
+        if found.unknown {
+            let text = "nobody sees what would be written over, and there are links";
+            ruling.soft(Reason::new(text));
+        }
+    }
+
+    /// Whether files that a program puts into folders may be written, too.
+    pub(super) fn may_arrive(&self, words: &[Word], cwds: &[PathBuf]) -> bool {
+        let found = arriving(words, cwds, &self.home);
+        let may = |path: &PathBuf| {
+            let mut ruling = Ruling::default();
+            let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
+            self.write("Edit", &place, &mut ruling);
+            ruling.deny.is_none() && ruling.firm.is_none() && ruling.soft.is_none()
+        };
+        !found.unknown && found.paths.iter().all(may)
+    }
+
+    pub(super) fn denies_reading(&self) -> bool {
+        self.rules_of(Kind::Deny, "Read").next().is_some()
+    }
+
+    /// A path from a folder that nobody knows.
+    fn named_somewhere(&self, word: &Word, name: &str, usage: FileUse, ruling: &mut Ruling) {
+        let text = raw_path(word);
+        let is_relative = !text.is_empty() && !text.starts_with(['/', '~', '-']);
+        if !is_relative || word.is_open() || NO_FILES.contains(&name) {
+            return;
+        }
+        let somewhere = Word {
+            raw: word.raw.clone(),
+            pieces: vec![
+                Piece::Hole { quoted: true },
+                Piece::Text(format!("/{text}")),
+            ],
+        };
+        if let Some(why) = self.hidden_by(&somewhere, usage, &[]) {
+            ruling.firm(why);
+        }
+        if usage == FileUse::Writes || (usage == FileUse::Unknown && name != "git") {
+            let text = format!("nobody knows in which folder {} lies", word.raw);
+            ruling.soft(Reason::new(text));
+        }
+    }
+
+    /// Names inside a word, between marks: `x=<.env`, `{.env,a}`, `r .env|p`. Where blanks stand
+    /// between them they may be names or only text.
+    fn named_pieces(&self, word: &Word, name: &str, folders: &[PathBuf], ruling: &mut Ruling) {
+        let text = word.text().unwrap_or_default();
+        let is_mark = |c: char| c.is_whitespace() || "<>;{}|&\"'`()[],=@:!".contains(c);
+        let says = NO_FILES.contains(&name) || name == "git" || name == "gh";
+        if !self.denies_reading() || says || !text.contains(is_mark) {
+            return;
+        }
+        // Addresses have spellings and patterns of their own.
+        if text.to_lowercase().contains("file:")
+            && text.contains(['%', '[', '{', '*', '?'])
+            && let Some(rule) = self.rules_of(Kind::Deny, "Read").next()
+        {
+            let text = format!("a rule might deny the file that {} means", word.raw);
+            ruling.firm(Reason::of(text, rule));
+        }
+        let is_text = text.contains(char::is_whitespace) || text.contains('(');
+        for piece in text
+            .split(is_mark)
+            .filter(|piece| !piece.is_empty())
+            .take(NAMES)
+        {
+            for piece in [Some(piece), piece.strip_prefix("//localhost")]
+                .into_iter()
+                .flatten()
+            {
+                self.named_piece(piece, is_text, folders, ruling);
+            }
+        }
+    }
+
+    fn named_piece(&self, piece: &str, is_text: bool, folders: &[PathBuf], ruling: &mut Ruling) {
+        if piece.contains('\0') {
+            return;
+        }
+        for cwd in folders {
+            let place = Place::of(piece, cwd, &self.home);
+            if let Some(rule) = self.denying("Read", &place) {
+                let shown = place.written.display();
+                let text = format!("a rule denies reading {shown}, which is named here");
+                match is_text {
+                    true => ruling.firm(Reason::of(text, rule)),
+                    false => ruling.deny(Reason::of(text, rule)),
+                }
+            }
+        }
+    }
+
+    /// Git has patterns of its own, which stand in quotes: `'.e*'`, `':(glob).e*'`.
+    fn named_by_git(&self, word: &Word, folders: &[PathBuf], ruling: &mut Ruling) {
+        let text = word.text().unwrap_or_default();
+        let path = match text
+            .strip_prefix(":(")
+            .and_then(|rest| rest.split_once(')'))
+        {
+            Some((_, path)) => path,
+            None => text.trim_start_matches([':', '/', '!', '^']),
+        };
+        if path.starts_with('-') || !(path.contains(['*', '?', '[']) || path != text) {
+            return;
+        }
+        let mut pieces = Vec::new();
+        for c in path.chars() {
+            match (c, pieces.last_mut()) {
+                ('*' | '?' | '[', _) => pieces.push(Piece::Glob(c)),
+                (c, Some(Piece::Text(text))) => text.push(c),
+                (c, _) => pieces.push(Piece::Text(c.to_string())),
+            }
+        }
+        let word = Word {
+            raw: word.raw.clone(),
+            pieces,
+        };
+        // Its star means hidden files, too, and goes through folders.
+        let known = path.split(['*', '?', '[']).next().unwrap_or_default();
+        let (folder, name) = match (known.rfind('/'), path.rfind('/')) {
+            (Some(slash), Some(last)) => (&path[..=slash], &path[last + 1..]),
+            (_, last) => ("", &path[last.map_or(0, |last| last + 1)..]),
+        };
+        let denied = self
+            .rules_of(Kind::Deny, "Read")
+            .find(|rule| match &rule.what {
+                What::Paths(paths) => {
+                    let fits = paths.last_name().is_none_or(|last| name_fits(name, last));
+                    let mut folders = folders.iter().map(|cwd| cwd.join(folder));
+                    // From the top of the work tree it may start elsewhere.
+                    fits && (text.starts_with(':') || folders.any(|at| paths.could_lie_in(&at)))
+                }
+                _ => false,
+            });
+        if let Some(why) = self.hidden_by(&word, FileUse::Looks, folders) {
+            ruling.firm(why);
+        } else if let Some(rule) = denied {
+            let text = format!("a rule might deny what git finds by {}", word.raw);
+            ruling.firm(Reason::of(text, rule));
+        }
+    }
+
+    /// Files named in what a program reads and runs: `python3 - <<E`, `echo … | node`.
+    pub(super) fn named_input(
+        &self,
+        part: &Part,
+        input: &FedText,
+        cwds: &Cwds,
+        ruling: &mut Ruling,
+    ) {
+        let start = stripped(&part.words).unwrap_or(0);
+        if !self.denies_reading() || !obeys_input(part, start) {
+            return;
+        }
+        let here = std::slice::from_ref(&self.project);
+        let folders = cwds.as_deref().unwrap_or(here);
+        for text in &input.texts {
+            let names = text.split(|c: char| !is_part_of_name(c));
+            for name in names.filter(|name| !name.is_empty()).take(NAMES) {
+                self.named_piece(name, true, folders, ruling);
+            }
         }
     }
 
@@ -221,7 +494,7 @@ impl Policy {
         }
     }
 
-    fn denying(&self, tool: &'static str, place: &Place) -> Option<&Rule> {
+    pub(super) fn denying(&self, tool: &'static str, place: &Place) -> Option<&Rule> {
         let fits = |rule: &&Rule| matches!(rule.what, What::Paths(_)) && rule.fits_file(place);
         self.rules_of(Kind::Deny, tool).find(fits)
     }
@@ -295,14 +568,14 @@ impl Policy {
 
 /// Every path that a word may mean to the program that gets it: the word itself, and what stands
 /// in it behind an option (`-f.env`, `--file=.env`), an `@`, or a revision (`HEAD:.env`).
-fn spellings(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<String> {
+pub(super) fn spellings(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<String> {
     if word.is_open() {
         return expanded(word, cwds, home);
     }
     let whole = raw_path(word);
     let text = word.text().unwrap_or_default();
     let mut found = vec![whole];
-    let marks = text.char_indices().filter(|(_, c)| "=:@,)".contains(*c));
+    let marks = text.char_indices().filter(|(_, c)| "=:@,)<".contains(*c));
     found.extend(marks.map(|(at, c)| text[at + c.len_utf8()..].to_owned()));
     // A cluster of options may end in a value anywhere.
     if text.starts_with('-') && !text.starts_with("--") {
@@ -320,6 +593,9 @@ fn spellings(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<String> {
             [_, "root", below] => found.push(format!("/{below}")),
             _ => {}
         }
+        if let Some((_, below)) = rest.rsplit_once("/cwd/") {
+            found.push(below.to_owned());
+        }
     }
     found.retain(|text| !text.is_empty() && !text.contains('\0') && !text.starts_with('-'));
     found.truncate(SPELLINGS);
@@ -329,10 +605,13 @@ fn spellings(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<String> {
 
 /// What looks like a path in the text of a program.
 fn named_in_text(text: &str) -> Vec<String> {
-    let is_part = |c: char| c.is_alphanumeric() || "_./~-".contains(c);
-    let names = text.split(|c: char| !is_part(c));
+    let names = text.split(|c: char| !is_part_of_name(c));
     let names = names.filter(|name| !name.is_empty() && *name != text);
-    names.map(str::to_owned).take(SPELLINGS).collect()
+    names.map(str::to_owned).take(NAMES).collect()
+}
+
+fn is_part_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_./~-".contains(c)
 }
 
 /// `$PWD/x`, `"$HOME/x"` and `$(pwd)/x`, whose text is known all the same.
@@ -367,6 +646,11 @@ fn expanded(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<String> {
     }
 }
 
+/// What lies in a folder; nothing if it cannot be read.
+pub(super) fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
 /// Files that a pattern in the last name of a word means now; links among them may lead elsewhere.
 fn matches(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut text = String::new();
@@ -384,10 +668,7 @@ fn matches(word: &Word, cwds: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     };
     let mut found = Vec::new();
     for cwd in cwds {
-        let Ok(entries) = fs::read_dir(cwd.join(folder)) else {
-            continue;
-        };
-        for entry in entries.flatten().take(10_000) {
+        for entry in entries(&cwd.join(folder)).take(10_000) {
             let name = entry.file_name().to_string_lossy().into_owned();
             let is_hidden = name.starts_with('.') && !pattern.starts_with('.');
             if !is_hidden && name_fits(pattern, &name) {

@@ -10,7 +10,7 @@ pub(super) const WRAPPERS: &[&str] = &[
 ];
 
 /// Programs that run what their arguments say. Rules that deny look at all of these.
-pub(super) const RUNNERS: &[&str] = &[
+pub(in crate::permission) const RUNNERS: &[&str] = &[
     "ash",
     "at",
     "bash",
@@ -235,6 +235,43 @@ pub(in crate::permission) fn stripped(words: &[Word]) -> Option<usize> {
         }
     }
     None
+}
+
+/// Programs that build commands of what comes in.
+pub(super) const FEEDERS: &[&str] = &["xargs", "parallel"];
+
+/// Where a program stands that builds commands of what comes in, and what it replaces in them.
+pub(super) fn feeder(words: &[Word]) -> Option<(usize, String)> {
+    let at = words
+        .iter()
+        .position(|word| FEEDERS.contains(&program(word).as_str()))?;
+    let runs = |word: &Word| {
+        let name = program(word);
+        RUNNERS.contains(&name.as_str()) || WRAPPERS.contains(&name.as_str())
+    };
+    // Behind others its name is only a word.
+    if at > 0 && !words.first().is_some_and(runs) {
+        return None;
+    }
+    let mut options = words[at + 1..].iter().map(known_text);
+    while let Some(option) = options.next().filter(|text| text.starts_with('-')) {
+        let mark = match option.as_str() {
+            "-I" | "-J" => options.next(),
+            _ => option
+                .strip_prefix("-I")
+                .or_else(|| option.strip_prefix("-i"))
+                .or_else(|| option.strip_prefix("--replace="))
+                .map(str::to_owned),
+        };
+        if let Some(mark) = mark.filter(|mark| !mark.is_empty()) {
+            return Some((at, mark));
+        }
+        // A value of an option is no mark.
+        if ["-n", "-P", "-L", "-s", "-d", "-a", "-E", "-j"].contains(&option.as_str()) {
+            options.next();
+        }
+    }
+    Some((at, "{}".to_owned()))
 }
 
 /// The command behind wrappers as it will be called: `xargs` adds words that nobody knows.

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use super::git_command::GitCommand;
-use super::programs::SHELLS;
-use super::texts::{Texts, inner, known_text, program};
+use super::hidden_commands::FedText;
+use super::programs::{SHELLS, feeder};
+use super::texts::{Texts, inner, known_text, program, replaced};
 use super::working_folder::follow;
-use super::{DEEPEST, Policy, Reason, Ruling};
+use super::{DEEPEST, Policy, Reason, Ruling, guard};
 use crate::permission::shell::{self, Part, Piece, Script, Word};
 use crate::settings::Kind;
 
@@ -37,11 +38,18 @@ impl Policy {
         }
         self.strict_patterns(script, ruling);
         self.guard_fed(script, from, ruling);
+        if let Some(name) = guard::calls_itself_twice(command, script) {
+            let text = format!("`{name}` starts itself again and again, which fills a machine");
+            ruling.firm(Reason::new(text));
+        }
         let mut cwds = self.first_cwds(script, from);
+        let input = FedText::of(script);
         for part in &script.parts {
             self.strict_part(part, ruling);
-            self.guard(part, &cwds, ruling);
+            self.strict_hidden(part, &input, ruling);
+            self.guard(part, script, &input, &cwds, ruling);
             self.named_files(part, &cwds, ruling);
+            self.named_input(part, &input, &cwds, ruling);
             self.strict_inside(part, cwds.as_deref().unwrap_or(from), depth, ruling);
             follow(part, &mut cwds, &self.home);
         }
@@ -110,7 +118,7 @@ impl Policy {
                     format!("a rule denies `{}`", texts.name()),
                     rule,
                 ));
-            } else if texts.could_fit(pattern) {
+            } else if texts.could_fit(pattern) || pattern.fits_loosely(inner(part).0) {
                 let text = format!(
                     "a rule might deny `{}`, which is not known yet",
                     texts.name()
@@ -120,7 +128,8 @@ impl Policy {
         }
         self.strict_names(part, ruling);
         for (rule, pattern) in self.commands(Kind::Ask) {
-            if texts.fit(pattern) || texts.could_fit(pattern) {
+            let loosely = || pattern.fits_loosely(inner(part).0);
+            if texts.fit(pattern) || texts.could_fit(pattern) || loosely() {
                 let text = format!("a rule wants to be asked about `{}`", texts.name());
                 ruling.firm(Reason::of(text, rule));
             }
@@ -130,9 +139,11 @@ impl Policy {
     /// `git -c alias.x=push x` has a name for a command that no rule knows.
     fn strict_names(&self, part: &Part, ruling: &mut Ruling) {
         for (index, word) in part.words.iter().enumerate() {
-            if program(word) != "git"
-                || !GitCommand::read(&part.words[index + 1..]).names_commands()
-            {
+            let call = GitCommand::read(&part.words[index + 1..]);
+            let is_alias = |word: &Word| known_text(word).to_lowercase().starts_with("alias.");
+            let configures =
+                call.name().as_deref() == Some("config") && call.command.iter().any(is_alias);
+            if program(word) != "git" || !(call.names_commands() || configures) {
                 continue;
             }
             let limits = self.commands(Kind::Deny).chain(self.commands(Kind::Ask));
@@ -147,18 +158,19 @@ impl Policy {
     /// Looks into the strings of programs that run strings.
     fn strict_inside(&self, part: &Part, from: &[PathBuf], depth: usize, ruling: &mut Ruling) {
         let (words, runs) = inner(part);
-        if !runs {
-            return;
+        let is_script = |c: char| c.is_whitespace() || ";&|<>$`(".contains(c);
+        let mut texts = named_scripts(words);
+        if runs {
+            let mark = feeder(&part.words).map(|(_, mark)| mark);
+            let known = |word: &&Word| !word.is_open() || !known_text(word).is_empty();
+            let scripts = words.iter().filter(known);
+            let scripts = scripts.filter(|word| script_text(word).contains(is_script));
+            texts.extend(scripts.map(|word| match &mark {
+                Some(mark) => script_text(&replaced(word, mark)),
+                None => script_text(word),
+            }));
         }
-        for word in words {
-            let text = script_text(word);
-            if word.is_open() && known_text(word).is_empty() {
-                continue;
-            }
-            let is_script = text.contains(|c: char| c.is_whitespace() || ";&|<>$`(".contains(c));
-            if !is_script {
-                continue;
-            }
+        for text in texts.into_iter().filter(|text| text.contains(is_script)) {
             match shell::parse(&text) {
                 Ok(script) if depth < DEEPEST => {
                     self.strict(&text, &script, from, depth + 1, ruling);
@@ -174,8 +186,29 @@ impl Policy {
     }
 }
 
+/// Scripts that a command puts together of its words, or gives a name.
+fn named_scripts(words: &[Word]) -> Vec<String> {
+    let Some(first) = words.first() else {
+        return Vec::new();
+    };
+    let rest = words[1..].iter().map(script_text);
+    match program(first).as_str() {
+        "eval" | "ssh" | "watch" => vec![rest.collect::<Vec<_>>().join(" ")],
+        "alias" => rest
+            .filter_map(|text| Some(text.split_once('=')?.1.to_owned()))
+            .collect(),
+        "git" => rest
+            .filter_map(|text| match text.strip_prefix('!') {
+                Some(script) => Some(script.to_owned()),
+                None => Some(text.split_once("=!")?.1.to_owned()),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// A word as a shell would read it, with a variable for what is not known yet.
-fn script_text(word: &Word) -> String {
+pub(super) fn script_text(word: &Word) -> String {
     let mut text = String::new();
     for piece in &word.pieces {
         match piece {

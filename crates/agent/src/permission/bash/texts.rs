@@ -1,7 +1,7 @@
 //! Parts of a command as texts: for rules, and for people.
 
 use super::git_command::GitCommand;
-use super::programs::{RUNNERS, stripped};
+use super::programs::{RUNNERS, SHELLS, WRAPPERS, feeder, stripped};
 use crate::permission::glob::{Pattern, Unit};
 use crate::permission::shell::{Part, Piece, Word};
 
@@ -11,6 +11,8 @@ pub(super) struct Texts {
     /// What it could mean, if a word is the value of an option before it.
     maybe: Vec<String>,
     units: Vec<Vec<Unit>>,
+    /// Commands to which words are added that nobody knows (`xargs`).
+    fed: Vec<Vec<Unit>>,
     /// The program itself is not known yet.
     open: bool,
     /// Any word may be the program that runs.
@@ -29,17 +31,23 @@ impl Texts {
         // A program may be called by its path.
         if let Some(first) = words.first()
             && !open
-            && first.raw.contains('/')
+            && (first.raw.contains('/') || program(first).starts_with("git-"))
         {
             let name = program(first);
             let skip = shown(first).chars().count();
             plain.push(joined(words).replacen(&shown(first), &name, 1));
+            // Commands of git are programs of their own elsewhere.
+            if let Some(command) = name.strip_prefix("git-") {
+                let whole = format!("git {command}");
+                plain.push(joined(words).replacen(&shown(first), &whole, 1));
+            }
             units.splice(..skip, name.chars().map(Unit::Char));
         }
         let mut texts = Texts {
             plain,
             maybe: Vec::new(),
             units: vec![units],
+            fed: fed_commands(part),
             open,
             anywhere,
         };
@@ -99,7 +107,115 @@ impl Texts {
                     || (self.open && pattern.could_fit_behind(units, '/'))
                     || (self.anywhere && pattern.could_fit_behind(units, ' ')))
         };
-        self.units.iter().any(could) || self.maybe.iter().any(|text| pattern.fits(text))
+        let fed = |units: &Vec<Unit>| pattern.could_fit(units);
+        self.units.iter().any(could)
+            || self.fed.iter().any(fed)
+            || self.maybe.iter().any(|text| pattern.fits(text))
+    }
+}
+
+/// What `xargs` and `parallel` may make of their words: each could be the program, what is replaced
+/// is not known yet, and more comes behind.
+fn fed_commands(part: &Part) -> Vec<Vec<Unit>> {
+    let Some((at, mark)) = feeder(&part.words) else {
+        return Vec::new();
+    };
+    let is_list =
+        |word: &Word| program(&part.words[at]) == "parallel" && known_text(word).starts_with(":::");
+    let words = part.words[at + 1..]
+        .iter()
+        .take_while(|word| !is_list(word));
+    let words: Vec<Word> = words.cloned().collect();
+    let starts = fed_starts(&words, program(&part.words[at]) == "parallel");
+    let words: Vec<Word> = words.iter().map(|word| replaced(word, &mark)).collect();
+    let runs = |start: &usize| {
+        let name = program(&words[*start]);
+        [RUNNERS, WRAPPERS, SHELLS]
+            .iter()
+            .any(|list| list.contains(&name.as_str()))
+    };
+    // Alone, `parallel` runs the lines it reads. What runs others may be given any of them.
+    let is_bare = starts.is_empty() && program(&part.words[at]) == "parallel";
+    if is_bare || starts.iter().any(runs) {
+        return vec![vec![Unit::Any]];
+    }
+    let unit = |index: usize| {
+        let words = &words[index..];
+        let command = match program(&words[0]).as_str() {
+            "git" => GitCommand::read(&words[1..]).command,
+            _ => &words[1..],
+        };
+        let mut units = Vec::new();
+        add_units(&words[0], false, &mut units);
+        if let Some((_, name)) = words[0].raw.rsplit_once('/') {
+            units = name.chars().map(Unit::Char).collect();
+        }
+        command
+            .iter()
+            .for_each(|word| add_units(word, true, &mut units));
+        units.extend([Unit::Char(' '), Unit::Any]);
+        units
+    };
+    starts.into_iter().map(unit).collect()
+}
+
+/// Where the command of `xargs` and `parallel` may begin. Of `parallel`, what stands behind an option
+/// may be its value or the command.
+fn fed_starts(words: &[Word], is_parallel: bool) -> Vec<usize> {
+    const WITH_VALUE: &[&str] = &[
+        "-n", "-P", "-L", "-s", "-d", "-a", "-E", "-I", "-J", "-R", "-S",
+    ];
+    let mut starts = Vec::new();
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let text = known_text(word);
+        let is_option = text.starts_with('-');
+        if is_option {
+            at += 1 + usize::from(!is_parallel && WITH_VALUE.contains(&text.as_str()));
+            continue;
+        }
+        let behind_option = at > 0 && known_text(&words[at - 1]).starts_with('-');
+        if !is_parallel {
+            return vec![at];
+        }
+        let is_number = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        if !is_number && (starts.is_empty() || !word.is_open()) {
+            starts.push(at);
+        }
+        if !behind_option {
+            break;
+        }
+        at += 1;
+    }
+    starts
+}
+
+/// A word in which `xargs` replaces a mark, with a hole for it.
+pub(super) fn replaced(word: &Word, mark: &str) -> Word {
+    let has = |text: &str| {
+        text.contains(mark) || (mark == "{}" && text.contains('{') && text.contains('}'))
+    };
+    if !has(&word.raw) {
+        return word.clone();
+    }
+    let mut pieces = Vec::new();
+    for piece in &word.pieces {
+        match piece {
+            Piece::Text(text) if text.contains(mark) => {
+                for (index, part) in text.split(mark).enumerate() {
+                    if index > 0 {
+                        pieces.push(Piece::Hole { quoted: true });
+                    }
+                    pieces.push(Piece::Text(part.to_owned()));
+                }
+            }
+            Piece::Text(text) if has(text) => pieces.push(Piece::Hole { quoted: true }),
+            piece => pieces.push(piece.clone()),
+        }
+    }
+    Word {
+        raw: word.raw.clone(),
+        pieces,
     }
 }
 
@@ -212,12 +328,33 @@ pub(in crate::permission) fn shown_part(part: &Part) -> String {
     }
 }
 
-/// The name of a program without its folder.
+/// The name of a program without its folder, and the one it has everywhere: some systems put a
+/// letter before GNU's programs or call others differently.
 pub(in crate::permission) fn program(word: &Word) -> String {
+    const OTHERS: &[(&str, &str)] = &[
+        ("ack-grep", "ack"),
+        ("batcat", "bat"),
+        ("fdfind", "fd"),
+        ("gmake", "make"),
+        ("nodejs", "node"),
+        ("rgrep", "grep"),
+    ];
+    const GNU: &[&str] = &[
+        "awk", "base64", "cat", "chgrp", "chmod", "chown", "chroot", "cp", "cut", "date", "dd",
+        "diff", "env", "find", "grep", "head", "install", "ln", "mkdir", "mv", "nice", "nohup",
+        "rm", "rmdir", "sed", "shred", "shuf", "sort", "split", "stdbuf", "tail", "tar", "tee",
+        "timeout", "touch", "truncate", "uniq", "unlink", "xargs",
+    ];
     let text = shown(word);
-    match text.rsplit_once('/') {
-        Some((_, name)) => name.to_owned(),
-        None => text,
+    let name = text.rsplit_once('/').map_or(&*text, |(_, name)| name);
+    if let Some((_, other)) = OTHERS.iter().find(|(own, _)| *own == name) {
+        return (*other).to_owned();
+    }
+    match name.strip_prefix('g') {
+        // This one is a program with options of its own.
+        Some("awk") => name.to_owned(),
+        Some(plain) if GNU.contains(&plain) => plain.to_owned(),
+        _ => name.to_owned(),
     }
 }
 

@@ -4,11 +4,17 @@ use std::path::{Path, PathBuf};
 
 use super::git_command::GitCommand;
 use super::programs::{RUNNERS, stripped};
-use super::texts::{program, raw_path, shown};
+use super::texts::{known_text, program, raw_path, shown};
 use super::{Cwds, Policy};
 use crate::permission::git_repository;
 use crate::permission::path::{Place, real};
 use crate::permission::shell::{Part, Script, Word};
+
+/// Programs that run git where they stand.
+const RUN_GIT: &[&str] = &["gh", "gitk", "gitui", "glab", "hub", "jj", "lazygit", "tig"];
+
+/// Other systems of the kind of git.
+const OTHER_SYSTEMS: &[&str] = &["bzr", "brz", "darcs", "fossil", "hg", "sl"];
 
 impl Policy {
     /// All folders a part may run in: the first, and in a loop those that any part goes to.
@@ -69,9 +75,44 @@ impl Policy {
             .first()
             .is_some_and(|word| RUNNERS.contains(&program(word).as_str()));
         let last = if runs { words.len() } else { 1 };
-        (0..last.min(words.len()))
-            .filter(|index| program(&words[*index]) == "git")
-            .find_map(|index| self.git_call_elsewhere(&words[index + 1..], cwds, moved))
+        (0..last.min(words.len())).find_map(|index| {
+            let rest = &words[index + 1..];
+            match program(&words[index]).as_str() {
+                "git" => self.git_call_elsewhere(rest, cwds, moved),
+                name if RUN_GIT.contains(&name) => self.git_call_elsewhere(&[], cwds, moved),
+                name if OTHER_SYSTEMS.contains(&name) => {
+                    self.other_elsewhere(name, rest, cwds, moved)
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// The other systems read the configuration of the folder they stand in, too, which names
+    /// programs; and one below a repository of git came with its files.
+    fn other_elsewhere(
+        &self,
+        name: &str,
+        words: &[Word],
+        cwds: &Cwds,
+        moved: bool,
+    ) -> Option<String> {
+        const ELSEWHERE: &[&str] = &["-R", "--rep", "--cw", "--conf", "--ignore"];
+        let leaves = |word: &&Word| {
+            let text = known_text(word);
+            ELSEWHERE.iter().any(|option| text.starts_with(option))
+        };
+        if let Some(word) = words.iter().find(leaves) {
+            return Some(format!("`{name} {}` can have it look elsewhere", word.raw));
+        }
+        if moved || cwds.is_none() {
+            let text =
+                "runs after a change of directory, where another repository may name programs";
+            return Some(format!("`{name}` {text}"));
+        }
+        let has = |folder: &str| self.project.join(folder).symlink_metadata().is_ok();
+        let is_shipped = has(".git") && has(&format!(".{name}"));
+        is_shipped.then(|| format!("the repository of `{name}` lies among the files of another"))
     }
 
     fn git_call_elsewhere(&self, words: &[Word], cwds: &Cwds, moved: bool) -> Option<String> {
@@ -109,26 +150,43 @@ impl Policy {
     }
 }
 
+/// What stands behind the options of `cd`.
+fn behind_options(words: &[Word]) -> &[Word] {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        match word.text().as_deref() {
+            Some("--") => return &words[at + 1..],
+            Some("-P" | "-L" | "-e" | "-@" | "-Pe" | "-eP") => at += 1,
+            _ => break,
+        }
+    }
+    &words[at..]
+}
+
 /// What `cd` does to where the next parts run.
 pub(super) fn follow(part: &Part, cwds: &mut Cwds, home: &Path) {
     let start = stripped(&part.words).unwrap_or(0);
     let Some(name) = part.words.get(start).map(shown) else {
         return;
     };
-    if ["pushd", "popd"].contains(&name.as_str()) {
-        *cwds = None;
+    // Back to a folder that is among the known ones.
+    if name == "popd"
+        && part.words.len() == start + 1
+        && cwds.as_ref().is_some_and(|known| known.len() > 1)
+    {
+        return;
     }
-    if name != "cd" {
+    if !["cd", "pushd", "popd"].contains(&name.as_str()) {
         return;
     }
     let Some(known) = cwds else { return };
-    let text = match &part.words[start + 1..] {
-        [target] if !target.is_open() => raw_path(target),
-        [] => "~".to_owned(),
+    let text = match (name.as_str(), behind_options(&part.words[start + 1..])) {
+        ("cd" | "pushd", [target]) if !target.is_open() => raw_path(target),
+        ("cd", []) => "~".to_owned(),
         _ => String::new(),
     };
     // Two folders for each `cd`, because nobody knows whether it succeeded or stood in a subshell.
-    if text.is_empty() || text.starts_with('-') || known.len() > 16 {
+    if text.is_empty() || text.starts_with(['-', '+']) || known.len() > 16 {
         *cwds = None;
         return;
     }

@@ -350,8 +350,7 @@ fn two_agents_that_ask_at_once_wait_for_their_turn_and_each_is_answered() {
         false => "blue",
     };
     assert!(screen.contains(&format!("│ touch {first}")), "{screen}");
-    // Pressed once for the first, and once more by mistake.
-    talk.press("\r\r");
+    talk.press("\r");
     let second = if first == "red" { "blue" } else { "red" };
     let screen = talk.asks(&format!("asks: the {second} one"));
     assert!(!screen.contains("more question"), "{screen}");

@@ -162,6 +162,28 @@ pub(super) const READING: &[(&str, Options)] = &[
         },
     ),
     (
+        "ptx",
+        Options {
+            values: "FMSWgiow",
+            runs: "G",
+            long_runs: &["traditional"],
+            output: Some(1),
+            ..NONE
+        },
+    ),
+    ("jobs", Options { runs: "x", ..NONE }),
+    (
+        "zless",
+        Options {
+            values: "bhjkopOPtTxyz",
+            writes: "oO",
+            runs: "k",
+            long_writes: &["log-file", "LOG-FILE"],
+            long_runs: &["lesskey-file", "lesskey-src", "lesskey-content"],
+            ..NONE
+        },
+    ),
+    (
         "less",
         Options {
             values: "bhjkopOPtTxyz",
@@ -204,7 +226,7 @@ pub(super) const READING: &[(&str, Options)] = &[
     (
         "yq",
         Options {
-            runs: "i",
+            runs: "is",
             long_runs: &["inplace", "in-place", "split-exp"],
             ..NONE
         },
@@ -228,6 +250,8 @@ pub(super) const READING: &[(&str, Options)] = &[
                 "hsts",
                 "alt-svc",
                 "libcurl",
+                "ssl-sessions",
+                "dump-ca-embed",
             ],
             long_runs: &["config", "remote-name", "remote-name-all", "engine"],
             known: &["trace-time"],
@@ -239,7 +263,8 @@ pub(super) const READING: &[(&str, Options)] = &[
         Options {
             values: "aABDeFiIlOoPQRtTUwX",
             writes: "oaOP",
-            runs: "e",
+            // Names of files come from the server.
+            runs: "exrmN",
             long_writes: &[
                 "output-file",
                 "append-output",
@@ -250,7 +275,17 @@ pub(super) const READING: &[(&str, Options)] = &[
                 "warc-file",
                 "hsts-file",
             ],
-            long_runs: &["execute", "use-askpass", "config"],
+            long_runs: &[
+                "execute",
+                "use-askpass",
+                "config",
+                "recursive",
+                "mirror",
+                "force-directories",
+                "timestamping",
+                "content-disposition",
+                "input-file",
+            ],
             ..NONE
         },
     ),
@@ -273,6 +308,14 @@ pub(super) const WRITING: &[(&str, Options)] = &[
                 "new-volume-script",
             ],
             known: &["checkpoint"],
+            ..NONE
+        },
+    ),
+    (
+        "split",
+        Options {
+            values: "abClnt",
+            long_runs: &["filter"],
             ..NONE
         },
     ),
@@ -428,7 +471,7 @@ pub(super) const GIT: &[(&str, Options)] = &[
     (
         "fast-export",
         Options {
-            long_writes: &["export-marks"],
+            long_writes: &["export-marks", "output"],
             ..NONE
         },
     ),
@@ -483,6 +526,47 @@ pub(super) const GIT: &[(&str, Options)] = &[
     ),
 ];
 
+/// Words of other programs that run or load something, by how they begin.
+pub(super) const RUNNING_WORDS: &[(&[&str], &[&str])] = &[
+    (
+        &[
+            "ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "size", "strip",
+        ],
+        &["--plugin", "-plugin", "@"],
+    ),
+    (
+        &["c++", "cc", "clang", "clang++", "g++", "gcc", "gfortran"],
+        &[
+            "-wrapper", "-fplugin", "-B", "-specs", "--specs", "-load", "-Xclang", "@",
+        ],
+    ),
+    (
+        &["go"],
+        &[
+            "-exec",
+            "--exec",
+            "-toolexec",
+            "--toolexec",
+            "-vettool",
+            "--vettool",
+        ],
+    ),
+    (
+        &["ex", "nvim", "vi", "view", "vim", "vimdiff"],
+        &["-c", "--cmd", "+", "-S", "-s", "-u", "-es", "-Es"],
+    ),
+    (
+        &["npm", "pnpm", "yarn"],
+        &[
+            "--script-shell",
+            "--node-options",
+            "--userconfig",
+            "--globalconfig",
+        ],
+    ),
+    (&["bat"], &["--pager"]),
+];
+
 /// Commands of git that run other programs, or whose arguments are too many to know.
 pub(super) const GIT_RUNS: &[&str] = &[
     "citool",
@@ -497,6 +581,7 @@ pub(super) const GIT_RUNS: &[&str] = &[
     "for-each-repo",
     "gui",
     "hook",
+    "merge-index",
     "http-backend",
     "imap-send",
     "instaweb",
