@@ -31,6 +31,7 @@ mod prices;
 mod regressions;
 mod repair;
 mod repair_random;
+mod resume_edges;
 mod resume_rules;
 mod rules_graph;
 mod rules_send;
