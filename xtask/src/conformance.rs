@@ -5,12 +5,15 @@
 //! compares the first request with what a reader prints for the same file.
 //! `conformance phoenix` asks a real receiver of traces instead.
 
+mod bisect;
 mod cases;
 mod chat;
 mod client;
 mod compare;
 mod edited;
+mod newest;
 mod options;
+mod probes;
 mod record;
 mod report;
 mod run;
@@ -40,6 +43,17 @@ fn perform(mut options: Options) -> Result<bool, Problem> {
     if options.chat {
         return chat::perform(options);
     }
+    if options.inside.is_none() {
+        if options.newest {
+            return newest::perform(options);
+        }
+        if options.bisect {
+            return bisect::perform(&options);
+        }
+        if options.probes {
+            return probes::perform(&options);
+        }
+    }
     // Built here, because inside the namespace nothing can be fetched.
     if options.edited && options.program.is_none() {
         options.program = Some(compare::program(&options)?);
@@ -49,7 +63,9 @@ fn perform(mut options: Options) -> Result<bool, Problem> {
         return edited::only_make(options);
     }
     if let Some(version) = &options.inside {
-        if options.edited {
+        if options.newest {
+            newest::version(options, version)?;
+        } else if options.edited {
             edited::version(options, version)?;
         } else {
             run::version(options, version)?;

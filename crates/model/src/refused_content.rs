@@ -336,7 +336,7 @@ impl<'a> Sender<'a> {
         let block = block.map(|block| &self.session.blocks[block as usize]);
         let is_reply = record.kind == Kind::Assistant;
         match refused.refusal {
-            Refusal::EmptyMessage if is_reply => !self.rules.fills,
+            Refusal::EmptyMessage if is_reply => !self.rules.fills_empty,
             Refusal::EmptyMessage => self.rules.sends_empty,
             Refusal::ThinkingAlone => !self.rules.drops_thinking_alone,
             Refusal::EmptyText => match block {
@@ -368,7 +368,7 @@ impl<'a> Sender<'a> {
     fn sends_blank(&mut self, record: &Record) -> bool {
         let blank = |block: &Part| block.kind == BlockKind::Text && block.blank;
         let blocks = self.session.blocks_of(record);
-        if !self.rules.fills {
+        if !self.rules.drops_blank {
             return true;
         }
         if blocks.iter().all(blank) {

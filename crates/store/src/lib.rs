@@ -53,6 +53,7 @@ pub mod spent;
 pub mod trail;
 pub mod watch;
 pub mod write;
+pub mod written_by;
 
 pub use error::{Error, Warning};
 pub use find::{AgentFile, Found, OtherFile, SessionFile, find};

@@ -185,8 +185,16 @@ pub fn read(
 
 /// Both sides, line by line, where they differ.
 pub fn difference(seen: &Outcome, read: &Outcome) -> String {
+    let from = match (seen, read) {
+        (Outcome::Sent(seen), Outcome::Sent(read)) => {
+            let same = |(one, other): &(&_, &_)| {
+                reduce::same(std::slice::from_ref(*one), std::slice::from_ref(*other))
+            };
+            seen.iter().zip(read).take_while(same).count()
+        }
+        _ => 0,
+    };
     let (seen, read) = (lines(seen), lines(read));
-    let from = seen.iter().zip(&read).take_while(|(a, b)| a == b).count();
     let mut text = String::new();
     for line in seen.iter().skip(from).take(8) {
         text += &format!("  client: {line}\n");

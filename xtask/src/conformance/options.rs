@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use unspool_testkit::conformance::bases::PROFILES;
 
 /// What to do, and where things are.
+#[derive(Clone)]
 pub struct Options {
     /// Client versions; all profiles unless named.
     pub versions: Vec<String>,
@@ -40,6 +41,18 @@ pub struct Options {
     pub edited: bool,
     /// Whether to try sessions that our own client writes.
     pub chat: bool,
+    /// Whether to put the probes to clients.
+    pub probes: bool,
+    /// Whether to find the versions in which the answers to probes change.
+    pub bisect: bool,
+    /// Whether to try the newest client there is.
+    pub newest: bool,
+    /// Only these probes.
+    pub named: Vec<String>,
+    /// Only between these versions.
+    pub between: Option<(String, String)>,
+    /// Bytes that installed clients may take.
+    pub room: u64,
     /// How many of them are written.
     pub sessions: u64,
     /// Where their seeds begin.
@@ -52,9 +65,9 @@ pub struct Options {
     pub inside: Option<String>,
 }
 
-const USAGE: &str = "usage: cargo xtask conformance [edited | chat] [VERSION…] [--corpus DIR] [--cache DIR] \
+const USAGE: &str = "usage: cargo xtask conformance [edited | chat | probes | bisect [PROBE…] [FROM..TO] | --newest] [VERSION…] [--corpus DIR] [--cache DIR] \
 [--record DIR] [--reader CMD] [--program FILE] [--only TEXT] [--file FILE]… [--jobs N] [--timeout SECONDS] [--no-run] [--only-make] \
-[--sessions N] [--seed N] [--real N] [--verbose] [--with-reminders] [--write-docs] [--write-fixtures]";
+[--sessions N] [--seed N] [--real N] [--room GIGABYTES] [--verbose] [--with-reminders] [--write-docs] [--write-fixtures]";
 
 impl Options {
     /// Reads the arguments; every path becomes absolute.
@@ -76,6 +89,10 @@ impl Options {
                 "--program" => options.program = Some(std::path::absolute(value()?)?),
                 "edited" => options.edited = true,
                 "chat" => options.chat = true,
+                "probes" => options.probes = true,
+                "bisect" => options.bisect = true,
+                "--newest" => options.newest = true,
+                "--room" => options.room = value()?.parse::<u64>()? << 30,
                 "--sessions" => options.sessions = value()?.parse()?,
                 "--seed" => options.seed = value()?.parse()?,
                 "--real" => options.real = value()?.parse()?,
@@ -86,12 +103,18 @@ impl Options {
                 "--with-reminders" => options.with_reminders = true,
                 "--verbose" => options.verbose = true,
                 version if version.starts_with(|c: char| c.is_ascii_digit()) => {
-                    options.versions.push(version.to_owned());
+                    match version.split_once("..") {
+                        Some((from, to)) => options.between = Some((from.into(), to.into())),
+                        None => options.versions.push(version.to_owned()),
+                    }
+                }
+                probe if (options.bisect || options.probes) && !probe.starts_with('-') => {
+                    options.named.push(probe.to_owned());
                 }
                 _ => return Err(USAGE.into()),
             }
         }
-        if options.versions.is_empty() {
+        if options.versions.is_empty() && !options.probes && !options.bisect {
             options.versions = PROFILES.map(str::to_owned).to_vec();
         }
         Ok(options)
@@ -123,6 +146,12 @@ impl Options {
             verbose: false,
             edited: false,
             chat: false,
+            probes: false,
+            bisect: false,
+            newest: false,
+            named: Vec::new(),
+            between: None,
+            room: 12 << 30,
             sessions: 500,
             seed: 0,
             real: 0,
@@ -150,6 +179,9 @@ impl Options {
         }
         if self.edited {
             arguments.push("edited".into());
+        }
+        if self.newest {
+            arguments.push("--newest".into());
         }
         if self.chat {
             let real = self.real.to_string();

@@ -3,7 +3,7 @@
 use super::compare::Row;
 use super::options::{self, Options};
 use super::record;
-use super::{Problem, cases, chat, edited};
+use super::{Problem, cases, chat, edited, probes};
 use std::ops::Range;
 use std::path::PathBuf;
 use unspool_testkit::conformance::observation::write_fixture;
@@ -62,7 +62,7 @@ pub fn write_docs(rows: &[Row]) -> Result<(), Problem> {
     }
     // The other parts of the page are of runs of their own.
     let page = std::fs::read_to_string(page()).unwrap_or_default();
-    for heading in [edited::HEADING, chat::HEADING, RECEIVERS] {
+    for heading in [probes::HEADING, edited::HEADING, chat::HEADING, RECEIVERS] {
         if let Some(place) = section(&page, heading) {
             text = with_section(&text, heading, &page[place]);
         }

@@ -154,11 +154,24 @@ fn start(
     place: &Place,
     api: &Api,
 ) -> Result<Child, Problem> {
+    let child = command(options, version, place, &api.url())?
+        .args(["--resume", session, "-p", PING, "--output-format", "json"])
+        .spawn()?;
+    Ok(child)
+}
+
+/// The client in its place, without arguments: it knows nothing but our API.
+pub fn command(
+    options: &Options,
+    version: &str,
+    place: &Place,
+    api: &str,
+) -> Result<Command, Problem> {
     let words = client::command(options, version)?;
     let (program, rest) = words.split_first().ok_or("the client has no command")?;
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(rest)
-        .args(["--resume", session, "-p", PING, "--output-format", "json"])
         .current_dir(&place.cwd)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -167,7 +180,7 @@ fn start(
         .env("TERM", "dumb")
         .env("LANG", "C.UTF-8")
         .env("TZ", "UTC")
-        .env("ANTHROPIC_BASE_URL", api.url())
+        .env("ANTHROPIC_BASE_URL", api)
         .env("ANTHROPIC_API_KEY", "dummy")
         .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
         .env("DISABLE_TELEMETRY", "1")
@@ -175,9 +188,8 @@ fn start(
         .stdin(Stdio::null())
         .stdout(File::create(place.root.join("stdout"))?)
         .stderr(File::create(place.root.join("stderr"))?)
-        .process_group(0)
-        .spawn()?;
-    Ok(child)
+        .process_group(0);
+    Ok(command)
 }
 
 /// Waits for the request that carries the prompt, or for the end.
@@ -223,7 +235,7 @@ fn ending(place: &Place) -> Outcome {
 }
 
 /// Ends the client and all it started.
-fn stop(child: &mut Child) {
+pub fn stop(child: &mut Child) {
     let group = format!("-{}", child.id());
     let _ = Command::new("kill")
         .args(["-KILL", "--", &group])

@@ -1,6 +1,6 @@
 //! `check`: faults, and which client versions can resume.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,14 @@ use clap::Args;
 use unspool_model::fault::FaultList;
 use unspool_model::session::{Role, Session};
 use unspool_model::view::check::{self, Resumable};
-use unspool_model::view::profile::Profile;
+use unspool_model::view::profile::{Clients, Profile};
 use unspool_show::clean;
 use unspool_show::wire::check::{FaultRow, VerdictRow, left_out};
 use unspool_store::each;
 use unspool_store::family;
-use unspool_store::find::Found;
+use unspool_store::find::{self, Found};
 use unspool_store::read::Reader;
+use unspool_store::written_by;
 
 use crate::commands::info;
 use crate::failure::Failure;
@@ -49,18 +50,22 @@ struct Checked {
 }
 
 impl Checked {
-    fn new(id: &str, path: &Path, session: &Session, (found, asked): (&Found, Profile)) -> Checked {
-        let mut clients = Profile::that_matter(session);
-        if asked != Profile::Strict && !clients.contains(&asked) {
-            clients.push(asked);
-            clients.sort_unstable();
+    fn new(
+        id: &str,
+        path: &Path,
+        session: &Session,
+        (found, tree, asked): (&Found, &Clients, Profile),
+    ) -> Checked {
+        let mut clients = tree.clone();
+        for profile in Profile::that_matter(session) {
+            clients.add(profile);
         }
         let elsewhere = family::parents_beside(found, path, session);
         Checked {
             id: id.to_owned(),
             path: path.display().to_string(),
             faults: check::faults_beside(session, &elsewhere, asked),
-            clients: check::resumable_among(session, clients),
+            clients: check::resumable_among(session, &clients),
             unknown: session.unknown.clone(),
             agent: session.role() == Role::Agent,
         }
@@ -116,12 +121,25 @@ fn one(world: &World, args: &CheckArgs) -> Result<Checked, Failure> {
         .find(|dir| dir.ends_with("subagents"));
     let around = around.and_then(Path::parent).unwrap_or(path);
     let found = world.found_around(around)?;
+    let tree = clients(world, &find::find(&world.dirs));
     Ok(Checked::new(
         chosen.id(),
         path,
         session,
-        (&found, world.profile),
+        (&found, &tree, world.profile),
     ))
+}
+
+/// The clients that are asked about every session: those that a person has, who may go on in it
+/// with any of them, and the one that was named.
+fn clients(world: &World, found: &Found) -> Clients {
+    let versions = written_by::versions(found);
+    let wrote = versions
+        .iter()
+        .filter_map(|version| Profile::for_version(version));
+    let named = (world.profile != Profile::Strict).then_some(world.profile);
+    let all: BTreeSet<Profile> = wrote.chain(named).collect();
+    all.into_iter().collect()
 }
 
 fn all(world: &World) -> Result<Vec<Checked>, Failure> {
@@ -142,6 +160,7 @@ fn all(world: &World) -> Result<Vec<Checked>, Failure> {
     if jobs.is_empty() {
         return Err(world.no_sessions());
     }
+    let tree = clients(world, &found);
     let reader = Reader {
         threads: 1,
         ..world.reader()
@@ -158,7 +177,7 @@ fn all(world: &World) -> Result<Vec<Checked>, Failure> {
             Ok::<_, String>(
                 session
                     .is_conversation()
-                    .then(|| Checked::new(id, path, &session, (&found, world.profile))),
+                    .then(|| Checked::new(id, path, &session, (&found, &tree, world.profile))),
             )
         },
     );
@@ -254,5 +273,13 @@ fn summary(world: &World, out: &mut dyn Write, checked: &[Checked]) -> Result<()
         checked.len(),
         broken
     )?;
+    let clients = checked.iter().filter(|one| !one.agent);
+    let asked: BTreeSet<Profile> = clients
+        .flat_map(|one| one.clients.iter().map(|client| client.profile))
+        .collect();
+    if !asked.is_empty() {
+        let asked: Vec<String> = asked.into_iter().map(Profile::name).collect();
+        writeln!(out, "Claude Code asked: {}", asked.join(", "))?;
+    }
     info::drift(out, &unknown)
 }

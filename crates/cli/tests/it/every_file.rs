@@ -83,3 +83,27 @@ fn a_text_that_was_spread_into_keys_is_one_line_of_drift() {
     let told = home.run(&["check", "--all"]);
     assert!(told.matches("never seen before").count() <= 1, "{told}");
 }
+
+#[test]
+fn every_session_is_checked_for_every_client_that_wrote_one() {
+    let home = home_with_session();
+    let says = |id: &str, version: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{id}","parentUuid":null,"sessionId":"s","version":"{version}","timestamp":"2026-01-01T10:00:00.000Z","message":{{"role":"user","content":"hi"}}}}"#
+        )
+    };
+    file(&home, "1", &[&says("a", "2.1.45")]);
+    file(&home, "2", &[&says("b", "2.1.150")]);
+    let one = home.run(&["check", "5e551000-0000-4000-8000-000000000001", "--json"]);
+    let row: serde_json::Value = serde_json::from_str(one.lines().last().unwrap()).unwrap();
+    for version in ["2.0.50", "2.1.45", "2.1.150", "2.1.327"] {
+        assert!(row["clients"][version].is_object(), "{version}: {row}");
+    }
+    let all = home.output(&["check", "--all"]);
+    let all = String::from_utf8(all.stdout).unwrap();
+    let told = all.lines().find(|line| line.contains("asked:")).unwrap();
+    assert!(
+        told.contains("2.1.45, ") && told.contains("2.1.150, "),
+        "{told}"
+    );
+}

@@ -12,7 +12,7 @@ use super::{
 use crate::block::BlockKind;
 use crate::entry::{self, ClueSource, Detail, Entry, Kind, MessageHead, Notice, Parent};
 use crate::fault::{Fault, FaultKind};
-use crate::input::{self, Input};
+use crate::input::Input;
 use crate::known::{self, MOST_UNKNOWN, OTHERS};
 use crate::time::Time;
 use crate::tool;

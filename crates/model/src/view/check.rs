@@ -12,7 +12,7 @@ use crate::marks::Marks;
 use crate::refused_content::{self, Sender};
 use crate::session::{Index, Record, Role, Session};
 use crate::view::messages;
-use crate::view::profile::{Profile, Rules};
+use crate::view::profile::{Clients, Profile, Rules};
 use crate::view::turns::{CallStatus, Course};
 
 /// Whether a client could resume the session.
@@ -185,17 +185,33 @@ pub(crate) fn clients_own_end<'a>(session: &Session, spoken: &'a [Index]) -> &'a
 
 /// For every client that matters for the session: whether it resumes it, and what it would lose.
 pub fn resumable(session: &Session) -> Vec<Resumable> {
-    resumable_among(session, Profile::that_matter(session))
+    resumable_among(
+        session,
+        &Profile::that_matter(session).into_iter().collect(),
+    )
 }
 
-/// The same for these clients.
-pub fn resumable_among(session: &Session, clients: Vec<Profile>) -> Vec<Resumable> {
-    let clients = by_client(session, clients);
-    clients.map(|(client, _)| client).collect()
+/// The same for these clients, oldest first.
+pub fn resumable_among(session: &Session, clients: &Clients) -> Vec<Resumable> {
+    let whole = conversation(session, Profile::Strict);
+    let mut all = Vec::new();
+    for alike in clients.groups() {
+        let Some(&first) = alike.first() else {
+            continue;
+        };
+        let (client, _) = resume(session, &whole, first);
+        let same = alike.iter().map(|&profile| Resumable {
+            profile,
+            ..client.clone()
+        });
+        all.extend(same);
+    }
+    all.sort_by_key(|client| client.profile);
+    all
 }
 
-/// The same, with the lines that each client would build its messages from. Clients that read
-/// the same lines are asked once.
+/// For each of these clients whether it resumes the session, and the lines that it would build
+/// its messages from. Clients that read the same lines are asked once.
 pub(crate) fn by_client(
     session: &Session,
     clients: Vec<Profile>,

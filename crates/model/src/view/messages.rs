@@ -20,7 +20,7 @@ use crate::entry::Kind;
 use crate::graph;
 use crate::json;
 use crate::log::Source;
-use crate::session::{Index, Session};
+use crate::session::{Index, Part, Session};
 use crate::view::profile::{Profile, Rules};
 use crate::view::strict;
 
@@ -125,7 +125,12 @@ pub fn by_rules(session: &Session, source: &dyn Source, rules: &Rules) -> Resume
 
 fn of_client(session: &Session, source: &dyn Source, outcome: Outcome, rules: &Rules) -> Resume {
     match outcome {
-        Outcome::Lines(lines) if rules.brittle && breaks(session, source, &lines) => {
+        Outcome::Lines(lines) if rules.brittle && lacks_content(session, source, &lines) => {
+            Resume::NoConversation
+        }
+        Outcome::Lines(lines)
+            if rules.refuses_string_replies && has_string_reply(session, &lines) =>
+        {
             Resume::NoConversation
         }
         Outcome::Lines(lines) => {
@@ -136,22 +141,27 @@ fn of_client(session: &Session, source: &dyn Source, outcome: Outcome, rules: &R
     }
 }
 
-/// Whether one of the lines has no content, or is a reply that is one string.
-fn breaks(session: &Session, source: &dyn Source, lines: &[Index]) -> bool {
+/// Whether one of the lines has no content.
+fn lacks_content(session: &Session, source: &dyn Source, lines: &[Index]) -> bool {
+    lines.iter().any(|&at| {
+        let record = &session.records[at as usize];
+        let speaks = matches!(record.kind, Kind::User | Kind::Assistant);
+        speaks && session.blocks_of(record).is_empty() && {
+            let bytes = session.bytes_of(source, record);
+            let content = json::find(&bytes, &["message", "content"]);
+            content.is_none_or(|span| !matches!(span.of(&bytes).first(), Some(b'[' | b'"')))
+        }
+    })
+}
+
+/// Whether one of the lines is a reply that is one string.
+fn has_string_reply(session: &Session, lines: &[Index]) -> bool {
     lines.iter().any(|&at| {
         let record = &session.records[at as usize];
         let first = session.blocks_of(record).first();
-        match (&record.kind, first) {
-            (Kind::User | Kind::Assistant, None) => {
-                let bytes = session.bytes_of(source, record);
-                let content = json::find(&bytes, &["message", "content"]);
-                content.is_none_or(|span| !matches!(span.of(&bytes).first(), Some(b'[' | b'"')))
-            }
-            (Kind::Assistant, Some(block)) => {
-                block.kind == BlockKind::Text && block.span() == block.body()
-            }
-            _ => false,
-        }
+        let is_string =
+            |block: &Part| block.kind == BlockKind::Text && block.span() == block.body();
+        record.kind == Kind::Assistant && first.is_some_and(is_string)
     })
 }
 

@@ -123,6 +123,17 @@ pub enum Siblings {
     InFileOrder,
 }
 
+/// What becomes of calls without results at the very end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completes {
+    /// They are dropped.
+    Never,
+    /// They get a result if another call of their message has one.
+    BesideResults,
+    /// They get a result that says that the session ended.
+    Always,
+}
+
 /// What becomes of lines that a compaction preserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preserved {
@@ -143,8 +154,7 @@ pub enum Pairing {
     Filled,
     /// The same, and results without calls are dropped.
     Gentle,
-    /// The same, and nothing is answered twice or before it was asked; what runs at the API is
-    /// answered in the same message or not sent.
+    /// The same, and nothing is answered twice or before it was asked.
     Strict,
     /// The same, nothing is called twice, and where no result is left a note says so.
     Full,
@@ -211,7 +221,8 @@ pub enum ToolReferences {
     Kept,
     /// They are taken out, as if there were no search.
     Removed,
-    /// They are sent, and a text behind the results says that the tools are loaded.
+    /// They are sent, and a text behind the results says that the tools are loaded. Tools of
+    /// servers, which the client may not have any more, are taken out.
     Loaded,
 }
 
@@ -224,6 +235,17 @@ pub enum SilentEnd {
     Skipped,
     /// The same, but where all lines are like that, it goes on from the last.
     SkippedIfOthers,
+}
+
+/// When a file without any line to go on from is an empty conversation, and not none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartsEmpty {
+    /// Whatever else is in it.
+    Always,
+    /// If it gives the session a title.
+    WithTitle,
+    /// Never.
+    Never,
 }
 
 /// What becomes of a message of thinking and blank text.
@@ -332,48 +354,51 @@ pub struct RuleChange {
 
 rules! {
     /// Choice of the leaf.
-    leaf: Leaf = Leaf::Newest, "2.1.72" => Leaf::NewestTimed, "2.1.101" => Leaf::LastChildless,
+    leaf: Leaf = Leaf::Newest, "2.1.75" => Leaf::NewestTimed, "2.1.101" => Leaf::LastChildless,
         "2.1.116" => Leaf::LastLine,
-        "2.1.259" => Leaf::LastBranch;
+        "2.1.257" => Leaf::LastBranch;
     /// Circles of parents.
     circle: Circle = Circle::Hangs, "2.1.30" => Circle::Stops, "2.1.108" => Circle::Heals;
     /// Lines that are `null`.
-    null_line: NullLine = NullLine::Skipped, "2.1.20" => NullLine::EndsFile,
-        "2.1.116" => NullLine::Fails, "2.1.235" => NullLine::Skipped;
+    null_line: NullLine = NullLine::Skipped, "2.1.19" => NullLine::EndsFile,
+        "2.1.116" => NullLine::Fails, "2.1.229" => NullLine::Skipped;
     /// Lines of one message.
-    join: Join = Join::Neighbours, "2.0.77" => Join::AcrossResults,
-        "2.1.63" => Join::AcrossReplies;
+    join: Join = Join::Neighbours, "2.0.57" => Join::AcrossResults,
+        "2.1.47" => Join::AcrossReplies;
     /// Lost parents are healed by time; otherwise the history is cut there.
     heals: bool = false, "2.1.91" => true;
     /// Several objects on one line.
-    glued: Glued = Glued::Skipped, "2.1.116" => Glued::First;
+    glued: Glued = Glued::Skipped, "2.1.113" => Glued::First;
     /// Last lines from which no prompt or reply can be reached.
     silent_end: SilentEnd = SilentEnd::Leaf, "2.1.101" => SilentEnd::Skipped,
-        "2.1.200" => SilentEnd::SkippedIfOthers;
+        "2.1.187" => SilentEnd::SkippedIfOthers;
     /// What a `last-prompt` line says counts.
     last_prompt: LastPrompt = LastPrompt::Ignored, "2.1.120" => LastPrompt::Explicit,
-        "2.1.200" => LastPrompt::Nowhere;
+        "2.1.191" => LastPrompt::Nowhere;
     /// Parallel calls and their results are one point: who follows one of them follows all.
-    siblings_are_one: bool = false, "2.1.325" => true;
+    siblings_are_one: bool = false, "2.1.286" => true;
     /// A session that the model has ended is not resumed.
-    stays_ended: bool = false, "2.1.219" => true;
-    /// Without any line there is an empty conversation, not none.
-    starts_empty: bool = true, "2.1.8" => false;
+    stays_ended: bool = false, "2.1.205" => true;
+    /// What there is without any line of a conversation.
+    starts_empty: StartsEmpty = StartsEmpty::Always, "2.1.1" => StartsEmpty::WithTitle,
+        "2.1.5" => StartsEmpty::Never;
     /// `progress` lines are links of the chain.
     progress: bool = false, "2.1.9" => true, "2.1.91" => false;
     /// Parallel calls and results beside the chain.
     siblings: Siblings = Siblings::Lost, "2.1.80" => Siblings::AfterMessage,
-        "2.1.259" => Siblings::InFileOrder;
+        "2.1.261" => Siblings::InFileOrder;
     /// Lines that a compaction preserved.
     preserved: Preserved = Preserved::Lost, "2.1.76" => Preserved::Segment,
         "2.1.141" => Preserved::ListOrSegment;
     /// The output of local commands is sent.
     local_commands: bool = false, "2.1.63" => true;
     /// Prompts typed while the model worked.
-    queued: Queued = WHEN_DONE, "2.1.21" => WHILE_WORKING, "2.1.200" => Queued::LeftOut,
+    queued: Queued = WHEN_DONE, "2.1.20" => WHILE_WORKING, "2.1.200" => Queued::LeftOut,
         "2.1.325" => MID_TURN;
     /// A model that takes no system messages between others gets them as reminders.
     queued_by_model: bool = false, "2.1.187" => true;
+    /// Such a reminder has the words that are stored with the prompt.
+    queued_as_stored: bool = false, "2.1.268" => true;
     /// The answer to an open conversation stands before the output of local commands.
     answers_before_output: OutputAnswer = OutputAnswer::Never,
         "2.1.101" => OutputAnswer::ToPrompts, "2.1.281" => OutputAnswer::ToAllButCommands;
@@ -384,35 +409,40 @@ rules! {
         "hook_additional_context",
         "file",
     ], "2.1.200" => &[];
-    /// A call at the very end gets a synthetic result; otherwise it is dropped.
-    completes: bool = false, "2.1.281" => true;
+    /// Calls at the very end get a synthetic result or are dropped.
+    completes: Completes = Completes::Never, "2.1.265" => Completes::BesideResults,
+        "2.1.281" => Completes::Always;
     /// How calls and results are paired before sending.
     pairing: Pairing = Pairing::None, "2.1.20" => Pairing::Filled,
         "2.1.21" => Pairing::Gentle, "2.1.76" => Pairing::Strict, "2.1.88" => Pairing::Full;
+    /// What runs at the API is answered in the same message or not sent.
+    needs_server_results: bool = false, "2.1.77" => true;
     /// Results before the first reply are dropped.
     drops_first_orphans: bool = false, "2.1.69" => true;
     /// A first message of results without calls is replaced by a note.
-    notes_first_orphans: bool = false, "2.1.272" => true;
+    notes_first_orphans: bool = false, "2.1.268" => true;
     /// A last message of results without calls is replaced by a note.
     notes_last_orphans: bool = false, "2.1.281" => true;
     /// Two texts that become neighbours in one message are parted by a line end.
-    parts_texts: bool = false, "2.1.76" => true;
+    parts_texts: bool = false, "2.1.78" => true;
     /// Results come first even among the blocks of one line.
-    results_first: bool = true, "2.1.45" => false;
+    results_first: bool = true, "2.1.30" => false;
     /// Messages of thinking alone are dropped.
-    drops_thinking_alone: bool = false, "2.1.8" => true;
-    /// Lines of blank text are dropped, empty replies filled.
-    fills: bool = false, "2.1.33" => true;
+    drops_thinking_alone: bool = false, "2.1.7" => true;
+    /// Replies without blocks say that there is no content.
+    fills_empty: bool = false, "2.1.30" => true;
+    /// Lines of blank text are dropped.
+    drops_blank: bool = false, "2.1.32" => true;
     /// Text of no length stays where other lines of its message say something.
     keeps_blank: bool = false, "2.1.187" => true, "2.1.259" => false;
     /// Replies that say only that there is no content are dropped.
-    drops_no_content: bool = false, "2.1.136" => true;
+    drops_no_content: bool = false, "2.1.124" => true;
     /// Empty prompts say that there is no content.
     marks_empty: bool = false, "2.1.152" => true;
     /// A first prompt without words is left out: reminders stand in its place.
-    drops_empty_start: bool = false, "2.1.152" => true, "2.1.272" => false;
+    drops_empty_start: bool = false, "2.1.152" => true, "2.1.268" => false;
     /// A prompt without blocks is sent as an empty message.
-    sends_empty: bool = false, "2.1.69" => true, "2.1.259" => false;
+    sends_empty: bool = false, "2.1.69" => true, "2.1.258" => false;
     /// Calls stand behind all other blocks of their message.
     calls_last: bool = false, "2.1.121" => true;
     /// Thinking of another model.
@@ -424,7 +454,8 @@ rules! {
         "2.1.219" => (&["haiku-5"], "claude-haiku-4-5");
     /// Tools that are sent under a newer name.
     renamed_tools: &'static [(&'static str, &'static str)] = &[],
-        "2.1.63" => RENAMED, "2.1.69" => &[], "2.1.70" => RENAMED, "2.1.170" => RENAMED_MORE, "2.1.277" => &[("Task", "Agent"), ("KillShell", "TaskStop")],
+        "2.1.51" => RENAMED_FIRST, "2.1.63" => RENAMED, "2.1.69" => &[], "2.1.70" => RENAMED,
+        "2.1.160" => RENAMED_MORE, "2.1.277" => &[("Task", "Agent"), ("KillShell", "TaskStop")],
         "2.1.304" => &[("Task", "Agent")];
     /// What is taken out of calls that present a plan.
     hides_of_plans: &'static [&'static str] = &[], "2.0.54" => &["plan"], "2.1.69" => &[], "2.1.70" => &["plan"],
@@ -432,23 +463,27 @@ rules! {
     /// Images in prompts are sent as the text `[image]`.
     images_as_text: bool = false, "2.1.38" => true, "2.1.69" => false;
     /// Notifications of background tasks are sent as reminders.
-    wraps_notifications: bool = false, "2.1.219" => true;
-    /// A line without content, or a reply that is one string, makes resuming fail.
-    brittle: bool = true, "2.1.276" => false;
+    wraps_notifications: bool = false, "2.1.205" => true;
+    /// A line without content makes resuming fail.
+    brittle: bool = true, "2.1.275" => false;
+    /// A reply whose content is one string makes resuming fail.
+    refuses_string_replies: bool = true, "2.1.277" => false;
     /// Two results beside the chain, of which one has no time, make resuming fail.
-    needs_result_times: bool = false, "2.1.80" => true, "2.1.259" => false;
+    needs_result_times: bool = false, "2.1.80" => true, "2.1.261" => false;
     /// Lines that are only for the screen (`isVirtual`) are sent.
     sends_virtual: bool = true, "2.1.88" => false;
     /// Notes that another model went on are dropped.
-    drops_fallbacks: bool = false, "2.1.170" => true;
+    drops_fallbacks: bool = false, "2.1.169" => true;
     /// Tools that a search has found, in its result.
     tool_references: ToolReferences = ToolReferences::Kept,
         "2.0.65" => ToolReferences::Removed, "2.1.304" => ToolReferences::Loaded;
     /// Lines of replies with neither a message id nor a request id are messages of their own.
-    parts_nameless: bool = false, "2.1.259" => true;
+    parts_nameless: bool = false, "2.1.251" => true;
     /// Thinking beside blank text.
     blank_thinking: BlankThinking = BlankThinking::Sent, "2.1.33" => BlankThinking::LeavesGap,
-        "2.1.272" => BlankThinking::Dropped;
+        "2.1.269" => BlankThinking::Dropped;
+    /// The same on one line: it is as if the line were not there.
+    drops_blank_thought: bool = false, "2.1.251" => true;
     /// Calls without results go alone; otherwise a line goes whose calls all have none.
     open_calls_alone: bool = true, "2.1.30" => false;
     /// Failed results keep only their text.
@@ -512,6 +547,38 @@ impl Profile {
     }
 }
 
+/// Clients of many versions, those that choose the same lines of any file together: one of them
+/// answers for all.
+#[derive(Clone, Debug, Default)]
+pub struct Clients(Vec<(Rules, Vec<Profile>)>);
+
+impl Clients {
+    /// Takes in one more, unless it is there.
+    pub fn add(&mut self, profile: Profile) {
+        let rules = profile.rules().about_lines();
+        match self.0.iter_mut().find(|(known, _)| *known == rules) {
+            Some((_, alike)) if alike.contains(&profile) => {}
+            Some((_, alike)) => alike.push(profile),
+            None => self.0.push((rules, vec![profile])),
+        }
+    }
+
+    /// The clients that are alike.
+    pub fn groups(&self) -> impl Iterator<Item = &[Profile]> {
+        self.0.iter().map(|(_, alike)| alike.as_slice())
+    }
+}
+
+impl FromIterator<Profile> for Clients {
+    fn from_iter<T: IntoIterator<Item = Profile>>(profiles: T) -> Clients {
+        let mut clients = Clients::default();
+        for profile in profiles {
+            clients.add(profile);
+        }
+        clients
+    }
+}
+
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -571,6 +638,13 @@ impl Queued {
         }
     }
 }
+
+/// Names of tools that a client of 2.1.51 gives to tools of older ones.
+const RENAMED_FIRST: &[(&str, &str)] = &[
+    ("KillShell", "TaskStop"),
+    ("AgentOutputTool", "TaskOutput"),
+    ("BashOutputTool", "TaskOutput"),
+];
 
 /// Names of tools that a client of 2.1.63 gives to tools of older ones.
 const RENAMED: &[(&str, &str)] = &[
@@ -663,6 +737,17 @@ mod tests {
         }
         let newest = history.iter().filter_map(|change| change.first).max();
         assert!(newest <= Some(ClientVersion::NEWEST));
+    }
+
+    #[test]
+    fn clients_that_choose_the_same_lines_answer_together() {
+        let versions = ["2.1.325", "2.0.50", "2.1.327", "2.0.50", "2.0.51"];
+        let clients: Clients = versions.into_iter().map(Profile::client).collect();
+        let groups: Vec<Vec<String>> = clients
+            .groups()
+            .map(|alike| alike.iter().map(|profile| profile.name()).collect())
+            .collect();
+        assert_eq!(groups, [["2.1.325", "2.1.327"], ["2.0.50", "2.0.51"]]);
     }
 
     #[test]

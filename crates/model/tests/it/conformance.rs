@@ -92,3 +92,8 @@ fn messages_are_those_that_2_1_200_sends() {
 fn messages_are_those_that_2_1_325_sends() {
     compare("2.1.325");
 }
+
+#[test]
+fn messages_are_those_that_2_1_327_sends() {
+    compare("2.1.327");
+}

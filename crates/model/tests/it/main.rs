@@ -32,6 +32,7 @@ mod refused_content;
 mod regressions;
 mod repair;
 mod repair_random;
+mod resume_edges;
 mod resume_rules;
 mod rules_graph;
 mod rules_send;

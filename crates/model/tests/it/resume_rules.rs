@@ -7,12 +7,12 @@ use unspool_model::view::profile::Profile::{self, Strict};
 
 use crate::make::{call, read, reply, result, system, text, user};
 
-const V2_0_50: Profile = Profile::client("2.0.50");
-const V2_1_45: Profile = Profile::client("2.1.45");
+pub(crate) const V2_0_50: Profile = Profile::client("2.0.50");
+pub(crate) const V2_1_45: Profile = Profile::client("2.1.45");
 const V2_1_100: Profile = Profile::client("2.1.100");
-const V2_1_200: Profile = Profile::client("2.1.200");
-const V2_1_325: Profile = Profile::client("2.1.325");
-const CLIENTS: [Profile; 5] = [V2_0_50, V2_1_45, V2_1_100, V2_1_200, V2_1_325];
+pub(crate) const V2_1_200: Profile = Profile::client("2.1.200");
+pub(crate) const V2_1_325: Profile = Profile::client("2.1.325");
+pub(crate) const CLIENTS: [Profile; 5] = [V2_0_50, V2_1_45, V2_1_100, V2_1_200, V2_1_325];
 
 fn word(json: &str) -> String {
     let block: serde_json::Value = serde_json::from_str(json).unwrap();
@@ -32,7 +32,7 @@ fn line(message: &ApiMessage) -> String {
 }
 
 /// What the client would send: `u: go` for a prompt, `a: t?` for a call, `u: t=x` for its result.
-fn sent(lines: &[String], profile: Profile) -> String {
+pub(crate) fn sent(lines: &[String], profile: Profile) -> String {
     let read = read(lines);
     match messages::messages(&read.session, &read.log, profile) {
         Resume::Messages(all) => all.iter().map(line).collect::<Vec<_>>().join(" | "),
@@ -42,21 +42,21 @@ fn sent(lines: &[String], profile: Profile) -> String {
 }
 
 #[track_caller]
-fn expect(lines: &[String], profiles: &[Profile], expected: &str) {
+pub(crate) fn expect(lines: &[String], profiles: &[Profile], expected: &str) {
     for &profile in profiles {
         assert_eq!(sent(lines, profile), expected, "{}", profile.name());
     }
 }
 
-fn asks(uuid: &str, parent: &str, clock: &str) -> String {
+pub(crate) fn asks(uuid: &str, parent: &str, clock: &str) -> String {
     user(uuid, parent, clock, &format!("\"{uuid}\""))
 }
 
-fn says(uuid: &str, parent: &str, clock: &str) -> String {
+pub(crate) fn says(uuid: &str, parent: &str, clock: &str) -> String {
     reply(uuid, parent, clock, uuid, &format!("[{}]", text(uuid)))
 }
 
-fn calls(uuid: &str, parent: &str, clock: &str, message: &str, id: &str) -> String {
+pub(crate) fn calls(uuid: &str, parent: &str, clock: &str, message: &str, id: &str) -> String {
     reply(
         uuid,
         parent,
@@ -66,7 +66,7 @@ fn calls(uuid: &str, parent: &str, clock: &str, message: &str, id: &str) -> Stri
     )
 }
 
-fn answers(uuid: &str, parent: &str, clock: &str, id: &str) -> String {
+pub(crate) fn answers(uuid: &str, parent: &str, clock: &str, id: &str) -> String {
     user(uuid, parent, clock, &result(id, "\"x\""))
 }
 
@@ -181,7 +181,7 @@ fn a_circle_hangs_stops_or_is_healed() {
 }
 
 #[test]
-fn a_line_of_unknown_type_is_passed_through_by_newer_clients_only() {
+fn a_line_of_unknown_type_is_a_lost_parent_and_progress_is_passed_through() {
     let strange = asks("b", "a", "10:00:01").replace("\"type\":\"user\"", "\"type\":\"strange\"");
     let progress = strange.replace("strange", "progress");
     let lines = |between| {
@@ -191,8 +191,8 @@ fn a_line_of_unknown_type_is_passed_through_by_newer_clients_only() {
             says("c", "b", "10:00:20"),
         ]
     };
-    expect(&lines(strange.clone()), &CLIENTS[..2], "a: c");
-    expect(&lines(strange), &CLIENTS[2..], "u: a | a: c");
+    expect(&lines(strange.clone()), &CLIENTS, "a: c");
+    expect(&lines(strange), &[Strict], "u: a | a: c");
     expect(&lines(progress.clone()), &CLIENTS[..1], "a: c");
     expect(&lines(progress), &CLIENTS[1..], "u: a | a: c");
 }
@@ -429,6 +429,15 @@ fn a_queued_prompt_stands_behind_the_result_or_inside_it() {
             "{all}"
         );
     }
+    // Newer clients take the words that are stored with it.
+    let stored = r#""rendered":[{"type":"text","content":"<system-reminder>\nas stored\n</system-reminder>"}],"type":"attachment""#;
+    let mut with = lines.clone();
+    with[3] = with[3].replacen(r#""type":"attachment""#, stored, 1);
+    for (version, words) in [("2.1.267", "The user sent"), ("2.1.276", "as stored")] {
+        let all = sent(&with, Profile::client(version));
+        let start = format!("u: a | a: t? | u: t=x\n\n<system-reminder>\n{words}");
+        assert!(all.starts_with(&start), "{version}: {all}");
+    }
     // Newer models take messages of the system between others.
     let lines = lines.map(|line| line.replace("opus-4-5", "opus-4-8"));
     expect(&lines, &[V2_1_200], "u: a | a: t? | u: t=x | a: e");
@@ -530,7 +539,12 @@ fn a_reply_that_is_one_string_breaks_all_clients_but_the_newest() {
         reply("b", "a", "10:00:01", "m", "\"plain\""),
     ];
     expect(&lines, &CLIENTS[..4], "none");
-    expect(&lines, &[V2_1_325, Strict], "u: a | a: plain");
+    expect(&lines, &[Profile::client("2.1.276")], "none");
+    expect(
+        &lines,
+        &[Profile::client("2.1.277"), V2_1_325, Strict],
+        "u: a | a: plain",
+    );
 }
 
 #[test]
@@ -682,8 +696,13 @@ fn thinking_beside_blank_text_is_dropped_with_it() {
     ];
     expect(
         &lines,
-        &[V2_0_50, Profile::client("2.1.32")],
+        &[V2_0_50, Profile::client("2.1.31")],
         "u: a | a: (hm),    | u: d | a: e",
+    );
+    expect(
+        &lines,
+        &[Profile::client("2.1.32")],
+        "u: a | a: (hm) | u: d | a: e",
     );
     let gap = [Profile::client("2.1.33"), V2_1_45, V2_1_100, V2_1_200];
     expect(&lines, &gap, "u: a | u: d | a: e");

@@ -4,8 +4,10 @@ use super::transcript::Transcript;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// The client versions whose reading rules differ.
-pub const PROFILES: [&str; 5] = ["2.0.50", "2.1.45", "2.1.100", "2.1.200", "2.1.325"];
+/// The client versions that are tried on recordings: one of each era, and the newest two.
+pub const PROFILES: [&str; 6] = [
+    "2.0.50", "2.1.45", "2.1.100", "2.1.200", "2.1.325", "2.1.327",
+];
 
 /// The recorded versions whose files a client version is given.
 pub fn recordings(version: &str) -> &'static [&'static str] {
@@ -14,7 +16,8 @@ pub fn recordings(version: &str) -> &'static [&'static str] {
         "2.1.45" => &["2.1.29"],
         "2.1.100" => &["2.1.100"],
         "2.1.200" => &["2.1.325", "2.1.100"],
-        _ => &["2.1.325"],
+        "2.1.325" => &["2.1.325"],
+        _ => &["2.1.327"],
     }
 }
 

@@ -9,5 +9,6 @@ pub mod misses;
 pub mod mutations;
 pub mod observation;
 pub mod prepared;
+pub mod probes;
 pub mod reduce;
 pub mod transcript;

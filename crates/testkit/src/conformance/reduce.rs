@@ -23,6 +23,8 @@ const KNOWN: [&str; 6] = [
 const NO_RESPONSE: &str = "No response requested.";
 const CONTINUE: &str = "Continue from where you left off.";
 const REMINDER: &str = "<system-reminder>";
+/// With this, 2.1.69 names the tools that a search would find, ahead of everything.
+const TOOLS_TO_FIND: &str = "<available-deferred-tools>";
 /// What parts a result from a reminder behind it.
 const GLUED: &str = " + ";
 const SHOWN: usize = 60;
@@ -251,7 +253,9 @@ fn block(block: &Value, texts: &Texts) -> Option<String> {
     Some(match kind.as_str() {
         "text" => {
             let text = word("text");
-            if text.trim_start().starts_with(REMINDER) && !is_own(&text, texts) {
+            let fresh = [REMINDER, TOOLS_TO_FIND];
+            let fresh = fresh.iter().any(|tag| text.trim_start().starts_with(tag));
+            if fresh && !is_own(&text, texts) {
                 return None;
             }
             format!("text {}", shown(&text, texts))
@@ -414,6 +418,14 @@ mod tests {
             {"role": "user", "content": [result("out")]},
         ]);
         assert_eq!(plain(with), plain(without));
+    }
+
+    #[test]
+    fn what_a_client_says_anew_on_every_run_is_left_out() {
+        let said = json!({"role": "user", "content": "said"});
+        let tools = "<available-deferred-tools>\nBash\n</available-deferred-tools>";
+        let with = json!([{"role": "user", "content": tools}, said]);
+        assert_eq!(plain(with), plain(json!([said])));
     }
 
     #[test]

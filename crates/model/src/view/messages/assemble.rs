@@ -11,7 +11,12 @@ use crate::view::messages::speech::{
     NO_CONTENT, Origin, Speech, is_mark, result_piece, speeches, text_of, text_piece,
 };
 use crate::view::messages::{ApiMessage, Piece, PieceKind, Speaker, pair};
-use crate::view::profile::{BlankThinking, ForeignThinking, OutputAnswer, Pairing, Rules};
+use crate::view::profile::{
+    BlankThinking, Completes, ForeignThinking, OutputAnswer, Pairing, Rules,
+};
+
+/// What stands in for a result beside others that were written.
+const STOPPED: &str = "[Request interrupted by user for tool use]";
 
 /// What stands in for a result that was never written.
 const INTERRUPTED: &str =
@@ -25,16 +30,14 @@ pub(super) fn assemble(
     rules: &Rules,
 ) -> Vec<ApiMessage> {
     let mut spoken = speeches(session, source, lines, rules);
-    if rules.completes {
-        complete(&mut spoken);
-    }
+    complete(&mut spoken, rules);
     drop_unanswered(&mut spoken, rules);
     let model = model(session, &spoken, rules);
     if rules.drops_thinking_alone {
         drop_silent(&mut spoken, rules);
     }
     drop_foreign_thinking(session, &mut spoken, model, rules);
-    if !rules.fills {
+    if !rules.fills_empty {
         spoken.retain(|speech| !speech.pieces.is_empty());
     }
     drop_empty_start(&mut spoken, rules);
@@ -102,7 +105,10 @@ fn answers(spoken: &[Speech]) -> HashSet<Box<str>> {
 }
 
 /// Gives calls at the very end a result that says what happened.
-fn complete(spoken: &mut Vec<Speech>) {
+fn complete(spoken: &mut Vec<Speech>, rules: &Rules) {
+    if rules.completes == Completes::Never {
+        return;
+    }
     let conversation = |speech: &Speech| speech.origin == Origin::Line;
     let Some(last) = spoken
         .iter()
@@ -119,16 +125,28 @@ fn complete(spoken: &mut Vec<Speech>) {
     }
     let answered = answers(spoken);
     let id = spoken[last].id.clone();
-    let same = spoken.iter().enumerate().filter(|(at, speech)| {
-        speech.role == Speaker::Assistant && (*at == last || (id.is_some() && speech.id == id))
-    });
+    // Lines without an id share one, up to the prompt that they answer.
+    let is_prompt = |speech: &Speech| {
+        speech.role == Speaker::User && conversation(speech) && !speech.has(PieceKind::Result)
+    };
+    let first = match id {
+        Some(_) => 0,
+        None => spoken[..last].iter().rposition(is_prompt).unwrap_or(0),
+    };
+    let same = spoken[first..]
+        .iter()
+        .filter(|speech| speech.role == Speaker::Assistant && speech.id == id);
     let calls = same
-        .flat_map(|(_, speech)| &speech.pieces)
-        .filter(|piece| piece.kind == PieceKind::Call);
-    let open = calls
-        .filter_map(|piece| piece.call.as_deref())
-        .filter(|call| !answered.contains(*call));
-    let pieces: Vec<Piece> = open.map(|call| result_piece(call, INTERRUPTED)).collect();
+        .flat_map(|speech| &speech.pieces)
+        .filter(|piece| piece.kind == PieceKind::Call)
+        .filter_map(|piece| piece.call.as_deref());
+    let (had, open): (Vec<&str>, Vec<&str>) = calls.partition(|call| answered.contains(*call));
+    let words = match rules.completes {
+        Completes::Always => INTERRUPTED,
+        Completes::BesideResults if id.is_some() && !had.is_empty() => STOPPED,
+        Completes::BesideResults | Completes::Never => return,
+    };
+    let pieces: Vec<Piece> = open.iter().map(|call| result_piece(call, words)).collect();
     if !pieces.is_empty() {
         spoken.push(Speech::user(Origin::Line, pieces));
     }
@@ -180,15 +198,18 @@ fn drop_silent(spoken: &mut Vec<Speech>, rules: &Rules) {
         speaking.filter_map(|speech| speech.id.clone()).collect()
     };
     let gone = rules.blank_thinking == BlankThinking::Dropped;
-    let mute = |piece: &Piece| thinks(piece) || (gone && silent(piece));
-    let with_words = |speech: &Speech| speech.pieces.iter().any(|piece| !mute(piece));
+    let with_words = |speech: &Speech| {
+        let line = rules.drops_blank_thought && speech.has(PieceKind::Thinking);
+        let mute = |piece: &Piece| thinks(piece) || ((gone || line) && silent(piece));
+        !speech.pieces.iter().all(mute)
+    };
     let is_among = |speech: &Speech, ids: &HashSet<Box<str>>| {
         speech.id.as_ref().is_some_and(|id| ids.contains(id))
     };
     let is_reply = |speech: &Speech| speech.role == Speaker::Assistant && !speech.pieces.is_empty();
     let speaking = ids(spoken, &with_words);
     spoken.retain(|speech| !is_reply(speech) || with_words(speech) || is_among(speech, &speaking));
-    if !rules.fills {
+    if !rules.drops_blank {
         return;
     }
     let is_silent = |speech: &Speech| speech.pieces.iter().all(silent);
@@ -314,7 +335,7 @@ fn finish(message: &mut ApiMessage, rules: &Rules) {
                     .content
                     .sort_by_key(|piece| piece.kind == PieceKind::Call);
             }
-            if rules.fills && message.content.is_empty() {
+            if rules.fills_empty && message.content.is_empty() {
                 message.content.push(text_piece(NO_CONTENT, 0));
             }
         }

@@ -16,7 +16,7 @@ use crate::view::messages::Outcome;
 use crate::view::messages::siblings;
 use crate::view::messages::walk::Walk;
 use crate::view::profile::{
-    Circle, Glued, LastPrompt, Leaf, NullLine, Preserved, Rules, Siblings, SilentEnd,
+    Circle, Glued, LastPrompt, Leaf, NullLine, Preserved, Rules, Siblings, SilentEnd, StartsEmpty,
 };
 
 pub(super) fn chain(session: &Session, rules: &Rules, leaf: Option<Index>) -> Outcome {
@@ -32,8 +32,11 @@ pub(super) fn chain(session: &Session, rules: &Rules, leaf: Option<Index>) -> Ou
     match leaf.map_or_else(|| lines.start(), Start::From) {
         Start::From(leaf) => lines.from(leaf),
         Start::Empty => Outcome::Lines(Vec::new()),
-        Start::Nothing if rules.starts_empty => Outcome::Lines(Vec::new()),
-        Start::Nothing => Outcome::None,
+        Start::Nothing => match rules.starts_empty {
+            StartsEmpty::Always => Outcome::Lines(Vec::new()),
+            StartsEmpty::WithTitle if session.given_title().is_some() => Outcome::Lines(Vec::new()),
+            StartsEmpty::WithTitle | StartsEmpty::Never => Outcome::None,
+        },
     }
 }
 
@@ -114,7 +117,8 @@ impl<'a> Lines<'a> {
             return;
         }
         match (&record.uuid, &mut self.nameless) {
-            (Some(id), _) if !linked => {
+            // A line of any other type is not there at all: who follows it has a lost parent.
+            (Some(id), _) if record.kind == Kind::Progress && !linked => {
                 bridges.insert(id, self.session.parent_of(record));
                 return;
             }

@@ -69,7 +69,7 @@ fn unique(
 ) -> (ApiMessage, Vec<Box<str>>) {
     let full = rules.pairing == Pairing::Full;
     let mut calls = Vec::new();
-    if rules.pairing >= Pairing::Strict {
+    if rules.needs_server_results {
         drop_open_server_calls(&mut message);
     }
     message.content.retain(|piece| {

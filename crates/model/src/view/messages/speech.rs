@@ -178,12 +178,17 @@ const LOADED: &str = "Tool loaded.";
 /// What stands in place of a result that held nothing but tools that were found.
 const UNLOADED: &str = "[Tool references removed - tool search not enabled]";
 
-/// Takes the tools that a search has found out of its result, or says that they are to be told
+/// Takes the tools that a search has found out of its result; whether some are left to be told
 /// of.
 fn refer(piece: &mut Piece, rules: &Rules) -> bool {
     let refers = |item: &serde_json::Value| {
         item.get("type")
             .is_some_and(|kind| kind == "tool_reference")
+    };
+    let name = |item: &serde_json::Value| Some(item.get("tool_name")?.as_str()?.to_owned());
+    let goes = |item: &serde_json::Value| {
+        let of_server = || name(item).is_some_and(|name| name.starts_with("mcp__"));
+        refers(item) && (rules.tool_references == ToolReferences::Removed || of_server())
     };
     if piece.kind != PieceKind::Result
         || rules.tool_references == ToolReferences::Kept
@@ -197,17 +202,15 @@ fn refer(piece: &mut Piece, rules: &Rules) -> bool {
         return false;
     };
     let before = items.len();
-    match rules.tool_references {
-        ToolReferences::Loaded => items.iter().any(refers),
-        _ => {
-            items.retain(|item| !refers(item));
-            if items.is_empty() && before > 0 {
-                items.push(serde_json::json!({"type": "text", "text": UNLOADED}));
-            }
-            piece.json = value.to_string();
-            false
+    items.retain(|item| !goes(item));
+    let left = items.iter().any(refers);
+    if items.len() < before {
+        if items.is_empty() {
+            items.push(serde_json::json!({"type": "text", "text": UNLOADED}));
         }
+        piece.json = value.to_string();
     }
+    left
 }
 
 /// A failed request, in the client's words; what a model said is sent, however it is marked.
@@ -253,7 +256,7 @@ fn recall(piece: &mut Piece, rules: &Rules) {
             let mut value = json::value(input.of(json));
             if let Some(fields) = value.as_object_mut() {
                 for field in rules.hides_of_plans {
-                    fields.remove(*field);
+                    fields.shift_remove(*field);
                 }
             }
             (input, value.to_string())
@@ -397,7 +400,7 @@ fn queued(
             let bytes = session.bytes_of(source, &session.records[at as usize]);
             let rendered = text_at(&bytes, &["rendered", "0", "content"]);
             let words = rendered
-                .filter(|_| rules.queued_by_model)
+                .filter(|_| rules.queued_as_stored)
                 .map(|text| unwrapped(&text).to_owned());
             let words = words.unwrap_or_else(|| format!("{before}{prompt}{after}"));
             Some(text_piece(&as_reminder(&words), at))
