@@ -362,7 +362,7 @@ const chapters = {
     await page.goBack();
     await visible(page, "a.row");
     await page.fill("input[type=search]", "no such session anywhere");
-    await said(page, "No session fits");
+    await said(page, "No session matches");
     await page.keyboard.press("Escape");
     await page.click("text=By project");
     await page.waitForFunction(() => document.querySelectorAll("main h2").length >= 4);
@@ -397,7 +397,7 @@ const chapters = {
     you("and three");
     call("toolu_live_1", "parrot --say three");
     await page.waitForFunction((id) => document.querySelector(`a.row[data-id="${id}"]`)?.innerText.includes("parrot --say three"), facts.live.id, { timeout: patience });
-    expect((await row.innerText()).match(/working|asks permission/) !== null, "a call that runs is not shown as work: " + (await row.innerText()));
+    expect((await row.innerText()).match(/working|needs you/) !== null, "a call that runs is not shown as work: " + (await row.innerText()));
     await axe(page, "at work");
     result("toolu_live_1", "three");
     claude("It says three.");
@@ -422,7 +422,7 @@ const chapters = {
     await inSight("It says four.");
     await reader.mouse.move(600, 300);
     await reader.mouse.wheel(0, -2000);
-    await reader.waitForFunction(() => document.querySelector("button[title^='Keep the latest']").getAttribute("aria-pressed") === "false");
+    await reader.waitForFunction(() => document.querySelector("button[title^='Follow the latest']").getAttribute("aria-pressed") === "false");
     await quiet(reader);
     const before = await reader.evaluate(() => document.querySelector(".scroll").scrollTop);
     you("and five");
@@ -671,7 +671,7 @@ const chapters = {
     await shot(page, "search");
     await page.click("text=Exact");
     await page.fill("input[type=search]", "answer number 777.");
-    await page.waitForFunction(() => /^1 place\b/.test(document.querySelector(".sum").innerText), null, { timeout: patience });
+    await page.waitForFunction(() => /^1 hit\b/.test(document.querySelector(".sum").innerText), null, { timeout: patience });
     await page.locator("li a").first().click();
     await page.waitForURL(`**/s/${facts.large}**`);
     await said(page, "answer number 777.");
@@ -781,8 +781,8 @@ const chapters = {
     const held = await detail;
     process.kill(facts.pid);
     await held.abort();
-    await said(page, "The server does not answer");
-    await said(other, "The server does not answer");
+    await said(page, "The server does not respond");
+    await said(other, "The server does not respond");
     expect((await page.locator("a.row").count()) > 0, "what was known is gone");
     await axe(page, "offline");
     await shot(page, "offline");

@@ -48,7 +48,7 @@ impl Done {
     /// The tool itself is at fault.
     pub(crate) fn broken() -> Done {
         Done::with(Outcome::failed(
-            "The tool broke down. Its work may be half done.",
+            "The tool crashed. Its work may be incomplete.",
         ))
     }
 
@@ -348,7 +348,7 @@ fn allow(
         (Verdict::Allow { .. }, Some(Decision::Ask)) => {
             let text = "A hook wants this call to be asked about, and nobody can be asked.";
             (
-                "a hook wants it asked".to_owned(),
+                "a hook requires approval".to_owned(),
                 Vec::new(),
                 text.to_owned(),
             )

@@ -243,7 +243,7 @@ impl Template {
         let text = format!("/{} could not run `{command}`: {why}", self.name);
         match self.origin == Origin::Folder && !self.allowed_tools.is_empty() {
             true => format!(
-                "{text} (the `allowed-tools` of a project's command allow nothing; a rule of yours does, see /permissions)"
+                "{text} (`allowed-tools` of a project's command are ignored; add a rule with /permissions)"
             ),
             false => text,
         }

@@ -69,7 +69,7 @@ pub(crate) fn make(
         let kept = record.tail(most.min(before / 4), most);
         (frame, messages, record.path().to_owned(), kept)
     };
-    let messages = messages.ok_or("there is nothing to sum up")?;
+    let messages = messages.ok_or("there is nothing to summarize")?;
     let mut wish = words::SUMMARY.to_owned();
     if let Some(about) = about.filter(|about| !about.trim().is_empty()) {
         wish += &format!("\n\nThe person wants it to be about this in particular: {about}");

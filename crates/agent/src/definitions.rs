@@ -141,7 +141,7 @@ fn read(path: &Path, text: &str, of_folder: Option<bool>) -> Result<Definition, 
     let (front, body) = Front::split(text);
     let need = |key: &str| {
         let text = front.text(key).filter(|text| !text.is_empty());
-        text.ok_or_else(|| format!("it has no {key}"))
+        text.ok_or_else(|| format!("missing {key}"))
     };
     let mode = front
         .text("permissionMode")
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(one.tools.as_deref().unwrap(), ["Read", "Grep"]);
         assert_eq!((one.mode, one.max_turns), (Some(Mode::Plan), Some(5)));
         assert_eq!((one.prompt.as_str(), one.of_folder), ("Look.", true));
-        assert_eq!(all.faults[0].1, "it has no description");
+        assert_eq!(all.faults[0].1, "missing description");
         assert_eq!(all.list.len(), 1);
     }
 

@@ -478,7 +478,7 @@ impl Driver {
             why: error.to_string(),
             hint: error
                 .hint()
-                .unwrap_or("make room or name another folder with CLAUDE_CONFIG_DIR, then go on with `--continue`")
+                .unwrap_or("free disk space or set CLAUDE_CONFIG_DIR to another directory, then resume with `--continue`")
                 .to_owned(),
         });
     }
@@ -527,7 +527,7 @@ impl Driver {
         let Some(ask) = ask else {
             let trouble = crate::api::Trouble::new(
                 crate::api::retry::Kind::Cut,
-                "the transcript holds nothing that could be sent",
+                "the transcript contains no messages to send",
             );
             return self.step(Event::Item(Item::Failed(trouble)));
         };
@@ -561,7 +561,7 @@ impl Driver {
         let filled = self.machine.filled;
         thread::spawn(move || {
             let made = whole(|| compact::make(&shared, trigger, words.as_deref(), filled, &stop))
-                .unwrap_or_else(|| Err("making it broke down".to_owned()));
+                .unwrap_or_else(|| Err("internal error".to_owned()));
             shared.send(Message::Compacted(round, made));
         });
     }

@@ -201,7 +201,7 @@ pub fn to_crlf(text: &str) -> String {
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let real = real(path);
     if fs::symlink_metadata(&real).is_ok_and(|it| it.is_symlink()) {
-        return Err(io::Error::other("its links lead in a circle"));
+        return Err(io::Error::other("symlink loop"));
     }
     let parent = real.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(parent)?;

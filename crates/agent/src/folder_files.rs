@@ -39,11 +39,11 @@ pub enum LeftOut {
 impl fmt::Display for LeftOut {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            LeftOut::Absent => out.write_str("there is no such file"),
-            LeftOut::Outside => out.write_str("this link leads out of the project"),
-            LeftOut::NotAFile => out.write_str("this is not a file"),
-            LeftOut::TooLong(most) => write!(out, "this is longer than {most} bytes"),
-            LeftOut::NotText => out.write_str("this is not UTF-8"),
+            LeftOut::Absent => out.write_str("no such file"),
+            LeftOut::Outside => out.write_str("symlink leads outside the project"),
+            LeftOut::NotAFile => out.write_str("not a regular file"),
+            LeftOut::TooLong(most) => write!(out, "larger than {most} bytes"),
+            LeftOut::NotText => out.write_str("not UTF-8"),
             LeftOut::Io(error) => error.fmt(out),
         }
     }
@@ -164,10 +164,10 @@ pub fn told(path: &Path, within: Option<&Path>, why: &LeftOut) -> Option<(PathBu
                 })
                 .find(|link| leaves(link, within));
             let link = found.unwrap_or_else(|| path.to_path_buf());
-            let why = "this link leads out of the project, and what is behind it is not read";
+            let why = "skipped: symlink leads outside the project";
             Some((link, why.to_owned()))
         }
-        (why, _) => Some((path.to_path_buf(), format!("{why}, and is not read"))),
+        (why, _) => Some((path.to_path_buf(), format!("skipped: {why}"))),
     }
 }
 

@@ -95,9 +95,11 @@ impl History {
         match path.symlink_metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(told(error)),
-            Ok(metadata) if !metadata.is_file() => return Err("it is no plain file now".to_owned()),
+            Ok(metadata) if !metadata.is_file() => {
+                return Err("no longer a regular file".to_owned());
+            }
             Ok(metadata) if links(&metadata) > 1 => {
-                return Err("it has other names, which would change too".to_owned());
+                return Err("it has hard links, which would change too".to_owned());
             }
             Ok(_) => {}
         }
@@ -108,10 +110,10 @@ impl History {
             };
         };
         if copy.contains(['/', '\\']) {
-            return Err(format!("`{copy}` is no copy of ours"));
+            return Err(format!("`{copy}` is not a valid backup name"));
         }
-        let bytes =
-            own_file::read(&self.folder.join(copy)).map_err(|_| "its copy is gone".to_owned())?;
+        let bytes = own_file::read(&self.folder.join(copy))
+            .map_err(|_| "its backup is missing".to_owned())?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(told)?;
         }

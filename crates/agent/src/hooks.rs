@@ -132,7 +132,7 @@ impl Hooks {
     fn take(&mut self, value: &Value, source: &Source) -> Result<(), Broken> {
         let wrong = |why: String| Broken::rule(source, why);
         let Some(events) = value.as_object() else {
-            return Err(wrong("hooks should be an object".to_owned()));
+            return Err(wrong("hooks must be an object".to_owned()));
         };
         for (event, groups) in events {
             if !hook::is_event(event) {
@@ -140,7 +140,7 @@ impl Hooks {
                     .push(format!("{source}: no client has an event {event}"));
             }
             let Some(groups) = groups.as_array() else {
-                return Err(wrong(format!("hooks.{event} should be a list")));
+                return Err(wrong(format!("hooks.{event} must be a list")));
             };
             for group in groups {
                 let matcher = match group.get("matcher") {
@@ -148,11 +148,13 @@ impl Hooks {
                     Some(Value::String(text)) => Matcher::read(text).map_err(|why| {
                         wrong(format!("hooks.{event}: the matcher {text}: {why}"))
                     })?,
-                    Some(_) => return Err(wrong(format!("hooks.{event}: a matcher is a string"))),
+                    Some(_) => {
+                        return Err(wrong(format!("hooks.{event}: a matcher must be a string")));
+                    }
                 };
                 let Some(list) = group.get("hooks").and_then(Value::as_array) else {
                     return Err(wrong(format!(
-                        "hooks.{event}: a group has no list of hooks"
+                        "hooks.{event}: a group needs a list of hooks"
                     )));
                 };
                 for hook in list {
@@ -238,7 +240,7 @@ impl Hooks {
         let cwd = input.get("cwd").and_then(Value::as_str).map(Path::new);
         let cwd = cwd.filter(|cwd| cwd.is_dir()).unwrap_or(&self.project);
         match self.start(&hook.command, cwd) {
-            Err(error) => ended.fault = Some(format!("it could not be started: {error}")),
+            Err(error) => ended.fault = Some(format!("failed to start: {error}")),
             Ok(child) => watch(child, text, hook.patience(), stop, &mut ended),
         }
         ended.millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -288,7 +290,7 @@ impl Matcher {
         }
         Regex::new(text)
             .map(Matcher::Pattern)
-            .map_err(|_| "this is not a pattern".to_owned())
+            .map_err(|_| "not a valid regular expression".to_owned())
     }
 
     /// Nothing to compare with: every hook of the moment is meant.
@@ -365,7 +367,7 @@ impl Hook {
                 Ok(value) => self.hear_json(&value, said),
                 Err(error) => said
                     .errors
-                    .push(told(&format!("its JSON is broken: {error}"))),
+                    .push(told(&format!("invalid JSON output: {error}"))),
             }
         } else if !text.is_empty()
             && ["SessionStart", "UserPromptSubmit"].contains(&self.event.as_str())
@@ -378,7 +380,7 @@ impl Hook {
         let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(cut);
         if value.get("continue") == Some(&Value::Bool(false)) {
             let reason =
-                text(value, "stopReason").unwrap_or_else(|| "a hook ended the work".to_owned());
+                text(value, "stopReason").unwrap_or_else(|| "stopped by a hook".to_owned());
             said.stop.get_or_insert(reason);
         }
         if let Some(message) = text(value, "systemMessage") {
@@ -390,7 +392,7 @@ impl Hook {
             Some("block" | "deny") => {
                 add(
                     &mut said.block,
-                    reason.unwrap_or_else(|| "a hook blocked it".to_owned()),
+                    reason.unwrap_or_else(|| "blocked by a hook".to_owned()),
                 );
                 if is_call {
                     decide(said, Decision::Deny);
@@ -419,7 +421,7 @@ impl Hook {
                 decide(said, Decision::Deny);
                 add(
                     &mut said.block,
-                    why.unwrap_or_else(|| "a hook denied it".to_owned()),
+                    why.unwrap_or_else(|| "denied by a hook".to_owned()),
                 );
             }
             _ => {}
@@ -462,7 +464,7 @@ fn cut(text: &str) -> String {
         None => text.to_owned(),
         Some((end, _)) => {
             let more = text[end..].chars().count();
-            format!("{}… [{more} characters left out]", &text[..end])
+            format!("{}… [{more} characters truncated]", &text[..end])
         }
     }
 }

@@ -439,7 +439,7 @@ impl Machine {
         match stop.as_str() {
             "max_tokens" if self.continued >= CONTINUES => {
                 self.say_failed(
-                    "The answer was cut off at its token limit several times in a row.",
+                    "The response was truncated at its token limit several times in a row.",
                     todo,
                 );
                 self.end(Why::TooLong, todo);
@@ -453,7 +453,7 @@ impl Machine {
                 if self.limits.compacts && self.compactions < COMPACTIONS {
                     return self.compact(todo);
                 }
-                self.say_failed("The conversation fills the context of the model.", todo);
+                self.say_failed("The conversation exceeds the model's context window.", todo);
                 self.end(Why::TooLong, todo);
             }
             "pause_turn" if self.continued < CONTINUES => {
@@ -462,7 +462,7 @@ impl Machine {
                 self.ask(todo);
             }
             "refusal" => {
-                self.say_failed("The model declined to answer this. Rephrase the request, or go back before it.", todo);
+                self.say_failed("The model declined to answer this. Rephrase the request, or rewind to before it.", todo);
                 self.end(Why::Refused(message.details), todo);
             }
             _ => self.close(todo),

@@ -157,9 +157,8 @@ impl Memory {
         if self.length >= LONGEST_TOGETHER {
             if !self.is_full {
                 self.is_full = true;
-                let why = format!(
-                    "with it all instructions are longer than {LONGEST_TOGETHER} bytes, and no more is read"
-                );
+                let why =
+                    format!("skipped: all instructions together exceed {LONGEST_TOGETHER} bytes");
                 self.left_out.push((path.to_path_buf(), why));
             }
             return;

@@ -55,7 +55,7 @@ impl Mode {
             "bypassPermissions" => (Mode::Bypass, None),
             "auto" => (
                 Mode::Default,
-                Some("the mode auto needs a judge of its own; this is the mode default"),
+                Some("mode auto is not supported; using mode default"),
             ),
             _ => return None,
         })
@@ -228,7 +228,7 @@ impl Ruling {
 }
 
 /// Why a rule is left out where only managed ones count.
-const MANAGED: &str = "only the managed settings allow anything on this machine";
+const MANAGED: &str = "only managed settings may allow tools on this machine";
 
 /// Tools that only concern the conversation.
 const FREE: &[&str] = &[
@@ -322,7 +322,7 @@ impl Policy {
             Ok(rule) => self.rules.push(rule),
             Err(why) if written.kind == Kind::Allow => {
                 self.notes
-                    .push(format!("{}: left out, for {why}", written.source));
+                    .push(format!("{}: ignored: {why}", written.source));
             }
             Err(why) => return Err(Broken::rule(&written.source, why)),
         }
@@ -337,7 +337,7 @@ impl Policy {
     /// Changes the mode, unless somebody forbade it.
     pub fn set_mode(&mut self, mode: Mode) -> Result<(), String> {
         if mode == Mode::Bypass && self.no_bypass {
-            return Err("the settings forbid the mode bypassPermissions".to_owned());
+            return Err("settings disable the mode bypassPermissions".to_owned());
         }
         self.mode = mode;
         Ok(())
@@ -359,7 +359,7 @@ impl Policy {
         let mut more = self.clone();
         for rule in rules {
             if let Err(why) = more.add(Kind::Allow, rule) {
-                more.notes.push(format!("left out, for {why}"));
+                more.notes.push(format!("ignored: {why}"));
             }
         }
         more
@@ -431,7 +431,7 @@ impl Policy {
                 let mut ruling = self.rule_bash(text("command").unwrap_or_default(), cwd);
                 let leaves = input.get("dangerouslyDisableSandbox") == Some(&Value::Bool(true));
                 if self.fenced && leaves {
-                    ruling.firm(Reason::new("it wants to leave the sandbox"));
+                    ruling.firm(Reason::new("runs outside the sandbox"));
                 }
                 ruling
             }
@@ -460,15 +460,15 @@ impl Policy {
         };
         let fitting = |kind| self.rules_of(kind, tool).find(|rule| rule.fits_name(name));
         if let Some(rule) = fitting(Kind::Deny) {
-            ruling.deny(Reason::of("a rule denies it", rule));
+            ruling.deny(Reason::of("denied by rule", rule));
         }
         if let Some(rule) = fitting(Kind::Ask) {
-            ruling.firm(Reason::of("a rule wants to be asked", rule));
+            ruling.firm(Reason::of("an ask rule matches", rule));
         }
         match fitting(Kind::Allow) {
-            Some(rule) => ruling.allow(Reason::of("a rule allows it", rule)),
+            Some(rule) => ruling.allow(Reason::of("allowed by rule", rule)),
             None if FREE.contains(&today(tool)) => {
-                ruling.allow(Reason::new("it only concerns the conversation"));
+                ruling.allow(Reason::new("only affects the conversation"));
             }
             None => {
                 ruling.soft(Reason::new(format!("no rule allows {tool}")));
@@ -485,7 +485,7 @@ impl Policy {
             return Verdict::Deny { by, text };
         }
         if self.mode == Mode::Plan && !ruling.reads {
-            let by = Reason::new("in plan mode nothing is changed");
+            let by = Reason::new("plan mode is read-only");
             let text = format!(
                 "Permission to use {tool} has been denied: in plan mode only reading is allowed. \
                  Present the plan instead of carrying it out."
@@ -502,13 +502,13 @@ impl Policy {
             let by = ruling
                 .by
                 .filter(|_| self.mode != Mode::Bypass)
-                .unwrap_or_else(|| Reason::new(format!("the mode {}", self.mode.name())));
+                .unwrap_or_else(|| Reason::new(format!("permission mode {}", self.mode.name())));
             return Verdict::Allow { by };
         };
         if self.mode == Mode::DontAsk {
             let text = format!(
-                "Permission to use {tool} has been denied: it needs an answer, and the mode \
-                 dontAsk gives none."
+                "Permission to use {tool} has been denied: it needs approval, and the mode \
+                 dontAsk never asks."
             );
             return Verdict::Deny { by: why, text };
         }

@@ -90,7 +90,7 @@ impl fmt::Display for Cold {
         };
         write!(
             out,
-            "nobody went on with this session for {pause}: about {} thousand tokens are read anew, at the full price; /compact goes on from a summary",
+            "this session was idle for {pause}, so the prompt cache expired: about {} thousand tokens are billed in full; /compact reduces them",
             self.tokens / 1000
         )
     }
@@ -521,7 +521,9 @@ mod tests {
         let found = cold(150_000, 61 * 3).unwrap();
         assert_eq!((found.tokens, found.idle.as_secs() / 3600), (150_000, 3));
         assert!(
-            found.to_string().contains("for 3 h: about 150 thousand"),
+            found
+                .to_string()
+                .contains("idle for 3 h, so the prompt cache expired: about 150 thousand"),
             "{found}"
         );
         assert_eq!(cold(150_000, 59), None);

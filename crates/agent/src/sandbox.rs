@@ -96,7 +96,7 @@ pub fn asked() -> Option<ExitCode> {
         Some(WORD) => arguments
             .next()
             .and_then(|fence| Fence::from_arg(fence.to_str()?))
-            .ok_or_else(|| io::Error::other("the fence is not clear"))
+            .ok_or_else(|| io::Error::other("invalid sandbox description"))
             .and_then(|fence| fence.apply()),
         Some(alone::WORD) => return Some(alone::run(arguments)),
         _ => return None,
@@ -113,7 +113,7 @@ fn become_command(
     let error = match (ready, arguments.next()) {
         // A command that should stand behind a fence does not run without it.
         (Err(error), _) => error,
-        (Ok(()), None) => io::Error::other("there is no command"),
+        (Ok(()), None) => io::Error::other("no command given"),
         (Ok(()), Some(program)) => std::process::Command::new(program).args(arguments).exec(),
     };
     let _ = writeln!(io::stderr(), "sandbox: {error}");
@@ -149,7 +149,7 @@ mod kernel {
         }
     }
 
-    const MISSING: &str = "this kernel has no Landlock, or it is switched off";
+    const MISSING: &str = "this kernel has no Landlock, or it is disabled";
 
     pub fn support() -> Support {
         let made = Ruleset::default()

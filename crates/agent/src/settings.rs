@@ -124,7 +124,7 @@ impl Broken {
     /// What to do next.
     pub fn hint(&self) -> String {
         format!(
-            "correct or remove {}; it might hold rules that deny, so nothing runs without it",
+            "fix or remove {}; it may contain deny rules, so it cannot be ignored",
             self.place
         )
     }
@@ -307,7 +307,7 @@ impl Settings {
             return Err(Broken {
                 place: path.display().to_string(),
                 at: None,
-                why: "there is no such file (--settings)".to_owned(),
+                why: "no such file (--settings)".to_owned(),
             });
         }
         let base = path.parent().unwrap_or(project).to_path_buf();
@@ -336,7 +336,7 @@ impl Settings {
         };
         if is_outside {
             self.notes.push(format!(
-                "{place}: this link leads out of the project, so what it denies counts and nothing else in it does"
+                "{place}: symlink leads outside the project, so only its deny rules apply"
             ));
         }
         self.put(scope, &place, Some(path), base, text, is_outside)

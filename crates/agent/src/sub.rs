@@ -116,14 +116,14 @@ impl Worker {
 /// The result as the session gets it.
 fn finish(driver: &Driver, call: &Call, id: &str, kind: &str, began: Instant) -> Outcome {
     let Some(ending) = driver.ending.clone() else {
-        return Outcome::failed("The sub-agent could not work.");
+        return Outcome::failed("The sub-agent failed to run.");
     };
     let text = match &ending.why {
         Why::Failed(trouble) if ending.text.is_empty() => {
             return Outcome::failed(format!("The sub-agent failed: {}", trouble.message));
         }
         Why::Interrupted => return Outcome::failed("The sub-agent was stopped."),
-        _ if ending.text.is_empty() => "The sub-agent ended without a word.".to_owned(),
+        _ if ending.text.is_empty() => "The sub-agent ended without a reply.".to_owned(),
         _ => ending.text,
     };
     let spent = lock(&driver.shared.spent).clone();

@@ -62,7 +62,7 @@ impl Trust {
     /// Somebody said yes to what these settings would do.
     pub fn store(&self, settings: &Settings) -> io::Result<()> {
         let key = key(settings.root()).ok_or_else(|| {
-            io::Error::other(format!("{} is not there", settings.root().display()))
+            io::Error::other(format!("{} does not exist", settings.root().display()))
         })?;
         let mut folders = self.read()?;
         let states = folders.entry(key).or_default();
@@ -98,15 +98,15 @@ impl Trust {
             Err(error) => return Err(error),
         };
         if !about.is_file() {
-            return Err(wrong("this is not a file"));
+            return Err(wrong("not a regular file"));
         }
         if about.mode() & 0o022 != 0 {
-            return Err(wrong("others may write to it, so it says nothing"));
+            return Err(wrong("ignored because other users can write to it"));
         }
         let text = own_file::read_to_string(&self.file)?;
-        let value: Value = serde_json::from_str(&text).map_err(|_| wrong("this is not JSON"))?;
+        let value: Value = serde_json::from_str(&text).map_err(|_| wrong("not valid JSON"))?;
         let folders = value.get("folders").and_then(Value::as_object);
-        let folders = folders.ok_or_else(|| wrong("it names no folders"))?;
+        let folders = folders.ok_or_else(|| wrong("missing `folders`"))?;
         let states = |value: &Value| -> Vec<String> {
             let list = value.as_array().into_iter().flatten();
             list.filter_map(Value::as_str).map(str::to_owned).collect()

@@ -28,8 +28,8 @@ impl Api {
         })?;
         let client = unspool_net::client().default_headers(endpoint.headers);
         let client = client.build().map_err(|error| Stopped {
-            why: format!("no connection can be made: {}", causes(&error)),
-            hint: "see whether this system has its certificates".to_owned(),
+            why: format!("cannot create the HTTP client: {}", causes(&error)),
+            hint: "check this system's CA certificates".to_owned(),
         })?;
         Ok(Api {
             client,
@@ -45,14 +45,12 @@ impl Api {
         let stop = |why: String, hint: String| Refusal::Stop(Stopped { why, hint });
         match code {
             401 | 403 => stop(
-                format!("the API does not accept {variable} ({code}): {why}"),
-                format!(
-                    "set {variable} to a key that is valid, or name a command with `--with CMD`"
-                ),
+                format!("the API rejected {variable} ({code}): {why}"),
+                format!("set {variable} to a valid key, or use a command with `--with CMD`"),
             ),
             404 => stop(
                 format!("the API does not know `{}` ({code}): {why}", self.model),
-                format!("name another model with `--model`, and see whether {BASE} is right"),
+                format!("choose another model with `--model`, and check {BASE}"),
             ),
             413 => Refusal::Never(format!("too large for the API: {why}")),
             408 | 409 | 425 | 429 | 500.. => Refusal::Later {
@@ -60,13 +58,10 @@ impl Api {
                 after,
             },
             400..500 => stop(
-                format!("the API refused the request ({code}): {why}"),
-                format!("see whether {variable} may use `{}`", self.model),
+                format!("the API rejected the request ({code}): {why}"),
+                format!("check that {variable} has access to `{}`", self.model),
             ),
-            _ => stop(
-                format!("the API answered {code}"),
-                format!("see whether {BASE} is right"),
-            ),
+            _ => stop(format!("the API answered {code}"), format!("check {BASE}")),
         }
     }
 }
@@ -81,7 +76,7 @@ impl Provider for Api {
         let sent = self.client.post(&self.address).timeout(timeout).json(&body);
         let failed = |error: unspool_net::reqwest::Error| Refusal::Later {
             why: match error.is_timeout() {
-                true => format!("no answer within {:.0} s", timeout.as_secs_f64()),
+                true => format!("timed out after {:.0} s", timeout.as_secs_f64()),
                 false => causes(&error.without_url()),
             },
             after: None,
@@ -96,7 +91,7 @@ impl Provider for Api {
         }
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         read(&body).ok_or_else(|| Refusal::Later {
-            why: "the API answered something that is no message".to_owned(),
+            why: "the API response is not a message".to_owned(),
             after: None,
         })
     }

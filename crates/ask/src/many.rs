@@ -106,7 +106,7 @@ pub fn ask(
     match state.stopped {
         Some(stopped) => Err(stopped),
         None => {
-            let none = || Err("it was not asked".to_owned());
+            let none = || Err("no request was sent".to_owned());
             let all = all.into_iter().map(|one| one.unwrap_or_else(none));
             Ok((all.collect(), state.spent))
         }

@@ -79,9 +79,9 @@ pub enum EndpointError {
 impl std::fmt::Display for EndpointError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            EndpointError::Address(base) => write!(f, "`{base}` is no address ({BASE})"),
+            EndpointError::Address(base) => write!(f, "`{base}` is not a URL ({BASE})"),
             EndpointError::Key(variable) => {
-                write!(f, "{variable} holds characters that no key has")
+                write!(f, "{variable} contains invalid characters")
             }
         }
     }
@@ -92,9 +92,9 @@ impl EndpointError {
     pub fn hint(&self) -> String {
         match self {
             EndpointError::Address(_) => {
-                format!("set {BASE} to one such as {ANTHROPIC_API}, or leave it out")
+                format!("set {BASE} to a URL such as {ANTHROPIC_API}, or unset it")
             }
-            EndpointError::Key(_) => "set it again, without quotes and line breaks".to_owned(),
+            EndpointError::Key(_) => "set it without quotes and line breaks".to_owned(),
         }
     }
 }

@@ -64,7 +64,7 @@ impl Shell {
                     text,
                     ..Said::default()
                 }),
-                Err(_) => Err(later("the command's answer is no text".to_owned())),
+                Err(_) => Err(later("the command's output is not UTF-8".to_owned())),
             };
         }
         let noise = String::from_utf8_lossy(noise);
@@ -73,10 +73,10 @@ impl Shell {
         match status.code() {
             // What shells say of a command that is not there or cannot be run.
             Some(126 | 127) => Err(Refusal::Stop(Stopped {
-                why: format!("the command `{}` cannot be run{last}", self.line),
-                hint: "try it in a shell: it gets the text on its standard input".to_owned(),
+                why: format!("cannot run the command `{}`{last}", self.line),
+                hint: "try it in a shell; it reads the text from standard input".to_owned(),
             })),
-            Some(code) => Err(later(format!("the command ended with {code}{last}"))),
+            Some(code) => Err(later(format!("the command exited with {code}{last}"))),
             None => Err(later(format!("the command was killed{last}"))),
         }
     }
@@ -88,8 +88,8 @@ impl Provider for Shell {
         let child = group::spawn(&mut self.command(question));
         let mut child = child.map_err(|error| {
             Refusal::Stop(Stopped {
-                why: format!("the shell cannot be started: {error}"),
-                hint: "see whether `sh` is there".to_owned(),
+                why: format!("cannot start the shell: {error}"),
+                hint: "check that `sh` is installed".to_owned(),
             })
         })?;
         let group = group::Group::enter(child.id());
@@ -99,7 +99,7 @@ impl Provider for Shell {
         let ended = await_end(&group, &mut child, &said, until);
         let Some((status, said)) = ended else {
             group.kill(&mut child);
-            let why = format!("no answer within {:.0} s", timeout.as_secs_f64());
+            let why = format!("timed out after {:.0} s", timeout.as_secs_f64());
             return Err(later(why));
         };
         // Something it left behind may hold its standard error open.
@@ -194,7 +194,7 @@ mod tests {
         let Err(Refusal::Later { why, .. }) = refused else {
             panic!("{refused:?}")
         };
-        assert_eq!(why, "the command ended with 3: two");
+        assert_eq!(why, "the command exited with 3: two");
     }
 
     #[test]

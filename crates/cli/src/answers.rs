@@ -73,7 +73,7 @@ impl From<Failure> for Refused {
             Failure::Nothing(told) => (404, told),
             Failure::Failed(told) => (500, told),
             Failure::Found | Failure::Code(_) | Failure::Closed => {
-                return Refused::failed("nobody reads any more");
+                return Refused::failed("the client disconnected");
             }
         };
         let refused = Refused::new(status, secrets::known().mask(&told.message));
@@ -288,7 +288,8 @@ impl Answers for Desktop {
             let record = session.records.get(from).filter(|one| one.line == line);
             let record = record.ok_or_else(|| Failure::nothing("no such line"))?;
             let bytes = source.bytes(record.offset, record.len());
-            let bytes = bytes.ok_or_else(|| Failure::nothing("the line is gone"))?;
+            let bytes =
+                bytes.ok_or_else(|| Failure::nothing("the line is no longer in the file"))?;
             Ok(bytes.into_owned())
         })?;
         Ok(Answer {
@@ -307,7 +308,7 @@ impl Answers for Desktop {
             Ok(picture.data)
         })?;
         let image = unspool_show::picture::decode(&data);
-        let (kind, bytes) = image.ok_or_else(|| Refused::absent("not an image that is shown"))?;
+        let (kind, bytes) = image.ok_or_else(|| Refused::absent("unsupported image format"))?;
         Ok(Answer {
             kind: Kind::Image(kind),
             bytes,
@@ -318,7 +319,7 @@ impl Answers for Desktop {
     fn find(&self, id: &str, ask: &FindAsk) -> Result<Answer, Refused> {
         let world = self.world();
         let query = Query::literal(&ask.q, Case::Smart);
-        let query = query.map_err(|_| Refused::bad("there is nothing to find"))?;
+        let query = query.map_err(|_| Refused::bad("the query is empty"))?;
         let scope = Scope {
             places: Vec::new(),
             paths: false,
@@ -552,7 +553,7 @@ impl Answers for Desktop {
     fn hook(&self, event: &[u8]) -> Result<(), Refused> {
         let told = hook::Event::read(event);
         if told.event.session.is_empty() || told.event.name.is_empty() {
-            return Err(Refused::bad("this is no event of a hook"));
+            return Err(Refused::bad("not a hook event"));
         }
         let noted = Noted::new(&told.event, self.world().now().0);
         // What is told twice is true once: the loop is told even where nothing can be noted.

@@ -13,11 +13,11 @@ use crate::ui::{self, Color};
 
 /// Read, search, show, edit, export, watch and continue Claude Code sessions
 ///
-/// Without a command, opens the browser on a terminal, and lists all sessions elsewhere.
+/// Without a command, opens the session browser on a terminal; lists all sessions when piped.
 #[derive(Debug, Parser)]
 #[command(name = "unspool", version, max_term_width = 100)]
 #[command(after_help = "Examples:
-  unspool                      browse: the latest session of this directory, or all
+  unspool                      browse sessions, starting with the latest of this directory
   unspool ls                   list sessions, newest first
   unspool show                 read the latest session of this directory
   unspool show 2f72 --turn -1  read the last turn of a session
@@ -27,7 +27,7 @@ use crate::ui::{self, Color};
 
 SESSION is the start of a session id (4 or more characters), a title in quotes, a path to a
 .jsonl file, @ for the latest session of this directory or @N for the N-th latest.
-Exit codes: 0 done, 1 nothing found, 2 failed; `check` is a test: 1 means it found something.")]
+Exit codes: 0 done, 1 nothing found, 2 failed; `check` and `scan`: 0 clean, 1 found something.")]
 pub struct Arguments {
     /// What to do
     #[command(subcommand)]
@@ -116,7 +116,7 @@ pub enum Command {
     Restore(commands::restore::RestoreArgs),
     /// Show what fills the context window
     Context(commands::context::ContextArgs),
-    /// Check sessions for damage, and which client versions can resume them
+    /// Check sessions for faults, and which client versions can resume them
     Check(commands::check::CheckArgs),
     /// Scan for keys, tokens and passwords
     Scan(commands::scan::ScanArgs),
@@ -132,7 +132,7 @@ pub enum Command {
     Export(commands::export::ExportArgs),
     /// Send turns to Langfuse or any OTLP backend
     Send(commands::send::SendArgs),
-    /// Search everything that was said and done
+    /// Search the full text of all sessions
     Search(commands::search::SearchArgs),
     /// Count tokens and cost
     Usage(commands::usage::UsageArgs),
@@ -144,7 +144,7 @@ pub enum Command {
     Sql(commands::sql::SqlArgs),
     /// Show, build or drop the search index
     Index(commands::index::IndexArgs),
-    /// Claude Code hook: send and follow sessions while they run
+    /// Claude Code hook: send and track running sessions
     Hook(commands::hook::HookArgs),
     /// Chat with the model in a session that Claude Code can resume
     Chat(commands::chat::ChatArgs),
@@ -160,11 +160,11 @@ pub enum Command {
     Rename(commands::rename::RenameArgs),
     /// Tag a session, or remove its tag
     Tag(commands::tag::TagArgs),
-    /// Delete sessions into a trash that can be undone
+    /// Move sessions to the trash (undoable)
     Delete(commands::delete::DeleteArgs),
     /// Archive sessions as compressed copies, and restore them
     Archive(commands::archive::ArchiveArgs),
-    /// Undo the latest edit, or another
+    /// Undo the latest edit, or edit number N
     Undo(commands::undo::UndoArgs),
     /// List edits made to sessions
     Log(commands::log::LogArgs),

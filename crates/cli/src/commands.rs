@@ -116,8 +116,8 @@ pub fn world(global: &Global) -> Result<World, Failure> {
     let profile = match &global.claude_version {
         None => Profile::NEWEST,
         Some(version) => Profile::for_version(version).ok_or_else(|| {
-            Failure::failed(format!("`{version}` is no version"))
-                .hint("write one such as `2.1.45`, or `strict`")
+            Failure::failed(format!("`{version}` is not a version"))
+                .hint("use a version such as `2.1.45`, or `strict`")
         })?,
     };
     let ui = Ui::new(
@@ -133,7 +133,7 @@ pub fn world(global: &Global) -> Result<World, Failure> {
     let own = own()?;
     own.check()?;
     if own.is_nowhere() && !global.demo {
-        ui.warn("there is no home folder, so nothing is kept: set HOME or UNSPOOL_HOME");
+        ui.warn("no home directory, so no caches and no undo history are saved: set HOME or UNSPOOL_HOME");
     }
     let mut world = World {
         ui,
@@ -170,8 +170,8 @@ fn zone(global: &Global) -> Result<TimeZone, Failure> {
         Some(name) => zone_file::named(name)
             .map_or_else(|| TimeZone::get(name), Ok)
             .map_err(|_| {
-                Failure::failed(format!("`{name}` is no time zone"))
-                    .hint("write one such as `Europe/Berlin` or `UTC`")
+                Failure::failed(format!("`{name}` is not a time zone"))
+                    .hint("use a name such as `Europe/Berlin` or `UTC`")
             }),
     }
 }

@@ -81,7 +81,7 @@ pub fn run(
 ) -> Result<Report, Failure> {
     let tasks = rules::tasks(session, source, plan, &options.bands, options.include_user);
     if tasks.is_empty() {
-        let why = "nothing to compress: no text in these bands is long enough and not yet as short";
+        let why = "nothing to compress: all texts in these ranges are short or already compressed";
         world.ui.note(why);
         return Ok(Report::default());
     }
@@ -210,7 +210,7 @@ pub fn summary(
     options: &Options,
 ) -> Result<String, Failure> {
     let told = rules::digest(session, source, plan, before, DIGEST)
-        .ok_or_else(|| Failure::failed("there is nothing before this turn to be summarised"))?;
+        .ok_or_else(|| Failure::failed("there is nothing to summarize before this turn"))?;
     let request = rules::summary_request(&told);
     let kept = Kept::of(world, &options.who);
     if let Some(text) = kept.get(&request) {
@@ -241,10 +241,12 @@ pub fn summary(
         &mut |_, _| (),
     );
     let (mut came, _) = asked.map_err(stopped)?;
-    let text = came.pop().unwrap_or_else(|| Err("it was not asked".into()));
+    let text = came
+        .pop()
+        .unwrap_or_else(|| Err("no request was sent".into()));
     let text = text.map_err(|why| {
-        Failure::failed(format!("there is no summary: {why}"))
-            .hint("give the summary yourself, or try again")
+        Failure::failed(format!("cannot summarize: {why}"))
+            .hint("retry, or pass a summary with `--summary-text`")
     })?;
     kept.put(&request, &text);
     Ok(text)
@@ -257,7 +259,7 @@ const DIGEST: usize = 400_000;
 const SUMMARY: u64 = 8_192;
 
 /// What stands for a summary that nobody was asked for.
-const PENDING: &str = "[the summary will stand here]";
+const PENDING: &str = "[placeholder for the summary]";
 
 /// How many tokens an answer may take: as many as the text itself, in whatever script.
 fn limit(text: &str) -> u64 {
@@ -272,10 +274,10 @@ fn tell(world: &World, report: &Report, estimate: &Estimate, options: &Options) 
     let texts = amount::count(report.texts, "text");
     let from = match report.kept {
         0 => String::new(),
-        kept => format!(", {kept} answered before"),
+        kept => format!(", {kept} cached"),
     };
     let rest = match report.texts - report.kept {
-        0 => "nothing to ask".to_owned(),
+        0 => "no requests needed".to_owned(),
         _ => estimate.words(world, &options.who),
     };
     world.ui.note(&format!("compress: {texts}{from}; {rest}"));
@@ -284,7 +286,7 @@ fn tell(world: &World, report: &Report, estimate: &Estimate, options: &Options) 
 fn conclude(world: &World, report: &Report) {
     if let (Some(why), failed) = (&report.why, report.failed) {
         let texts = report.texts;
-        let what = format!("{failed} of {texts} texts stay as they are: {why}");
+        let what = format!("{failed} of {texts} texts were not shortened: {why}");
         world.ui.warn(&what);
     }
 }

@@ -81,7 +81,7 @@ impl Config {
             }
         };
         let config: Config = toml::from_str(&text).map_err(|why| {
-            let what = format!("`{}` is not as it should be: {why}", path.display());
+            let what = format!("`{}` is invalid: {why}", path.display());
             Failure::failed(what.trim_end())
                 .hint("known settings: [presets.NAME] with keep and truncate; [notify] with desktop, bell, webhook, on, projects and after_seconds")
         })?;
@@ -107,11 +107,13 @@ impl Notify {
         let wrong = |what: String| Err(Failure::failed(format!("`{}`: {what}", path.display())));
         if let Some(name) = self.on.iter().find(|name| State::named(name).is_none()) {
             let names = State::ALL.map(State::name).join(", ");
-            return wrong(format!("`{name}` in notify.on is no status: write {names}"));
+            return wrong(format!(
+                "`{name}` in notify.on is not a status: use {names}"
+            ));
         }
         match &self.webhook {
             Some(address) if !unspool_net::is_address(address) => {
-                wrong(format!("notify.webhook `{address}` is no address"))
+                wrong(format!("notify.webhook `{address}` is not a URL"))
             }
             _ => Ok(()),
         }

@@ -87,9 +87,9 @@ fn is_absent(kind: ErrorKind) -> bool {
 
 fn hint(origin: Origin) -> &'static str {
     match origin {
-        Origin::Override => "mend the file or move it away; `unspool prices --help` shows its form",
+        Origin::Override => "fix or remove the file; `unspool prices --help` describes its format",
         Origin::Bundled | Origin::Updated => {
-            "make the file again with `unspool prices update --from FILE`, or remove it"
+            "recreate the file with `unspool prices update --from FILE`, or remove it"
         }
     }
 }
@@ -97,7 +97,7 @@ fn hint(origin: Origin) -> &'static str {
 fn told(failure: &Failure) -> String {
     match failure {
         Failure::Nothing(told) | Failure::Failed(told) => {
-            format!("{}; other prices are used", told.message)
+            format!("{}; using other prices", told.message)
         }
         Failure::Found | Failure::Code(_) | Failure::Closed => String::new(),
     }

@@ -41,7 +41,7 @@ pub fn setting(world: &World) -> Setting {
 /// Starts a loop of our own.
 pub fn start(world: &World) -> Result<Live, Failure> {
     Live::start(setting(world))
-        .map_err(|why| Failure::failed(format!("sessions cannot be followed: {why}")))
+        .map_err(|why| Failure::failed(format!("cannot follow sessions: {why}")))
 }
 
 /// All rows and what comes after, and the loop that must be kept if it is our own.

@@ -213,10 +213,10 @@ fn deliver(wanted: &Notify, posts: &Receiver<Arc<SessionRow>>) {
 fn headline(row: &SessionRow) -> String {
     let project = project::project_name(&row.project);
     let text = match row.status.as_str() {
-        "waiting_for_approval" => format!("{project} needs your permission"),
-        "waiting_for_input" if row.question.is_some() => format!("{project} asks you"),
+        "waiting_for_approval" => format!("{project} needs permission"),
+        "waiting_for_input" if row.question.is_some() => format!("{project} has a question"),
         "waiting_for_input" => format!("{project}: your turn"),
-        "error" => format!("{project} has stopped with an error"),
+        "error" => format!("{project} stopped with an error"),
         other => format!("{project} is {other}"),
     };
     clean::line(&text).into_owned()

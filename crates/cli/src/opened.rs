@@ -111,7 +111,7 @@ impl Desk {
         let opened = place.read();
         match &*opened {
             Some(opened) => job(opened),
-            None => Err(Failure::failed("the session could not be opened")),
+            None => Err(Failure::failed("cannot open the session")),
         }
     }
 

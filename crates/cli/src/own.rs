@@ -36,10 +36,10 @@ impl Own {
         if let Some(all) = set("UNSPOOL_HOME").map(PathBuf::from) {
             if !all.is_absolute() {
                 let what = format!(
-                    "UNSPOOL_HOME names `{}`, which is not an absolute path",
+                    "UNSPOOL_HOME is `{}`, which is not an absolute path",
                     all.display()
                 );
-                return Err(Failure::failed(what).hint("write the whole path in UNSPOOL_HOME"));
+                return Err(Failure::failed(what).hint("set UNSPOOL_HOME to an absolute path"));
             }
             return Ok(Own {
                 config: all.clone(),

@@ -61,10 +61,7 @@ pub fn redactor(config: &Path, dry_run: bool) -> io::Result<Redactor> {
     let path = config.join(KEY);
     let key = match own_file::read(&path) {
         Ok(bytes) => bytes.try_into().map_err(|_| {
-            io::Error::new(
-                ErrorKind::InvalidData,
-                "not a key of 32 bytes; move it away",
-            )
+            io::Error::new(ErrorKind::InvalidData, "not a 32-byte key; remove the file")
         }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let mut key = [0; 32];

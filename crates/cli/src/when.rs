@@ -21,8 +21,8 @@ pub fn parse(text: &str, now: Time, zone: &TimeZone) -> Result<Time, Failure> {
             .or_else(|| text.parse().ok().and_then(start)),
     };
     time.ok_or_else(|| {
-        Failure::failed(format!("`{text}` is no time"))
-            .hint("write `7d`, `24h`, `2026-01-03`, `today` or `2026-01-03T15:00:00Z`")
+        Failure::failed(format!("`{text}` is not a time"))
+            .hint("use `7d`, `24h`, `2026-01-03`, `today` or `2026-01-03T15:00:00Z`")
     })
 }
 

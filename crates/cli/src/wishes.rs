@@ -119,10 +119,8 @@ impl Wishes {
             guessed = report.guessed;
             // Some that fail stay as they are; a copy in which all did is not what was asked.
             if let (0, Some(why)) = (report.shortened, report.why) {
-                let what = format!("no text could be made shorter: {why}; nothing was written");
-                return Err(
-                    Failure::failed(what).hint("try the command in a shell, or run it again")
-                );
+                let what = format!("no text could be shortened: {why}; nothing was written");
+                return Err(Failure::failed(what).hint("try the command in a shell, or retry"));
             }
         }
         let summary = self.summary.as_ref();
@@ -155,7 +153,7 @@ impl Wishes {
                 "there is no turn {turn}: the session has {}",
                 turns.len()
             ))
-            .hint("list them with `unspool turns`")
+            .hint("list turns with `unspool turns`")
         })?;
         let text = match text {
             Some(text) => text.clone(),
@@ -193,7 +191,7 @@ impl Wishes {
         let redactor = || {
             secrets::redactor(&world.own.config, dry_run).map_err(|why| {
                 let path = world.own.config.join("redact.key");
-                Failure::failed(format!("cannot keep `{}`: {why}", path.display()))
+                Failure::failed(format!("cannot save `{}`: {why}", path.display()))
             })
         };
         self.redact.then(redactor).transpose()
@@ -211,8 +209,8 @@ fn preset(world: &World, name: &str) -> Result<Keep, Failure> {
         let known = tools::PRESETS.iter().map(|(name, _)| *name);
         let own = config.presets.keys().map(String::as_str);
         let all: Vec<&str> = known.chain(own).collect();
-        Failure::failed(format!("there is no preset `{name}`")).hint(format!(
-            "known: {}; your own go into `{}`",
+        Failure::failed(format!("unknown preset `{name}`")).hint(format!(
+            "known presets: {}; define your own in `{}`",
             all.join(", "),
             world.own.config.join("config.toml").display()
         ))
@@ -225,7 +223,7 @@ fn compress_of(trims: &Trims) -> Result<Option<compress::Options>, Failure> {
         return Ok(None);
     }
     let bands = bands(&trims.compress)
-        .map_err(|bad| Failure::failed(&bad).hint("write it such as `0-50:35`"))?;
+        .map_err(|bad| Failure::failed(&bad).hint("use a value such as `0-50:35`"))?;
     Ok(Some(compress::Options {
         bands,
         ..asked(trims)
@@ -252,7 +250,7 @@ fn summary_of(trims: &Trims) -> Result<Option<Summarised>, Failure> {
     let text = trims.summary_text.clone();
     if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
         return Err(Failure::failed("the summary is empty")
-            .hint("say with `--summary-text` what the model must know, or leave that out"));
+            .hint("pass a text with `--summary-text`, or omit it"));
     }
     Ok(Some((turn_number(turn)?, asked(trims), text)))
 }
@@ -261,7 +259,7 @@ fn summary_of(trims: &Trims) -> Result<Option<Summarised>, Failure> {
 fn turn_number(text: &str) -> Result<i64, Failure> {
     let number = text.parse::<i64>().ok().filter(|turn| *turn != 0);
     number.ok_or_else(|| {
-        Failure::failed(format!("`{text}` is no turn")).hint("write `3`, or `-1` for the last")
+        Failure::failed(format!("`{text}` is not a turn")).hint("use `3`, or `-1` for the last")
     })
 }
 

@@ -79,10 +79,8 @@ impl Chosen {
     pub fn session(&self) -> Result<&SessionFile, Failure> {
         match &self.target {
             Target::Session(file) => Ok(file),
-            Target::Agent(_) => {
-                Err(Failure::failed("a sub-agent is not edited on its own")
-                    .hint("name its session"))
-            }
+            Target::Agent(_) => Err(Failure::failed("sub-agents cannot be edited on their own")
+                .hint("edit the session that the sub-agent belongs to")),
         }
     }
 
@@ -154,7 +152,7 @@ impl World {
                 Some(error) => {
                     let hint = error
                         .hint()
-                        .unwrap_or("name another folder with `--claude-dir DIR`");
+                        .unwrap_or("use another directory with `--claude-dir DIR`");
                     return Err(Failure::failed(error).hint(hint));
                 }
                 None => {}
@@ -326,15 +324,14 @@ impl World {
 
     /// Nobody says where sessions and settings are.
     pub fn no_home(&self) -> Failure {
-        Failure::failed("there is no home folder: neither HOME nor the account names one")
-            .hint("set HOME or CLAUDE_CONFIG_DIR, or name a folder with `--claude-dir DIR`")
+        Failure::failed("no home directory: neither HOME nor the user account defines one")
+            .hint("set HOME or CLAUDE_CONFIG_DIR, or use `--claude-dir DIR`")
     }
 
     /// There is nothing to read on this machine.
     pub fn no_sessions(&self) -> Failure {
-        Failure::nothing(format!("no sessions in {}", places(&self.dirs))).hint(
-            "try `--demo` for the bundled recordings, or name a folder with `--claude-dir DIR`",
-        )
+        Failure::nothing(format!("no sessions in {}", places(&self.dirs)))
+            .hint("try `--demo` for the bundled recordings, or use `--claude-dir DIR`")
     }
 }
 

@@ -185,7 +185,7 @@ enum Look {
 }
 
 const DAMAGED: &str = "is damaged";
-const FOREIGN: &str = "is not ours";
+const FOREIGN: &str = "is not an unspool cache";
 
 impl<'a> Place<'a> {
     fn new(folder: &'a Path, schema: &'a Schema) -> Place<'a> {
@@ -342,7 +342,7 @@ impl<'a> Place<'a> {
         };
         run().map_err(|why| self.error(why))?;
         Ok(Notice(format!(
-            "the cache `{}` {why}: set aside as `{}` and made anew",
+            "the cache `{}` {why}: moved to `{}` and rebuilt",
             self.path.display(),
             aside.file_name().unwrap_or_default().display()
         )))
@@ -358,7 +358,7 @@ impl<'a> Place<'a> {
             remove(&path).map_err(|why| self.error(why))?;
         }
         Ok(Notice(format!(
-            "the cache `{}` is of another version: deleted and made anew",
+            "the cache `{}` has another version: deleted and rebuilt",
             self.path.display()
         )))
     }

@@ -9,7 +9,7 @@ use rusqlite::ErrorCode;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Its folder or file cannot be made or written.
-    #[error("cannot keep a cache at `{}`: {source}", path.display())]
+    #[error("cannot write the cache `{}`: {source}", path.display())]
     Place {
         /// The folder or file.
         path: PathBuf,

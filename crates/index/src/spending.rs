@@ -73,7 +73,9 @@ impl Spendings {
                 all.notes.extend(notice.map(|notice| notice.to_string()));
                 all.facts = Some(facts);
             }
-            Err(error) => all.notes.push(format!("{error}; counting without it")),
+            Err(error) => all
+                .notes
+                .push(format!("{error}; continuing without the cache")),
         }
         all
     }
@@ -152,7 +154,7 @@ impl Spendings {
             Err(error) => {
                 self.facts = None;
                 // Somebody else may be busy with it; what is not known is read.
-                (!error.is_busy()).then(|| format!("{error}; counting without it"))
+                (!error.is_busy()).then(|| format!("{error}; continuing without the cache"))
             }
         };
         self.notes.extend(note);
@@ -264,7 +266,8 @@ impl Spendings {
         let notice = facts.notice();
         self.notes.extend(notice.map(|notice| notice.to_string()));
         if let Err(error) = saved {
-            self.notes.push(format!("{error}; counting without it"));
+            self.notes
+                .push(format!("{error}; continuing without the cache"));
             self.facts = None;
         }
     }

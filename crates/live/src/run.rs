@@ -306,7 +306,7 @@ impl Loop {
             Told::Blind(root, why) => {
                 let root = root.display();
                 self.board
-                    .note(format!("`{root}` is looked at by the clock: {why}"));
+                    .note(format!("polling `{root}` instead of watching it: {why}"));
                 self.blind = true;
                 self.times.scan = Instant::now();
             }

@@ -250,7 +250,7 @@ fn work(queue: &Queue, duty: Duty, setting: &Setting, signs: &Signs, tell: &Send
             do_job(setting, signs, &job)
         }));
         // One file that cannot be read must not end the reading of all others.
-        let found = done.unwrap_or_else(|_| Err("reading it failed".to_owned()));
+        let found = done.unwrap_or_else(|_| Err("cannot read it".to_owned()));
         let read = Read {
             name: job.name,
             extent: job.extent,

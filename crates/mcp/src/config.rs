@@ -83,7 +83,7 @@ pub fn read(
         Err(error) => return whole(error.to_string()),
     };
     let Some(servers) = value.get("mcpServers").and_then(Value::as_object) else {
-        return whole("there is no object \"mcpServers\"".to_owned());
+        return whole("missing object \"mcpServers\"".to_owned());
     };
     of(servers, cwd, variable)
 }
@@ -123,7 +123,7 @@ fn way(
         let each = table.iter().map(|(key, value)| {
             let value = value
                 .as_str()
-                .ok_or_else(|| format!("{field}.{key} is no text"))?;
+                .ok_or_else(|| format!("{field}.{key} must be a string"))?;
             Ok((key.clone(), expand(value, variable)?))
         });
         each.collect()
@@ -134,11 +134,11 @@ fn way(
     });
     match kind {
         "stdio" => {
-            let command = text("command").ok_or("\"command\" is missing")?;
+            let command = text("command").ok_or("missing \"command\"")?;
             let empty = Vec::new();
             let args = server.get("args").and_then(Value::as_array);
             let args = args.unwrap_or(&empty).iter().map(|arg| {
-                let arg = arg.as_str().ok_or("an argument is no text")?;
+                let arg = arg.as_str().ok_or("arguments must be strings")?;
                 expand(arg, variable)
             });
             Ok(Way::Program {
@@ -149,9 +149,9 @@ fn way(
             })
         }
         "http" | "streamable-http" => {
-            let url = expand(text("url").ok_or("\"url\" is missing")?, variable)?;
+            let url = expand(text("url").ok_or("missing \"url\"")?, variable)?;
             if !url.starts_with("http://") && !url.starts_with("https://") {
-                return Err(format!("{url:?} is no address of http"));
+                return Err(format!("{url:?} is not an HTTP URL"));
             }
             Ok(Way::Http {
                 url,
@@ -159,12 +159,10 @@ fn way(
             })
         }
         "sse" => Err(
-            "servers of type \"sse\" are not spoken to any more; ask for its \"http\" address"
+            "the \"sse\" transport is no longer supported; use the server's \"http\" URL"
                 .to_owned(),
         ),
-        other => Err(format!(
-            "type {other:?} is not known; known are stdio and http"
-        )),
+        other => Err(format!("unknown type {other:?}; use stdio or http")),
     }
 }
 
@@ -185,7 +183,7 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Strin
         match variable(name).filter(|value| !value.is_empty() || otherwise.is_none()) {
             Some(value) => out.push_str(&value),
             None => out.push_str(otherwise.ok_or_else(|| {
-                format!("the variable {name} is not set; set it, or write ${{{name}:-value}}")
+                format!("the variable {name} is not set; set it, or use ${{{name}:-value}}")
             })?),
         }
         rest = &rest[at + end + 1..];

@@ -63,7 +63,7 @@ pub async fn connect(entry: &Entry) -> Result<Session, Trouble> {
             for (name, value) in headers {
                 let parts = (name.parse::<HeaderName>(), value.parse::<HeaderValue>());
                 let (Ok(name), Ok(value)) = parts else {
-                    let why = format!("the header {name:?} cannot be sent");
+                    let why = format!("invalid header {name:?}");
                     return Err(Trouble::Other(why));
                 };
                 config.custom_headers.insert(name, value);
@@ -141,7 +141,7 @@ fn trouble(error: &(dyn std::error::Error + 'static), said: &str) -> Trouble {
     }
     Trouble::Other(match said {
         "" => text,
-        said => format!("{text}; it said: {said}"),
+        said => format!("{text}; stderr: {said}"),
     })
 }
 

@@ -90,7 +90,7 @@ impl Servers {
                     Ok(Err(connect::Trouble::Login)) => (Health::NeedsLogin, None),
                     Ok(Err(connect::Trouble::Other(why))) => (Health::Failed(why), None),
                     Err(_) => {
-                        let why = format!("no answer within {} s", PATIENCE.as_secs());
+                        let why = format!("timed out after {} s", PATIENCE.as_secs());
                         (Health::Failed(why), None)
                     }
                 };
@@ -164,7 +164,7 @@ impl More for Servers {
             return Outcome::refused(format!("Error: No such tool available: {}", call.name));
         };
         let (Some(session), Some(runtime)) = (place.now().session.clone(), &self.runtime) else {
-            return Outcome::failed(format!("the server of {} is not connected", call.name));
+            return Outcome::failed(format!("the MCP server of {} is not connected", call.name));
         };
         let (input, own) = (call.input.clone(), known.own);
         let running = runtime.spawn(async move { session.call(&own, input).await });
@@ -173,12 +173,12 @@ impl More for Servers {
             if stop.wait(GLANCE) {
                 // Dropping the request tells the server that nobody waits for it.
                 running.abort();
-                return Outcome::failed(format!("{} was stopped", call.name));
+                return Outcome::failed(format!("{} was interrupted", call.name));
             }
             if std::time::Instant::now() >= end {
                 running.abort();
                 let after = self.timeout.as_secs();
-                return Outcome::failed(format!("{} did not answer within {after} s", call.name));
+                return Outcome::failed(format!("{} timed out after {after} s", call.name));
             }
         }
         match runtime.block_on(running) {
@@ -189,7 +189,7 @@ impl More for Servers {
                 }
                 Outcome::failed(format!("MCP error: {}", why.text))
             }
-            Err(_) => Outcome::failed(format!("{} broke off", call.name)),
+            Err(_) => Outcome::failed(format!("{} failed: the connection closed", call.name)),
         }
     }
 }

@@ -88,7 +88,7 @@ fn a_call_that_hangs_ends_when_it_is_stopped() {
     let outcome = call(&servers, "mcp__e__hangs", &stop);
     assert_eq!(
         outcome.content,
-        Content::Text("mcp__e__hangs was stopped".to_owned())
+        Content::Text("mcp__e__hangs was interrupted".to_owned())
     );
 }
 

@@ -463,7 +463,7 @@ pub fn decode(line: &[u8]) -> Decoded {
                 decoded.entries.extend(entry);
                 at = end;
                 if control && !decoded.has(FaultKind::ControlCharacter) {
-                    let why = "a raw control character inside a string; clients refuse this line";
+                    let why = "a raw control character in a string; clients reject this line";
                     decoded
                         .faults
                         .push((FaultKind::ControlCharacter, why.into()));
@@ -503,7 +503,7 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
         && decoded.entries.iter().any(speaks)
         && json::has_lone_surrogate(line)
     {
-        let why = "half a surrogate pair; the API refuses it";
+        let why = "a lone surrogate; the API rejects it";
         decoded.faults.push((FaultKind::LoneSurrogate, why.into()));
     }
     if !is_utf8 && !decoded.entries.is_empty() {
@@ -527,7 +527,7 @@ fn judge(line: &[u8], is_utf8: bool, decoded: &mut Decoded) {
         if let Some(text) = entry.bad_time.take() {
             decoded
                 .faults
-                .push((FaultKind::BadTime, format!("`{text}` is no time")));
+                .push((FaultKind::BadTime, format!("`{text}` is not a time")));
         }
     }
 }

@@ -254,7 +254,7 @@ mod tests {
             push(line, FaultKind::NotAnObject, "JSON, but not an object");
         }
         push(2_000, FaultKind::NotAnObject, NULL_LINE);
-        push(2_001, FaultKind::BadTime, "`soon` is no time");
+        push(2_001, FaultKind::BadTime, "`soon` is not a time");
         assert_eq!(faults.len(), MOST_FAULTS + 1);
         assert_eq!(faults.found(), MOST_FAULTS + 502);
         let more: Vec<_> = faults.all_left_out().collect();

@@ -103,7 +103,7 @@ impl Event {
             Ok(true) => None,
             Ok(false) => Some(Bad {
                 at: 0,
-                why: "an object should stand here",
+                why: "expected an object",
             }),
             Err(bad) => Some(bad),
         };

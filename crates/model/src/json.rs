@@ -174,7 +174,7 @@ impl<'a> Cursor<'a> {
         match first {
             Some(b'{' | b'[') => self.skip_nested()?,
             Some(_) => self.skip_scalar()?,
-            None => return Err(self.bad("the text ends where a value should be")),
+            None => return Err(self.bad("unexpected end: expected a value")),
         }
         Ok(Span::new(start, self.at))
     }
@@ -194,15 +194,15 @@ impl<'a> Cursor<'a> {
         }
         loop {
             if self.peek() != Some(b'"') {
-                return Err(self.bad("a key should stand here"));
+                return Err(self.bad("expected a key"));
             }
             let key = self.quoted()?;
-            self.expect(b':', "a colon should stand here")?;
+            self.expect(b':', "expected a colon")?;
             field(self, &key)?;
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => break,
-                _ => return Err(self.bad("a comma or a closing brace should stand here")),
+                _ => return Err(self.bad("expected a comma or a closing brace")),
             }
         }
         self.at += 1;
@@ -227,7 +227,7 @@ impl<'a> Cursor<'a> {
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b']') => break,
-                _ => return Err(self.bad("a comma or a closing bracket should stand here")),
+                _ => return Err(self.bad("expected a comma or a closing bracket")),
             }
         }
         self.at += 1;
@@ -318,7 +318,7 @@ impl<'a> Cursor<'a> {
                     }
                 }
                 Some(_) => self.skip_scalar()?,
-                None => return Err(self.bad("the text ends inside a value")),
+                None => return Err(self.bad("unexpected end inside a value")),
             }
             // Here a value has ended.
             loop {
@@ -339,9 +339,9 @@ impl<'a> Cursor<'a> {
                         open.pop();
                     }
                     Some(_) => {
-                        return Err(self.bad("a comma or a closing bracket should stand here"));
+                        return Err(self.bad("expected a comma or a closing bracket"));
                     }
-                    None => return Err(self.bad("the text ends inside a value")),
+                    None => return Err(self.bad("unexpected end inside a value")),
                 }
             }
         }
@@ -349,10 +349,10 @@ impl<'a> Cursor<'a> {
 
     fn key(&mut self) -> Scan<()> {
         if self.peek() != Some(b'"') {
-            return Err(self.bad("a key should stand here"));
+            return Err(self.bad("expected a key"));
         }
         self.skip_string()?;
-        self.expect(b':', "a colon should stand here")
+        self.expect(b':', "expected a colon")
     }
 
     fn skip_scalar(&mut self) -> Scan<()> {
@@ -362,7 +362,7 @@ impl<'a> Cursor<'a> {
             Some(b'f') => self.skip_word(b"false"),
             Some(b'n') => self.skip_word(b"null"),
             Some(b'-' | b'0'..=b'9') => self.skip_number(),
-            _ => Err(self.bad("no value begins like this")),
+            _ => Err(self.bad("invalid value")),
         }
     }
 
@@ -372,7 +372,7 @@ impl<'a> Cursor<'a> {
             .get(self.at..)
             .is_some_and(|rest| rest.starts_with(word))
         {
-            return Err(self.bad("no value begins like this"));
+            return Err(self.bad("invalid value"));
         }
         self.at += word.len();
         Ok(())
@@ -441,7 +441,7 @@ impl<'a> Cursor<'a> {
                     self.control = true;
                     at += 1;
                 }
-                None => return Err(self.bad("the text ends inside a string")),
+                None => return Err(self.bad("unexpected end inside a string")),
             }
         }
     }
@@ -454,11 +454,11 @@ impl<'a> Cursor<'a> {
         match rest.get(1) {
             None => Err(Bad {
                 at,
-                why: "the text ends inside a string",
+                why: "unexpected end inside a string",
             }),
             Some(_) => Err(Bad {
                 at,
-                why: "no escape looks like this",
+                why: "invalid escape",
             }),
         }
     }

@@ -121,7 +121,7 @@ pub fn parse(text: &str) -> Result<Node, Wrong> {
     let node = reader.value(0)?;
     reader.pass()?;
     if reader.at < text.len() {
-        return Err(reader.wrong("nothing more should stand here"));
+        return Err(reader.wrong("unexpected text after the value"));
     }
     Ok(node)
 }
@@ -147,14 +147,14 @@ impl Reader<'_> {
     fn pass(&mut self) -> Result<(), Wrong> {
         match passed(self.text, self.at) {
             Ok(at) => self.at = at,
-            Err(at) => return Err(Wrong::at(self.text, at, "this comment has no end")),
+            Err(at) => return Err(Wrong::at(self.text, at, "unterminated comment")),
         }
         Ok(())
     }
 
     fn value(&mut self, depth: usize) -> Result<Node, Wrong> {
         if depth > DEEPEST {
-            return Err(self.wrong("this is nested too deeply"));
+            return Err(self.wrong("nested too deeply"));
         }
         self.pass()?;
         let start = self.at;
@@ -163,7 +163,7 @@ impl Reader<'_> {
             Some(b'[') => Value::Array(self.array(depth)?),
             Some(b'"') => Value::Text(self.string()?),
             Some(_) => Value::Plain(self.word()?),
-            None => return Err(self.wrong("a value should stand here")),
+            None => return Err(self.wrong("expected a value")),
         };
         Ok(Node {
             place: start..self.at,
@@ -179,13 +179,13 @@ impl Reader<'_> {
             match self.next() {
                 Some(b'}') => break,
                 Some(b'"') => {}
-                _ => return Err(self.wrong("a key in quotes should stand here")),
+                _ => return Err(self.wrong("expected a key in quotes")),
             }
             let start = self.at;
             let key = self.string()?;
             self.pass()?;
             if self.next() != Some(b':') {
-                return Err(self.wrong("a colon should stand here"));
+                return Err(self.wrong("expected a colon"));
             }
             self.at += 1;
             let node = self.value(depth + 1)?;
@@ -194,7 +194,7 @@ impl Reader<'_> {
                 place: start..node.place.end,
                 node,
             });
-            if !self.comma(b'}', "a comma or a closing brace should stand here")? {
+            if !self.comma(b'}', "expected a comma or a closing brace")? {
                 break;
             }
         }
@@ -211,7 +211,7 @@ impl Reader<'_> {
                 break;
             }
             items.push(self.value(depth + 1)?);
-            if !self.comma(b']', "a comma or a closing bracket should stand here")? {
+            if !self.comma(b']', "expected a comma or a closing bracket")? {
                 break;
             }
         }
@@ -237,13 +237,13 @@ impl Reader<'_> {
             match bytes.get(end) {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
-                Some(0..0x20) | None => return Err(self.wrong("this string has no end")),
+                Some(0..0x20) | None => return Err(self.wrong("unterminated string")),
                 Some(_) => end += 1,
             }
         }
         let raw = &bytes[self.at..=end];
         if serde_json::from_slice::<serde_json::Value>(raw).is_err() {
-            return Err(self.wrong("this string has an escape that means nothing"));
+            return Err(self.wrong("invalid escape in a string"));
         }
         self.at = end + 1;
         Ok(json::string(raw).into_owned())
@@ -255,7 +255,7 @@ impl Reader<'_> {
         let end = rest.find(|char| !part(char)).unwrap_or(rest.len());
         let word = &rest[..end];
         if serde_json::from_str::<serde_json::Value>(word).is_err() {
-            return Err(self.wrong("a value should stand here"));
+            return Err(self.wrong("expected a value"));
         }
         self.at += end;
         Ok(word.to_owned())
@@ -502,22 +502,22 @@ mod tests {
             let wrong = parse(text).unwrap_err();
             (wrong.line, wrong.column, wrong.why)
         };
-        assert_eq!(wrong(""), (1, 1, "a value should stand here"));
+        assert_eq!(wrong(""), (1, 1, "expected a value"));
         assert_eq!(
             wrong("{\n  \"a\": 1\n  \"b\": 2\n}"),
-            (3, 3, "a comma or a closing brace should stand here")
+            (3, 3, "expected a comma or a closing brace")
         );
-        assert_eq!(wrong("{\"ä\": tru}"), (1, 7, "a value should stand here"));
-        assert_eq!(wrong("{\n/* x"), (2, 1, "this comment has no end"));
-        assert_eq!(wrong("{\"a\": \"b\n\"}"), (1, 7, "this string has no end"));
-        assert_eq!(wrong("{} x"), (1, 4, "nothing more should stand here"));
-        assert_eq!(wrong("{a: 1}"), (1, 2, "a key in quotes should stand here"));
-        assert_eq!(wrong("{\"a\":}"), (1, 6, "a value should stand here"));
+        assert_eq!(wrong("{\"ä\": tru}"), (1, 7, "expected a value"));
+        assert_eq!(wrong("{\n/* x"), (2, 1, "unterminated comment"));
+        assert_eq!(wrong("{\"a\": \"b\n\"}"), (1, 7, "unterminated string"));
+        assert_eq!(wrong("{} x"), (1, 4, "unexpected text after the value"));
+        assert_eq!(wrong("{a: 1}"), (1, 2, "expected a key in quotes"));
+        assert_eq!(wrong("{\"a\":}"), (1, 6, "expected a value"));
         assert_eq!(
             wrong("{\"a\": \"\\x\"}"),
-            (1, 7, "this string has an escape that means nothing")
+            (1, 7, "invalid escape in a string")
         );
-        assert_eq!(wrong(&"[".repeat(200)).2, "this is nested too deeply");
+        assert_eq!(wrong(&"[".repeat(200)).2, "nested too deeply");
         assert!(parse("[\"unended\\").is_err());
     }
 

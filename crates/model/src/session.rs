@@ -432,7 +432,7 @@ impl Session {
     pub fn push_tail(&mut self, line: &Line<'_>) -> Change {
         let decoded = entry::decode_line(line);
         if decoded.has(FaultKind::Unreadable) {
-            let why = "the file ends inside this line; its writer was cut off".to_owned();
+            let why = "the file ends inside this line: it was truncated".to_owned();
             self.faults.push(Fault {
                 line: line.number,
                 kind: FaultKind::TornTail,

@@ -145,7 +145,7 @@ fn lines_nobody_can_read_or_has_seen_before_are_shown() {
             turn 1 prompt
             prompt "hi" ["text"]
             Unknown { label: "brand-new" }
-            Fault { detail: "line 3: the text ends inside a string (byte 2)" }
+            Fault { detail: "line 3: unexpected end inside a string (byte 2)" }
             Reply { text: "hello", model: Some("claude-sonnet-4-5-20250929") }
         "#]],
     );

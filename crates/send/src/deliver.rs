@@ -204,8 +204,8 @@ impl<'a> Courier<'a> {
             return Ok(());
         }
         let stopped = Stopped {
-            why: format!("the receiver refuses everything: {why}"),
-            hint: "see whether the address is that of OTLP traces over HTTP".to_owned(),
+            why: format!("the receiver rejects everything: {why}"),
+            hint: "check that the endpoint accepts OTLP traces over HTTP".to_owned(),
         };
         self.halt(stopped.clone());
         Err(stopped)
@@ -224,8 +224,8 @@ enum Taken {
 
 fn given_up(why: &str, after: Option<Duration>) -> Stopped {
     let hint = match after {
-        Some(after) => format!("send again in {} s; nothing is lost", after.as_secs()),
-        None => "send again later; nothing is lost".to_owned(),
+        Some(after) => format!("retry in {} s; nothing is lost", after.as_secs()),
+        None => "retry later; nothing is lost".to_owned(),
     };
     Stopped {
         why: why.to_owned(),

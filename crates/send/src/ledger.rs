@@ -132,11 +132,11 @@ impl Error {
     pub fn hint(&self) -> &'static str {
         match self.why.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room on the disk and send again: nothing is lost, and what was received \
-                 is sent again under the same ids"
+                "free disk space and retry: nothing is lost, and turns that were received \
+                 are sent again under the same ids"
             }
-            io::ErrorKind::Unsupported => "update unspool, or move the file away",
-            _ => "see whether the folder can be written to",
+            io::ErrorKind::Unsupported => "update unspool, or remove the file",
+            _ => "check that the directory is writable",
         }
     }
 }
@@ -377,7 +377,7 @@ impl Ledger {
             }
             (Some(version), _) => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                format!("a newer unspool wrote it (version {version})"),
+                format!("it was written by a newer unspool (version {version})"),
             )),
             _ => self.move_away().map(|()| None),
         }

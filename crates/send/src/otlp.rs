@@ -250,7 +250,7 @@ impl Packer {
             own.text(names::TYPE, span.kind.name());
             own.text(
                 names::STATUS_MESSAGE,
-                "left out: larger than a request may be",
+                "omitted: larger than the request limit",
             );
             made = fields(trace, span, None);
         }

@@ -79,17 +79,17 @@ impl Http {
     pub fn new(target: Target) -> Result<Http, Stopped> {
         if !is_address(&target.address) {
             return Err(Stopped {
-                why: format!("`{}` is no address", plain(&target.address)),
+                why: format!("`{}` is not a URL", plain(&target.address)),
                 hint: format!(
-                    "set {} to one such as `https://host`, or leave it out",
+                    "set {} to a URL such as `https://host`, or unset it",
                     target.names.address
                 ),
             });
         }
         let bad = |name: &str| Stopped {
-            why: format!("the header `{name}` cannot be sent"),
+            why: format!("the header `{name}` is invalid"),
             hint: format!(
-                "see whether {} holds a line break or a strange character",
+                "check {} for line breaks and special characters",
                 target.names.keys
             ),
         };
@@ -113,14 +113,14 @@ impl Http {
             .connect_timeout(CONNECT.min(target.timeout));
         if let Some(pem) = &target.certificate {
             let certificates = Certificate::from_pem_bundle(pem).map_err(|error| Stopped {
-                why: format!("the certificate cannot be read: {}", causes(&error)),
-                hint: "name a file of PEM in OTEL_EXPORTER_OTLP_CERTIFICATE".to_owned(),
+                why: format!("cannot read the certificate: {}", causes(&error)),
+                hint: "set OTEL_EXPORTER_OTLP_CERTIFICATE to a PEM file".to_owned(),
             })?;
             builder = builder.tls_certs_merge(certificates);
         }
         let client = builder.build().map_err(|error| Stopped {
-            why: format!("no connection can be made: {}", causes(&error)),
-            hint: "see whether this system has its certificates".to_owned(),
+            why: format!("cannot create the HTTP client: {}", causes(&error)),
+            hint: "check this system's CA certificates".to_owned(),
         })?;
         Ok(Http { client, target })
     }
@@ -135,17 +135,14 @@ impl Http {
         if is_timeout {
             let seconds = self.target.timeout.as_secs_f64();
             return Answer::Later {
-                why: format!("no answer from {place} within {seconds:.0} s"),
+                why: format!("{place} timed out after {seconds:.0} s"),
                 after: None,
             };
         }
         if has(&["dns error", "failed to lookup", "name resolution"]) {
             return stop(
-                format!("there is no host `{place}`: {why}"),
-                format!(
-                    "set {} to the right address, and see whether this machine is online",
-                    names.address
-                ),
+                format!("cannot resolve host `{place}`: {why}"),
+                format!("check {} and the network connection", names.address),
             );
         }
         if has(&[
@@ -157,15 +154,15 @@ impl Http {
             "InvalidContentType",
         ]) {
             return stop(
-                format!("no safe connection to {place}: {why}"),
+                format!("TLS error with {place}: {why}"),
                 format!(
-                    "see whether {} begins with the right `http://` or `https://`; for a certificate of your own name its file in OTEL_EXPORTER_OTLP_CERTIFICATE",
+                    "check whether {} should begin with `http://` or `https://`; for a private CA set OTEL_EXPORTER_OTLP_CERTIFICATE to its file",
                     names.address
                 ),
             );
         }
         Answer::Later {
-            why: format!("{place} ({}) cannot be reached: {why}", names.address),
+            why: format!("cannot reach {place} ({}): {why}", names.address),
             after: None,
         }
     }
@@ -183,7 +180,7 @@ impl Http {
         if let Err(error) = response.take(MOST).read_to_end(&mut body) {
             // It may have been taken or not; under the same ids it can be sent again.
             return Answer::Later {
-                why: format!("the answer was cut off: {error}"),
+                why: format!("the response was cut off: {error}"),
                 after,
             };
         }
@@ -204,8 +201,8 @@ impl Http {
         let stop = |why: String, hint: String| Answer::Stop(Stopped { why, hint });
         let no_receiver = || {
             stop(
-                format!("{address} takes no traces: it answered {code} with a web page"),
-                format!("set {} to the right address", names.address),
+                format!("{address} does not accept traces: it answered {code} with a web page"),
+                format!("correct the endpoint in {}", names.address),
             )
         };
         let reason = reason(kind, body);
@@ -213,17 +210,17 @@ impl Http {
             200..300 if kind.starts_with("text/html") => no_receiver(),
             200..300 => Answer::Taken(lost(kind, body)),
             300..400 => stop(
-                format!("{address} has moved to {}", moved.unwrap_or("somewhere else")),
-                format!("set {} to where it is now", names.address),
+                format!("{address} has moved to {}", moved.unwrap_or("another address")),
+                format!("set {} to the new address", names.address),
             ),
             401 | 403 => stop(
-                format!("{name} does not accept the keys ({code}){reason}"),
-                format!("set {} to those of the project at {}", names.keys, host(address)),
+                format!("{name} rejected the keys ({code}){reason}"),
+                format!("set {} to the keys of the project at {}", names.keys, host(address)),
             ),
             404 | 405 | 410 => stop(
-                format!("{address} takes no traces ({code}){reason}"),
+                format!("{address} does not accept traces ({code}){reason}"),
                 format!(
-                    "set {} to the right address; Langfuse takes traces this way since 3.22",
+                    "correct the endpoint in {}; Langfuse accepts OTLP traces since 3.22",
                     names.address
                 ),
             ),
@@ -234,12 +231,12 @@ impl Http {
                 after,
             },
             415 => stop(
-                format!("{name} does not understand how the request is written (415){reason}"),
-                "set OTEL_EXPORTER_OTLP_COMPRESSION to `none`, and see whether it takes OTLP as protobuf".to_owned(),
+                format!("{name} does not support the request's format (415){reason}"),
+                "set OTEL_EXPORTER_OTLP_COMPRESSION to `none`, and check that it accepts OTLP as protobuf".to_owned(),
             ),
             _ => stop(
-                format!("{name} refuses the request ({code}){reason}"),
-                format!("see whether {} and {} are right", names.address, names.keys),
+                format!("{name} rejected the request ({code}){reason}"),
+                format!("check {} and {}", names.address, names.keys),
             ),
         }
     }
@@ -422,8 +419,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let (why, hint) = told(401);
-        assert_eq!(why, "Langfuse does not accept the keys (401): no such key");
-        assert_eq!(hint, "set KEYS to those of the project at h:1");
+        assert_eq!(why, "Langfuse rejected the keys (401): no such key");
+        assert_eq!(hint, "set KEYS to the keys of the project at h:1");
         assert!(told(404).1.contains("ADDRESS"));
         assert!(told(308).0.contains("http://new"));
     }

@@ -30,14 +30,14 @@ impl Refusal {
     pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Refusal::Host => (
-                "this name is not known here",
+                "unknown host name",
                 "use the address that `unspool serve` printed",
             ),
             Refusal::Origin => (
-                "another page may not ask here",
+                "requests from other origins are not allowed",
                 "open the address that `unspool serve` printed",
             ),
-            Refusal::Upgrade => ("there is nothing to upgrade to", "use plain HTTP"),
+            Refusal::Upgrade => ("protocol upgrades are not supported", "use plain HTTP"),
             Refusal::Token => (
                 "the token is missing or wrong",
                 "open the link that `unspool serve` printed, or send `Authorization: Bearer TOKEN`",

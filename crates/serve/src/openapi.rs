@@ -29,15 +29,10 @@ const fn get(
 }
 
 const PLACES: &[Place] = &[
-    get(
-        "/api/health",
-        "how the server is",
-        Some(("health", false)),
-        &[],
-    ),
+    get("/api/health", "server health", Some(("health", false)), &[]),
     get(
         "/api/sessions",
-        "sessions, the latest first",
+        "sessions, newest first",
         Some(("session", true)),
         &["project", "since", "status", "limit"],
     ),
@@ -69,13 +64,13 @@ const PLACES: &[Place] = &[
     ),
     get(
         "/api/sessions/{id}/items/{i}",
-        "one item, whole",
+        "one item, not truncated",
         Some(("item", false)),
         &["level", "agent", "branch"],
     ),
     get(
         "/api/sessions/{id}/raw/{line}",
-        "a line of its file, without secrets",
+        "a raw line of its file, secrets masked",
         None,
         &["agent"],
     ),
@@ -87,13 +82,13 @@ const PLACES: &[Place] = &[
     ),
     get(
         "/api/sessions/{id}/find",
-        "where a text stands in it",
+        "occurrences of a text in it",
         Some(("found", true)),
         &["q", "limit", "agent", "branch"],
     ),
     get(
         "/api/sessions/{id}/timeline",
-        "its turns, summed up for a strip",
+        "its turns in buckets, for a timeline",
         Some(("moment", true)),
         &["buckets", "agent", "branch"],
     ),
@@ -111,7 +106,7 @@ const PLACES: &[Place] = &[
     ),
     get(
         "/api/sessions/{id}/trim",
-        "what a trimmed copy would be; nothing is written",
+        "dry run of a trimmed copy",
         Some(("edit", false)),
         &["preset"],
     ),
@@ -123,7 +118,7 @@ const PLACES: &[Place] = &[
     ),
     get(
         "/api/search",
-        "text in all sessions",
+        "full-text search in all sessions",
         Some(("hit", true)),
         &[
             "q", "ranked", "regex", "project", "since", "until", "limit", "in",
@@ -137,7 +132,7 @@ const PLACES: &[Place] = &[
     ),
     get(
         "/api/events",
-        "changes as they come (server-sent events): `snapshot`, `session`, `removed`, `scanned`",
+        "changes as server-sent events: `snapshot`, `session`, `removed`, `scanned`",
         None,
         &["session", "after"],
     ),
@@ -145,21 +140,21 @@ const PLACES: &[Place] = &[
     Place {
         path: "/api/login",
         method: "post",
-        about: "gives an access key for the token, to be sent as `Authorization: Bearer`",
+        about: "exchanges the token for an access key, to be sent as `Authorization: Bearer`",
         gives: None,
         queries: &[],
     },
     Place {
         path: "/api/logout",
         method: "post",
-        about: "makes the access key void that it is sent with",
+        about: "revokes the access key that it is sent with",
         gives: None,
         queries: &[],
     },
     Place {
         path: "/api/hook",
         method: "post",
-        about: "takes in an event as the client gives it to a hook",
+        about: "accepts a hook event as Claude Code sends it",
         gives: None,
         queries: &[],
     },
@@ -185,7 +180,7 @@ pub fn document(version: &str) -> Value {
         "info": {
             "title": "unspool",
             "version": version,
-            "description": "Sessions of Claude Code on this machine. All data needs the token that `unspool serve` prints; that, or the access key that `/api/login` gives for it, is sent as `Authorization: Bearer`.",
+            "description": "Sessions of Claude Code on this machine. All data requires `Authorization: Bearer` with the token that `unspool serve` prints, or with an access key from `/api/login`.",
         },
         "security": [{ "token": [] }],
         "paths": paths,
@@ -271,8 +266,8 @@ fn operation(place: &Place) -> Value {
         "parameters": parameters,
         "responses": {
             status: done,
-            "403": { "description": "no token or a wrong one; a foreign host or page" },
-            "404": { "description": "no such thing" },
+            "403": { "description": "missing or wrong token, unknown host, or foreign origin" },
+            "404": { "description": "not found" },
         },
     })
 }

@@ -95,7 +95,7 @@ async fn guarded(
         Err(refusal) => refused(refusal),
         Ok(()) if is_data => next.run(request).await,
         Ok(()) if matches!(*request.method(), Method::GET | Method::HEAD) => page::page(path),
-        Ok(()) => told(&Refused::new(405, "this can only be read")),
+        Ok(()) => told(&Refused::new(405, "only GET and HEAD are allowed")),
     };
     let heads = answer.headers_mut();
     for (name, value) in guard::ALWAYS {
@@ -119,9 +119,7 @@ async fn proven(
 ) -> Response {
     match state.guard.proven(&state.keys, request.headers()) {
         Err(refusal) => refused(refusal),
-        Ok(()) if !peer.connection.prove() => {
-            told(&Refused::new(503, "there are too many connections"))
-        }
+        Ok(()) if !peer.connection.prove() => told(&Refused::new(503, "too many connections")),
         Ok(()) => next.run(request).await,
     }
 }
@@ -199,7 +197,7 @@ async fn asked(
     match tokio::task::spawn_blocking(move || job(&*answers)).await {
         Ok(Ok(answer)) => answer.into_response(),
         Ok(Err(refused)) => told(&refused),
-        Err(_) => told(&Refused::failed("something broke while this was answered")),
+        Err(_) => told(&Refused::failed("internal error")),
     }
 }
 
@@ -210,7 +208,7 @@ async fn asked_much(
 ) -> Response {
     match timeout(QUEUE, state.heavy.acquire()).await {
         Ok(Ok(_turn)) => asked(state, job).await,
-        _ => told(&Refused::new(503, "too much is asked at the same time")),
+        _ => told(&Refused::new(503, "too many requests at the same time")),
     }
 }
 
@@ -241,11 +239,11 @@ fn number<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, Refused> {
 }
 
 async fn absent() -> Response {
-    told(&Refused::absent("there is nothing here").hint("`/api/openapi.json` lists what there is"))
+    told(&Refused::absent("no such path").hint("`/api/openapi.json` lists all paths"))
 }
 
 async fn not_allowed() -> Response {
-    told(&Refused::new(405, "not with this method"))
+    told(&Refused::new(405, "method not allowed"))
 }
 
 async fn health(state: Shared<App>) -> Response {
@@ -288,7 +286,7 @@ async fn body(request: Request, most: usize) -> Result<(HeaderMap, Bytes), Refus
     match timeout(ARRIVAL, to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok((head.headers, bytes)),
         Ok(Err(_)) => Err(too_large()),
-        Err(_) => Err(Refused::new(408, "the body did not arrive")),
+        Err(_) => Err(Refused::new(408, "timed out waiting for the request body")),
     }
 }
 
@@ -436,7 +434,7 @@ async fn hook(state: Shared<App>, request: Request) -> Result<Response, Refused>
     let done = tokio::task::spawn_blocking(move || answers.hook(&bytes)).await;
     match done {
         Ok(done) => done.map(|()| StatusCode::NO_CONTENT.into_response()),
-        Err(_) => Err(Refused::failed("something broke while this was taken in")),
+        Err(_) => Err(Refused::failed("internal error")),
     }
 }
 
@@ -448,7 +446,7 @@ async fn listen(
 ) -> Result<Response, Refused> {
     let ask = query(&uri)?;
     let Ok(place) = listeners.try_acquire_owned() else {
-        return Err(Refused::new(503, "too many listen already"));
+        return Err(Refused::new(503, "too many event streams"));
     };
     Ok(events::stream(&state, &headers, ask, place))
 }
@@ -463,8 +461,8 @@ fn document(to: &str) -> Result<(&'static str, &'static str), Refused> {
         "jsonl" => ("application/jsonl", "jsonl"),
         "messages" => ("application/json", "messages.json"),
         _ => {
-            return Err(Refused::bad(format!("`{to}` is no format"))
-                .hint("write html, md, txt, json, jsonl or messages"));
+            return Err(Refused::bad(format!("`{to}` is not a format"))
+                .hint("use html, md, txt, json, jsonl or messages"));
         }
     })
 }
@@ -479,7 +477,7 @@ async fn export(
     let ask: crate::ExportAsk = query(&uri)?;
     let (kind, ending) = document(ask.to.as_deref().unwrap_or("html"))?;
     let Ok(Ok(turn)) = timeout(QUEUE, state.heavy.acquire()).await else {
-        return Err(Refused::new(503, "too much is asked at the same time"));
+        return Err(Refused::new(503, "too many requests at the same time"));
     };
     let name = format!("attachment; filename=\"{id}.{ending}\"");
     let (sender, mut receiver) = mpsc::channel::<Result<Bytes, Refused>>(4);

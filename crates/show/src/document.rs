@@ -209,7 +209,7 @@ pub(crate) fn cut(text: &str, limit: Option<usize>) -> (&str, usize) {
 
 /// What says that something was cut.
 pub(crate) fn cut_note(left: usize) -> String {
-    format!("… {} left out", amount::count(left as u64, "character"))
+    format!("… {} truncated", amount::count(left as u64, "character"))
 }
 
 /// Whether a document of this detail shows an item at all.
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(cut("äöü", Some(3)), ("äöü", 0));
         assert_eq!(cut("äöü", None), ("äöü", 0));
         assert_eq!(cut("abc", Some(0)), ("", 3));
-        assert_eq!(cut_note(1), "… 1 character left out");
+        assert_eq!(cut_note(1), "… 1 character truncated");
     }
 
     #[test]

@@ -236,7 +236,7 @@ impl<'a> Conversation<'a> {
                 }
             }
             Body::Unknown { label } => {
-                let text = format!("a kind of line never seen before: {label}");
+                let text = format!("unknown kind of line: {label}");
                 self.short(out, &[mark(Paint::DIM, "?", &text)])
             }
             Body::Fault { detail } => self.short(out, &[mark(Paint::WARN, "!", detail)]),
@@ -369,7 +369,7 @@ impl<'a> Conversation<'a> {
             return self.prose(out, &Line::of(Paint::THINKING, "✻ "), &lines);
         }
         let text = match chars {
-            0 => "thought; the text was not recorded".to_owned(),
+            0 => "thought (text not recorded)".to_owned(),
             chars => format!("thought for {}", amount::count(chars as u64, "character")),
         };
         self.short(out, &[mark(Paint::DIM, "✻", &text)])
@@ -405,7 +405,7 @@ impl<'a> Conversation<'a> {
             return Ok(());
         }
         let what = if is_error { "a failure" } else { "a result" };
-        let head = format!("{what} whose call is not in this file");
+        let head = format!("{what} without its call");
         let mut lines = vec![mark(Paint::WARN, "?", &head)];
         lines.extend(self.output(text, Paint::DIM));
         self.short(out, &lines)
@@ -423,7 +423,7 @@ impl<'a> Conversation<'a> {
 
     fn queued(&mut self, out: &mut dyn Sink, text: &str) -> io::Result<()> {
         let mut lines = wrap_text(Paint::BOLD, text, self.width() - 2);
-        lines.push(Line::of(Paint::DIM, "typed while it worked"));
+        lines.push(Line::of(Paint::DIM, "typed while the model was working"));
         self.prose(out, &Line::of(Paint::PROMPT, "❯ "), &lines)
     }
 
@@ -465,7 +465,7 @@ impl<'a> Conversation<'a> {
         let mut lines = vec![mark(
             Paint::DIM,
             "≡",
-            &format!("went on with a summary of {size}"),
+            &format!("continued from a summary of {size}"),
         )];
         if self.style.tools == Tools::Full {
             lines.extend(self.output(text, Paint::DIM));
@@ -686,7 +686,7 @@ pub(crate) fn came_with(prompt: &Prompt) -> Vec<String> {
             kinds.contains(InputKinds::IDE_OPENED_FILE),
             "with a file open in the editor",
         ),
-        (prompt.kind == Input::Plan, "a plan, handed over"),
+        (prompt.kind == Input::Plan, "a plan from another session"),
     ];
     let said = said.into_iter().filter(|(is, _)| *is);
     said.map(|(_, words)| words.to_owned()).collect()

@@ -284,7 +284,7 @@ fn a_result_without_its_call_is_shown() {
     let shown = text(line.to_string().into_bytes(), &Style::default());
     expect![[r#"
         shown:
-          ? a result whose call is not in this file
+          ? a result without its call
             │ text of it
     "#]]
     .assert_eq(&format!("shown:\n{shown}"));
@@ -449,7 +449,7 @@ fn compactions_interruptions_and_commands_have_their_own_marks() {
             ❯ ! ls
 
             ❯ and the tests too
-              typed while it worked
+              typed while the model was working
 
             ✗ API error: 529 overloaded
               · 1 note: hook success

@@ -174,7 +174,7 @@ mod tests {
         };
         let error = appender.add("{}").unwrap_err().to_string();
         assert!(
-            error.contains("s.jsonl") && error.contains("no room"),
+            error.contains("s.jsonl") && error.contains("no space"),
             "{error}"
         );
     }

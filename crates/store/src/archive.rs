@@ -219,7 +219,7 @@ pub fn make(dir: &Path, wanted: Wanted<'_>) -> Result<Archive, Error> {
         write::create(&ground, &path, |out| out.write_all(&text))?;
         let again = own_file::read(&path).map_err(failed)?;
         if serde_json::from_slice::<Archive>(&again).ok().as_ref() != Some(&archive) {
-            return Err(damaged(&path, "it reads otherwise than it was written"));
+            return Err(damaged(&path, "the written manifest does not match"));
         }
         let (from, to) = (ground.place(&unfinished)?, ground.place(&to)?);
         let renamed = from.folder.rename_new(&from.name, &to.folder, &to.name);
@@ -312,8 +312,8 @@ fn pack(
 ) -> Result<Packed, Error> {
     let path = from.strip_prefix(config).map_err(|_| {
         Error::refused(
-            format!("`{}` is not below `{}`", from.display(), config.display()),
-            "name the config folder of the session with `--claude-dir DIR`",
+            format!("`{}` is not in `{}`", from.display(), config.display()),
+            "set the session's config directory with `--claude-dir DIR`",
         )
     })?;
     let (file, metadata) = open::open(from)?;
@@ -343,7 +343,7 @@ fn verify(copy: &Path, packed: &Packed) -> Result<(), Error> {
     let read = unpacked(copy).and_then(|reader| Mark::of(reader.take(most)));
     match read {
         Ok(mark) if mark == packed.mark => Ok(()),
-        Ok(_) => Err(damaged(copy, "it holds something else than the original")),
+        Ok(_) => Err(damaged(copy, "its content differs from the original")),
         Err(error) => Err(damaged(copy, &error.to_string())),
     }
 }
@@ -372,7 +372,7 @@ fn copy_name<'a>(archive: &Archive, packed: &'a Packed) -> Result<&'a str, Error
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     match number.is_some_and(is_number) {
         true => Ok(&packed.file),
-        false => Err(changed(archive, &packed.file, "no copy in it")),
+        false => Err(changed(archive, &packed.file, "not in the archive")),
     }
 }
 
@@ -383,14 +383,14 @@ fn only_its_session(archive: &Archive) -> Result<(), Error> {
         copy_name(archive, packed)?;
         if !session_paths::is_file_of(&archive.session, &packed.path) {
             let name = packed.path.display().to_string();
-            return Err(changed(archive, &name, "no file of a session"));
+            return Err(changed(archive, &name, "not a session file"));
         }
     }
     let transcript = format!("{}.jsonl", archive.session);
     let last = archive.files.last().map(|last| &last.path);
     let is_last = last.and_then(|last| last.file_name()) == Some(OsStr::new(&transcript));
     let Some(folder) = last.and_then(|last| last.parent()).filter(|_| is_last) else {
-        return Err(changed(archive, &transcript, "not the last of its files"));
+        return Err(changed(archive, &transcript, "not its last file"));
     };
     let elsewhere = archive
         .files
@@ -449,10 +449,10 @@ fn holds(copy: &Path, text: &str) -> io::Result<bool> {
 fn changed(archive: &Archive, name: &str, what: &str) -> Error {
     Error::refused(
         format!(
-            "the archive `{}` names `{name}`, which is {what}: nothing is brought back",
+            "the archive `{}` names `{name}`, which is {what}: nothing was restored",
             archive.id
         ),
-        "somebody changed its manifest.json; use another copy of the session",
+        "its manifest.json was modified; use another archive of the session",
     )
 }
 
@@ -475,7 +475,7 @@ pub fn restore(dir: &Path, archive: &Archive, config: &Path, work: &mut Work) ->
             io::copy(&mut reader, out).map(drop)
         })?;
         if staged.mark != packed.mark {
-            return Err(damaged(&copy, "it holds something else than the original"));
+            return Err(damaged(&copy, "its content differs from the original"));
         }
     }
     relist(archive, config, work)

@@ -36,10 +36,10 @@ pub fn config_dirs(
         if let Some(relative) = dirs.iter().find(|dir| !dir.is_absolute()) {
             return Err(Error::Refused {
                 what: format!(
-                    "CLAUDE_CONFIG_DIR names `{}`, which is not an absolute path",
+                    "CLAUDE_CONFIG_DIR is `{}`, which is not an absolute path",
                     relative.display()
                 ),
-                hint: "write the whole path in CLAUDE_CONFIG_DIR, or name a folder with `--claude-dir DIR`",
+                hint: "set CLAUDE_CONFIG_DIR to an absolute path, or use `--claude-dir DIR`",
             });
         }
     }
@@ -202,6 +202,6 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_named() {
         let error = check(Path::new("/nowhere/at/all")).unwrap_err();
-        assert_eq!(error.to_string(), "there is no folder `/nowhere/at/all`");
+        assert_eq!(error.to_string(), "no such directory: `/nowhere/at/all`");
     }
 }

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A folder that was named is not there.
-    #[error("there is no folder `{}`", path.display())]
+    #[error("no such directory: `{}`", path.display())]
     MissingDir {
         /// The folder.
         path: PathBuf,
     },
     /// A file that was named is not there.
-    #[error("there is no file `{}`", path.display())]
+    #[error("no such file: `{}`", path.display())]
     MissingFile {
         /// The file.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum Error {
         what: String,
     },
     /// Several sessions are meant by this.
-    #[error("`{argument}` may mean {} sessions{}", candidates.len(), Listed(candidates))]
+    #[error("`{argument}` is ambiguous: it matches {} sessions{}", candidates.len(), Listed(candidates))]
     Ambiguous {
         /// What was asked for.
         argument: String,
@@ -111,7 +111,7 @@ impl Error {
     /// The same as a remark about one file among many.
     pub fn warning(&self, path: &Path) -> Warning {
         let why = match self {
-            Error::MissingDir { .. } | Error::MissingFile { .. } => "it is gone".to_owned(),
+            Error::MissingDir { .. } | Error::MissingFile { .. } => "no longer exists".to_owned(),
             Error::Denied { .. } => "no permission to read it".to_owned(),
             Error::NotAFile { what, .. } => format!("{what}, not a file"),
             Error::Io { source, .. } => source.to_string(),
@@ -135,17 +135,17 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Error::MissingDir { .. } => {
-                Some("name the folder that holds `projects`, usually `~/.claude`")
+                Some("use the directory that contains `projects`, usually `~/.claude`")
             }
-            Error::Denied { .. } => Some("check who owns it and its permissions"),
+            Error::Denied { .. } => Some("check its owner and permissions"),
             Error::NotFound { .. } | Error::MissingFile { .. } => {
                 Some("list sessions with `unspool ls`")
             }
             Error::Ambiguous { candidates, .. } if repeats(candidates) => {
-                Some("give the path of the one you mean")
+                Some("use the path of the transcript")
             }
-            Error::Ambiguous { .. } => Some("give more characters of the id"),
-            Error::NotAFile { .. } => Some("name a `.jsonl` file, or the start of a session id"),
+            Error::Ambiguous { .. } => Some("use more characters of the id"),
+            Error::NotAFile { .. } => Some("use a `.jsonl` file, or the start of a session id"),
             Error::Unwritable { source, .. } => what_next(source),
             Error::Refused { hint, .. } => Some(hint),
             Error::Io { .. } => None,
@@ -157,15 +157,15 @@ impl Error {
 fn what_next(source: &io::Error) -> Option<&'static str> {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some("make room on the disk, then run it again")
+            Some("free disk space, then retry")
         }
         io::ErrorKind::ReadOnlyFilesystem => {
-            Some("the file system is read-only: mount it for writing, or name another folder")
+            Some("remount the file system read-write, or use another directory")
         }
-        io::ErrorKind::PermissionDenied => Some("check who owns the folder and its permissions"),
-        io::ErrorKind::CrossesDevices => Some("both places must be on the same file system"),
-        io::ErrorKind::AlreadyExists => Some("move what is there out of the way first"),
-        io::ErrorKind::NotFound => Some("it was there a moment ago: run it again"),
+        io::ErrorKind::PermissionDenied => Some("check the owner and permissions of the directory"),
+        io::ErrorKind::CrossesDevices => Some("both paths must be on the same file system"),
+        io::ErrorKind::AlreadyExists => Some("move or remove the existing file first"),
+        io::ErrorKind::NotFound => Some("it was removed in the meantime: retry"),
         _ => None,
     }
 }
@@ -176,12 +176,12 @@ struct Cause<'a>(&'a io::Error);
 impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self.0.kind() {
-            io::ErrorKind::StorageFull => "no room left on the disk",
-            io::ErrorKind::QuotaExceeded => "no room left in the quota",
+            io::ErrorKind::StorageFull => "no space left on the disk",
+            io::ErrorKind::QuotaExceeded => "disk quota exceeded",
             io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
-            io::ErrorKind::PermissionDenied => "no permission",
-            io::ErrorKind::AlreadyExists => "it exists already",
-            io::ErrorKind::NotFound => "it is not there",
+            io::ErrorKind::PermissionDenied => "permission denied",
+            io::ErrorKind::AlreadyExists => "it already exists",
+            io::ErrorKind::NotFound => "it does not exist",
             _ => return write!(f, "{}", self.0),
         };
         f.write_str(words)
@@ -264,13 +264,13 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "`ab` may mean 2 sessions\n  ab1  fix it\n  ab2  fix it"
+            "`ab` is ambiguous: it matches 2 sessions\n  ab1  fix it\n  ab2  fix it"
         );
-        assert_eq!(error.hint(), Some("give more characters of the id"));
+        assert_eq!(error.hint(), Some("use more characters of the id"));
         let twice = Error::Ambiguous {
             argument: "ab1".into(),
             candidates: vec![candidate("ab1"), candidate("ab1")],
         };
-        assert_eq!(twice.hint(), Some("give the path of the one you mean"));
+        assert_eq!(twice.hint(), Some("use the path of the transcript"));
     }
 }

@@ -216,7 +216,7 @@ impl Walk {
                     dir,
                 }),
                 Thing::Transcript(path, metadata) => {
-                    self.other(path, &metadata, "not in a project's folder");
+                    self.other(path, &metadata, "not in a project directory");
                 }
                 Thing::Nothing => {}
             }
@@ -292,7 +292,7 @@ impl Walk {
     fn agent(&mut self, place: &Place, path: PathBuf, session: Option<&str>, meta: &Metadata) {
         let stem = stem(&path);
         let Some(id) = stem.strip_prefix("agent-") else {
-            return self.other(path, meta, "not named like a sub-agent");
+            return self.other(path, meta, "not a sub-agent's file name");
         };
         let kind = AgentKind::of_id(id);
         if kind.is_helper() {
@@ -425,7 +425,7 @@ fn linked_folder(path: PathBuf, root: &Path) -> io::Result<Thing> {
     let target = fs::canonicalize(&path)?;
     let above = path.parent().map(fs::canonicalize).transpose()?;
     if above.is_some_and(|above| above.starts_with(&target)) {
-        return Err(io::Error::other("a link to a folder above it"));
+        return Err(io::Error::other("a symlink to a parent directory"));
     }
     // What is behind a link within `projects` is found where it really is.
     let listed = target.starts_with(root);
@@ -449,7 +449,7 @@ pub(crate) fn run_of(path: &Path) -> Option<Arc<str>> {
 
 fn reason(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "a link to nothing".to_owned(),
+        io::ErrorKind::NotFound => "a broken symlink".to_owned(),
         io::ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
         _ => error.to_string(),
     }

@@ -220,8 +220,8 @@ impl Step {
         match self {
             Step::Created { .. } => "created",
             Step::Replaced { .. } => "replaced",
-            Step::Appended { .. } => "added a line to",
-            Step::Cut { .. } => "cut the end off",
+            Step::Appended { .. } => "appended a line to",
+            Step::Cut { .. } => "truncated",
             Step::Moved { .. } => "moved",
             Step::Removed { .. } | Step::Emptied { .. } => "removed",
         }
@@ -312,12 +312,12 @@ impl Journal {
         let note = self.folder_of(entry.number);
         Err(Error::refused(
             format!(
-                "operation {} names `{}`, which is no file of a session: `{}` was changed by somebody",
+                "edit {} names `{}`, which is not a session file: `{}` was modified",
                 entry.number,
                 step.path().display(),
                 note.join(ENTRY).display()
             ),
-            "move the folder of that operation away; the files it is about stay as they are",
+            "move that edit's directory away; the session files are not affected",
         ))
     }
 
@@ -425,20 +425,20 @@ impl Journal {
         let entry: Result<Entry, _> = serde_json::from_slice(&bytes);
         let strange = |why: &dyn std::fmt::Display| {
             Error::refused(
-                format!("`{}` is no note of ours: {why}", path.display()),
-                "move its folder away; the files it is about stay as they are",
+                format!("`{}` is not a valid undo record: {why}", path.display()),
+                "move its directory away; the session files are not affected",
             )
         };
         let entry = entry.map_err(|error| strange(&error))?;
         let mut copies = entry.steps.iter().filter_map(Step::kept);
         if let Some(kept) = copies.find(|kept| !side::is_plain(&kept.file)) {
-            return Err(strange(&format!("`{}` is no copy in it", kept.file)));
+            return Err(strange(&format!(
+                "`{}` is not one of its copies",
+                kept.file
+            )));
         }
         if entry.number != number {
-            return Err(strange(&format!(
-                "it says that it is number {}",
-                entry.number
-            )));
+            return Err(strange(&format!("it has number {}", entry.number)));
         }
         Ok(Some(entry))
     }
@@ -541,7 +541,7 @@ fn busy(path: &Path) -> Error {
     };
     Error::refused(
         format!("another unspool{holder} is editing"),
-        "wait until it is done, then run it again",
+        "wait until it is done, then retry",
     )
 }
 

@@ -47,7 +47,7 @@ impl Live {
                 let written = |path: PathBuf| self.recent(&path);
                 let files = read_folder::entries(agents).ok()?.flatten();
                 let why = files.map(|entry| entry.path()).find_map(written)?;
-                Some(format!("a sub-agent of it works: {why}"))
+                Some(format!("one of its sub-agents is running: {why}"))
             })
     }
 
@@ -70,11 +70,11 @@ impl Live {
         let mut running = self.running.iter();
         let one = running.find(|one| one.session.as_deref() == Some(id))?;
         let status = match &one.status {
-            Some(status) => format!(", which says it is {status}"),
+            Some(status) => format!(", status {status}"),
             None => String::new(),
         };
         Some(format!(
-            "Claude Code works on it (process {} in its registry{status})",
+            "Claude Code is running it (process {}{status})",
             one.pid
         ))
     }
@@ -82,7 +82,7 @@ impl Live {
     fn open(&self, path: &Path) -> Option<String> {
         let real = fs::canonicalize(path).ok()?;
         let pid = self.writers.get(&real)?;
-        Some(format!("process {pid} has it open for writing"))
+        Some(format!("process {pid} has the file open for writing"))
     }
 
     fn recent(&self, path: &Path) -> Option<String> {
@@ -93,8 +93,8 @@ impl Live {
             return None;
         }
         Some(match ago.max(0) / 1000 {
-            1 => "it was written to 1 second ago".to_owned(),
-            seconds => format!("it was written to {seconds} seconds ago"),
+            1 => "written 1 second ago".to_owned(),
+            seconds => format!("written {seconds} seconds ago"),
         })
     }
 }
@@ -229,10 +229,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let session = session(dir.path());
         let why = |later: i64| Live::look([dir.path()], session.modified + later).why(&session);
-        assert_eq!(
-            why(12_000).as_deref(),
-            Some("it was written to 12 seconds ago")
-        );
+        assert_eq!(why(12_000).as_deref(), Some("written 12 seconds ago"));
         assert!(why(59_999).is_some());
         assert_eq!(why(60_000), None);
     }
@@ -246,7 +243,7 @@ mod tests {
         let why = || Live::look([dir.path()], session.modified + HOUR).why(&session);
         note(dir.path(), child.0.id(), "");
         let expected = format!(
-            "Claude Code works on it (process {} in its registry, which says it is busy)",
+            "Claude Code is running it (process {}, status busy)",
             child.0.id()
         );
         assert_eq!(why(), Some(expected));
@@ -280,7 +277,7 @@ mod tests {
         let (_, why) = held("<");
         assert_eq!(why, None);
         let (pid, why) = held(">>");
-        let expected = format!("process {pid} has it open for writing");
+        let expected = format!("process {pid} has the file open for writing");
         assert_eq!(why, Some(expected));
     }
 
@@ -303,7 +300,7 @@ mod tests {
         let why = Live::look([dir.path()], now).why(&session).unwrap();
         assert_eq!(
             why,
-            "a sub-agent of it works: it was written to 5 seconds ago"
+            "one of its sub-agents is running: written 5 seconds ago"
         );
     }
 }

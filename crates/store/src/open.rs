@@ -113,7 +113,7 @@ fn read_once(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
 
 /// Why a file cannot be read on.
 pub(crate) fn became_shorter() -> io::Error {
-    io::Error::other("the file became shorter while it was read")
+    io::Error::other("the file was truncated while it was read")
 }
 
 /// Copies `len` bytes from `offset` on, through a window. Fails if they are no longer there.

@@ -163,12 +163,12 @@ fn target(path: &Path, existing: Existing) -> Result<Target, Error> {
         return Ok(Target::Descriptor(descriptor));
     }
     match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => Err(linked(path, "a link to another file")),
+        Ok(metadata) if metadata.is_file() => Err(linked(path, "a symlink to another file")),
         Ok(metadata) => stream(path, metadata.file_type()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(linked(path, "a link to a file that is not there"))
+            Err(linked(path, "a symlink to a file that does not exist"))
         }
-        Err(_) => Err(linked(path, "a link that leads nowhere")),
+        Err(_) => Err(linked(path, "a broken symlink")),
     }
 }
 
@@ -188,15 +188,15 @@ fn stream(path: &Path, kind: FileType) -> Result<Target, Error> {
 
 fn exists(path: &Path) -> Error {
     Error::refused(
-        format!("`{}` exists already", path.display()),
-        "replace it with `--force`, or name another file",
+        format!("`{}` already exists", path.display()),
+        "overwrite it with `--force`, or use another file",
     )
 }
 
 fn is_no_file(path: &Path, what: &str) -> Error {
     Error::refused(
-        format!("`{}` is {what}: not written to", path.display()),
-        "name a file, or a name that is free",
+        format!("`{}` is {what}: refusing to write to it", path.display()),
+        "use a regular file or an unused name",
     )
 }
 
@@ -204,11 +204,11 @@ fn linked(path: &Path, what: &str) -> Error {
     let to = fs::read_link(path).unwrap_or_default();
     Error::refused(
         format!(
-            "`{}` is {what} (`{}`): not written through",
+            "`{}` is {what} (`{}`): refusing to write through it",
             path.display(),
             to.display()
         ),
-        "name the file behind the link, or remove the link",
+        "use the symlink's target, or remove the symlink",
     )
 }
 
@@ -241,7 +241,7 @@ fn stage(path: &Path) -> Result<(File, Staged), Error> {
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
     let folder = Folder::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
     let name = path.file_name();
-    let name = name.ok_or_else(|| is_no_file(path, "no name of a file"))?;
+    let name = name.ok_or_else(|| is_no_file(path, "not a file name"))?;
     let temp = OsString::from(format!(".unspool-{}.tmp", write::token()));
     let file = folder.create(&temp).map_err(failed)?;
     let place = Place {
@@ -292,8 +292,8 @@ mod unix {
                 }
                 Err(error) if is(&error, Errno::NXIO) => {
                     return Err(Error::refused(
-                        format!("nobody reads the pipe `{}`", path.display()),
-                        "start what reads it first",
+                        format!("no process reads the pipe `{}`", path.display()),
+                        "start the reader first",
                     ));
                 }
                 other => break other.map_err(failed)?,
@@ -428,7 +428,7 @@ mod tests {
         let path = dir.path().join("pipe");
         pipe(&path);
         let error = write(&path, Existing::Replace, b"x").unwrap_err();
-        assert!(error.to_string().starts_with("nobody reads"), "{error}");
+        assert!(error.to_string().starts_with("no process reads"), "{error}");
         assert!(!error.hint().unwrap().contains("--force"));
     }
 
@@ -477,7 +477,10 @@ mod tests {
             symlink(to, at(link)).unwrap();
             for existing in [Existing::Refuse, Existing::Replace] {
                 let error = write(&at(link), existing, b"x").unwrap_err();
-                assert!(error.to_string().contains("not written"), "{link}: {error}");
+                assert!(
+                    error.to_string().contains("refusing to write"),
+                    "{link}: {error}"
+                );
                 assert!(!error.hint().unwrap().contains("--force"), "{link}");
             }
             assert!(at(link).is_symlink(), "{link}");

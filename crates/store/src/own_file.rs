@@ -128,7 +128,7 @@ fn regular(file: File) -> io::Result<File> {
 }
 
 fn is_link() -> io::Error {
-    io::Error::other("it is a link, and not followed")
+    io::Error::other("refusing to follow a symlink")
 }
 
 fn is_else(what: &str) -> io::Error {
@@ -207,10 +207,10 @@ fn owned(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
     }
     Err(Error::refused(
         format!(
-            "the folder `{}` belongs to another user: not used",
+            "refusing to use `{}`: it belongs to another user",
             folder.display()
         ),
-        "run it as its owner, give it to yourself with `chown`, or set UNSPOOL_HOME to a folder of your own",
+        "run unspool as its owner, take ownership with `chown`, or set UNSPOOL_HOME to a directory of yours",
     ))
 }
 
@@ -227,10 +227,10 @@ fn ours_alone(folder: &Path, metadata: &fs::Metadata) -> Result<(), Error> {
     }
     Err(Error::refused(
         format!(
-            "the folder `{}` can be written by others: not used",
+            "refusing to use `{}`: other users can write to it",
             folder.display()
         ),
-        "look at what is in it, then make it yours alone with `chmod go-w`",
+        "check its contents, then remove write access with `chmod go-w`",
     ))
 }
 
@@ -315,7 +315,10 @@ mod tests {
             for path in [&outer, &inner] {
                 set(path, mode);
                 let error = check_folder(&outer).unwrap_err();
-                assert!(error.to_string().contains("by others"), "{error}");
+                assert!(
+                    error.to_string().contains("other users can write"),
+                    "{error}"
+                );
                 assert!(error.to_string().contains(&path.display().to_string()));
                 set(path, 0o700);
             }

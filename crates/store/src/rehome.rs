@@ -180,7 +180,9 @@ pub fn stage(
     for (from, to) in &rest {
         if to.symlink_metadata().is_ok() {
             let (from, to) = (from.display(), to.display());
-            notes.push(format!("`{from}` stays: there is a `{to}` already"));
+            notes.push(format!(
+                "not moved: `{from}`, because `{to}` already exists"
+            ));
         } else {
             stage.work.rename(from, to)?;
         }
@@ -247,12 +249,8 @@ impl Stage<'_> {
         let after = read::read(&staged.path, role)?;
         let wanted = Wanted::of(session, &plan, Some(&mover.identity));
         if let Some(problem) = wanted.compare(&after.session).first() {
-            let what = format!(
-                "`{}` would not be the same: {}",
-                path.display(),
-                problem.what
-            );
-            return Err(Error::refused(what, "look at it with `unspool check`"));
+            let what = format!("`{}` would change: {}", path.display(), problem.what);
+            return Err(Error::refused(what, "check it with `unspool check`"));
         }
         moved.count(loaded, &mover.identity);
         self.old.push((path.to_owned(), stamp));

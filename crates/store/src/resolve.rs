@@ -287,7 +287,7 @@ fn not_found(found: &Found, argument: &str) -> Error {
             .any(|file| file.id.to_lowercase().starts_with(&lower));
     let like_an_id = argument.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
     let what = if too_short {
-        format!("`{argument}` is too short; give at least {SHORTEST} characters of the id")
+        format!("`{argument}` is too short; use at least {SHORTEST} characters of the id")
     } else if like_an_id {
         format!("no session starts with `{argument}`")
     } else {
@@ -339,7 +339,7 @@ fn latest(
         number => number.parse().ok().filter(|&number| number > 0),
     };
     let Some(number) = number else {
-        let what = format!("`{argument}` is not `@` with a number from 1");
+        let what = format!("`{argument}` is invalid: use `@N` with N from 1");
         return Err(Error::NotFound { what });
     };
     let files = newest_first(found);
@@ -352,8 +352,8 @@ fn latest(
         None => Err(Error::NotFound {
             what: match mine.len() {
                 0 => "there are no sessions".to_owned(),
-                1 => format!("there is no `{argument}`: only 1 session was found here"),
-                many => format!("there is no `{argument}`: only {many} sessions were found here"),
+                1 => format!("no `{argument}`: only 1 session found"),
+                many => format!("no `{argument}`: only {many} sessions found"),
             },
         }),
     }
@@ -393,14 +393,15 @@ fn of_directory<'a>(
         let mine: Vec<_> = mine.map(|(file, _)| *file).collect();
         if !mine.is_empty() {
             let note = format!(
-                "no session of this directory; looked in `{}`",
+                "this directory has no sessions; using those of `{}`",
                 dir.display()
             );
             return (mine, (steps > 0).then_some(note));
         }
     }
     let talks = all.iter().filter(|(_, project)| project.is_some());
-    let note = here.map(|_| "no session of this directory; looked at all".to_owned());
+    let note =
+        here.map(|_| "this directory has no sessions; using those of all directories".to_owned());
     (talks.map(|(file, _)| *file).collect(), note)
 }
 

@@ -233,7 +233,7 @@ impl<T: Fn(Seen)> Watcher<T> {
                 Ok(()) => drop(self.watched.insert(dir.into())),
                 Err(Refused::Gone) => return,
                 Err(Refused::Limit) => {
-                    let why = "the system does not watch as many folders".to_owned();
+                    let why = "the system's limit of watched directories is reached".to_owned();
                     return self.blinded(root, why);
                 }
                 Err(Refused::Other(why)) => return self.blinded(root, why),
@@ -382,14 +382,14 @@ fn deaf(dir: &Path) -> Option<String> {
         (0x5346_414F, "AFS"),
         (0x00C3_6400, "Ceph"),
         (0x7375_7245, "Coda"),
-        (0x786F_4256, "a shared folder of VirtualBox"),
+        (0x786F_4256, "a VirtualBox shared folder"),
         (0x0BD0_0BD0, "Lustre"),
     ];
     let kind = rustix::fs::statfs(dir).ok()?.f_type;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let kind = kind as u32;
     let (_, name) = DEAF.iter().find(|(magic, _)| *magic == kind)?;
-    Some(format!("it is on {name}, which does not tell of changes"))
+    Some(format!("it is on {name}, which does not report changes"))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]

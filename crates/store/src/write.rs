@@ -159,8 +159,8 @@ fn absolute(path: &Path) -> Result<PathBuf, Error> {
 
 fn outside(path: &Path) -> Error {
     Error::refused(
-        format!("`{}` is not where this may write", path.display()),
-        "name a file in a folder of Claude Code",
+        format!("refusing to write to `{}`", path.display()),
+        "use a file in a Claude Code config directory",
     )
 }
 
@@ -169,10 +169,10 @@ fn not_a_folder(path: &Path, error: io::Error) -> Error {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => Error::refused(
             format!(
-                "`{}` is a symbolic link: not written through",
+                "`{}` is a symlink: refusing to write through it",
                 path.display()
             ),
-            "name the file by the path behind the link",
+            "use the symlink's target path",
         ),
         _ => Error::unwritable("open", path, error),
     }
@@ -182,12 +182,15 @@ fn not_a_folder(path: &Path, error: io::Error) -> Error {
 fn trusted(folder: &Folder) -> Result<(), Error> {
     let why = folder
         .distrust()
-        .map_err(|error| Error::unwritable("look at", folder.path(), error))?;
+        .map_err(|error| Error::unwritable("access", folder.path(), error))?;
     match why {
         None => Ok(()),
         Some(why) => Err(Error::refused(
-            format!("`{}` {why}: not written to", folder.path().display()),
-            "make it yours alone with `chown` and `chmod go-w`",
+            format!(
+                "`{}` {why}: refusing to write to it",
+                folder.path().display()
+            ),
+            "take ownership and remove write access with `chown` and `chmod go-w`",
         )),
     }
 }
@@ -217,20 +220,23 @@ impl Place {
         };
         let what = match look.kind {
             Kind::File => return Ok(Some(look)),
-            Kind::Link => "a symbolic link",
+            Kind::Link => "a symlink",
             Kind::Folder => "a folder",
-            Kind::Else => "no file",
+            Kind::Else => "not a regular file",
         };
         Err(Error::refused(
-            format!("`{}` is {what}: not written to", self.path.display()),
-            "name the file itself",
+            format!(
+                "`{}` is {what}: refusing to write to it",
+                self.path.display()
+            ),
+            "use the file itself",
         ))
     }
 
     /// What stands there, whatever it is.
     pub fn look(&self) -> Result<Option<Look>, Error> {
         let look = self.folder.look(&self.name);
-        look.map_err(|error| Error::unwritable("look at", &self.path, error))
+        look.map_err(|error| Error::unwritable("access", &self.path, error))
     }
 
     /// Opens the file that stands there.
@@ -335,8 +341,11 @@ impl Place {
 
 pub(crate) fn changed(path: &Path) -> Error {
     Error::refused(
-        format!("`{}` changed while it was edited", path.display()),
-        "wait until nothing writes to it, then run it again",
+        format!(
+            "`{}` was changed by another program during the edit",
+            path.display()
+        ),
+        "wait until no program writes to it, then retry",
     )
 }
 
@@ -419,7 +428,10 @@ pub fn create(
 
 pub(crate) fn exists(path: &Path) -> Error {
     Error::refused(
-        format!("`{}` exists already: not overwritten", path.display()),
-        "move what is there out of the way first",
+        format!(
+            "`{}` already exists: refusing to overwrite it",
+            path.display()
+        ),
+        "move or remove the existing file first",
     )
 }

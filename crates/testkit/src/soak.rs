@@ -133,7 +133,7 @@ fn settle(home: &Home) -> Result<(), String> {
 /// A sender that was not killed ends well, or because the receiver failed.
 fn judge(code: Option<i32>, stderr: &[u8]) -> Result<(), String> {
     let said = String::from_utf8_lossy(stderr);
-    let receiver = ["cannot be reached", "answered 5", "cut off", "no answer"];
+    let receiver = ["cannot reach", "answered 5", "cut off", "timed out"];
     match code {
         Some(0) if !said.contains("damaged") => Ok(()),
         Some(2) if receiver.iter().any(|words| said.contains(words)) => Ok(()),

@@ -79,7 +79,7 @@ pub fn open(
         // A mistake of ours must not leave a screen that never fills.
         if let Err(why) = catch_unwind(AssertUnwindSafe(|| read(&book, inbox))) {
             let why = why.downcast_ref::<String>().cloned();
-            let why = why.unwrap_or_else(|| "reading stopped by a mistake of unspool".to_owned());
+            let why = why.unwrap_or_else(|| "internal error while reading".to_owned());
             tell(Told::Failed(why));
         }
     });

@@ -16,7 +16,7 @@ const GROUPS: [Need; 4] = [Need::You, Need::Working, Need::Turn, Need::Rest];
 /// The heading of a group.
 fn title(need: Need) -> &'static str {
     match need {
-        Need::Rest => "quiet",
+        Need::Rest => "idle",
         other => other.name(),
     }
 }
@@ -268,10 +268,7 @@ impl List {
             entries.extend(fitting.into_iter().map(Entry::Session));
         }
         if !self.hits.is_empty() {
-            entries.push(Entry::Title(
-                "in what was said and done".to_owned(),
-                self.hits.len(),
-            ));
+            entries.push(Entry::Title("in conversations".to_owned(), self.hits.len()));
             entries.extend((0..self.hits.len()).map(Entry::Hit));
         }
         entries

@@ -329,7 +329,7 @@ impl Hands {
             }
             Effect::Copy(text) => {
                 if !screen.copy(&text)? {
-                    let why = "too long for the clipboard: export it to a file".to_owned();
+                    let why = "too long for the clipboard: export to a file instead".to_owned();
                     app.note = Some((why, true));
                 }
             }
@@ -372,7 +372,7 @@ impl Hands {
     ) -> io::Result<Result<(), String>> {
         if let Some(dir) = cwd.as_ref().filter(|dir| !dir.is_dir()) {
             let why = format!(
-                "its directory `{}` is gone; `unspool clone --cwd DIR` moves a copy",
+                "its directory `{}` no longer exists; clone it into another with `unspool clone --cwd DIR`",
                 dir.display()
             );
             return Ok(Err(why));
@@ -393,9 +393,9 @@ impl Hands {
                 input::back();
                 match ended {
                     Ok(status) if status.success() => Ok(()),
-                    Ok(status) => Err(format!("`{client}` ended with {status}")),
+                    Ok(status) => Err(format!("`{client}` exited with {status}")),
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                        Err(format!("there is no `{client}` to resume with"))
+                        Err(format!("cannot find `{client}`"))
                     }
                     Err(error) => Err(format!("`{client}`: {error}")),
                 }

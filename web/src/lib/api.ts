@@ -93,7 +93,7 @@ export function early(url: string): void {
 
 /** Asks our own server, and nobody else: the key goes with it. */
 async function reach(url: string, init: RequestInit): Promise<Response> {
-  if (!url.startsWith("/api/")) throw new Error(`${url} is no address of the server`);
+  if (!url.startsWith("/api/")) throw new Error(`${url} is not a path of the server`);
   const headers = new Headers(init.headers);
   const key = accessKey();
   if (key) headers.set("authorization", `Bearer ${key}`);
@@ -109,7 +109,7 @@ async function send(url: string, init: RequestInit): Promise<Response> {
   } catch (error) {
     if (isAborted(error)) throw error;
     if (!(error instanceof TypeError)) throw error;
-    throw new Failure(0, "the server does not answer", "is `unspool serve` still running?");
+    throw new Failure(0, "the server does not respond", "is `unspool serve` still running?");
   }
   if (response.ok) return response;
   const told = (await response.json().catch(() => ({}))) as { error?: string; hint?: string };

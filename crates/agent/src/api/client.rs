@@ -237,13 +237,13 @@ impl Client {
                 Ok(Item::Cut(trouble) | Item::Failed(trouble)) => return Err(trouble),
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) if stop.is_told() => {
-                    return Err(Trouble::new(Kind::Cut, "it was stopped"));
+                    return Err(Trouble::new(Kind::Cut, "interrupted"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Trouble::new(
                         Kind::Cut,
-                        "the request ended without an answer",
+                        "the request ended without a response",
                     ));
                 }
             }
@@ -326,7 +326,7 @@ impl Client {
         let sent = tokio::time::timeout(self.patience.begin, request.send()).await;
         let silent = || {
             let seconds = self.patience.begin.as_secs();
-            Trouble::new(Kind::Silent, format!("no answer within {seconds} s"))
+            Trouble::new(Kind::Silent, format!("timed out after {seconds} s"))
         };
         let response = sent.map_err(|_| silent())?.map_err(unconnected)?;
         if response.status() != reqwest::StatusCode::OK {
@@ -352,10 +352,13 @@ impl Client {
             match tokio::time::timeout(self.patience.idle, response.chunk()).await {
                 Err(_) => {
                     let seconds = self.patience.idle.as_secs();
-                    break Trouble::new(Kind::Silent, format!("nothing came for {seconds} s"));
+                    break Trouble::new(
+                        Kind::Silent,
+                        format!("timed out: no data for {seconds} s"),
+                    );
                 }
                 Ok(Err(error)) => break Trouble::new(Kind::Cut, causes(&error.without_url())),
-                Ok(Ok(None)) => break Trouble::new(Kind::Cut, "the answer broke off"),
+                Ok(Ok(None)) => break Trouble::new(Kind::Cut, "the response was cut off"),
                 Ok(Ok(Some(bytes))) => ear.hear(&bytes, sink),
             }
             if let Some(trouble) = ear.failed.take() {

@@ -7,13 +7,13 @@ use super::retry::{Kind, Trouble};
 pub fn told(trouble: &Trouble, model: &str, variable: &str) -> String {
     let why = &trouble.message;
     match (&trouble.kind, trouble.status()) {
-        (_, Some(401 | 403)) => format!("the API does not accept {variable}: {why}"),
+        (_, Some(401 | 403)) => format!("the API rejected {variable}: {why}"),
         (_, Some(404)) => format!("the API does not know the model `{model}`: {why}"),
-        (_, Some(402)) => format!("nothing is left to pay with: {why}"),
-        (_, Some(429)) => format!("the API has no room for more now: {why}"),
-        (_, Some(400 | 413)) => format!("the API refused the request: {why}"),
+        (_, Some(402)) => format!("billing error: {why}"),
+        (_, Some(429)) => format!("rate limited: {why}"),
+        (_, Some(400 | 413)) => format!("the API rejected the request: {why}"),
         (_, Some(status)) => format!("the API failed ({status}): {why}"),
-        (Kind::Certificate, None) => format!("the connection is not safe: {why}"),
-        (_, None) => format!("the API cannot be reached: {why}"),
+        (Kind::Certificate, None) => format!("certificate error: {why}"),
+        (_, None) => format!("cannot reach the API: {why}"),
     }
 }

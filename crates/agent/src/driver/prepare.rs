@@ -162,7 +162,9 @@ impl Driver {
         if let Err(error) = added {
             // One word about it is enough.
             self.history = None;
-            self.tell(Notice::Warn(format!("prompts are not kept: {error}")));
+            self.tell(Notice::Warn(format!(
+                "cannot save the prompt history: {error}"
+            )));
         }
     }
 
@@ -203,7 +205,7 @@ impl Driver {
             }
             (None, _) => {
                 if let Some(content) = preparing.said {
-                    let why = "it broke down before anything was said".to_owned();
+                    let why = "internal error before the prompt was sent".to_owned();
                     self.give_back(vec![plain(content)], Why::Hook(why));
                 }
             }
@@ -318,7 +320,7 @@ fn made(
         prepared.warnings.extend(said.errors);
         prepared.warnings.extend(said.system_message);
         if let Some(why) = said.block.or(said.stop) {
-            let told = format!("a hook refused the prompt: {why}");
+            let told = format!("a hook blocked the prompt: {why}");
             prepared.warnings.push(told);
             prepared.refused = Some(why);
         }

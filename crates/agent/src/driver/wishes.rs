@@ -54,7 +54,7 @@ impl Driver {
                     let added = lock(&self.shared.policy).add(kind, &rule);
                     let narrow = self.narrow.as_mut().map(|narrow| narrow.add(kind, &rule));
                     if let Err(why) = added.and(narrow.unwrap_or(Ok(()))) {
-                        self.tell(Notice::Warn(format!("left out, for {why}")));
+                        self.tell(Notice::Warn(format!("ignored: {why}")));
                     }
                 }
             }
@@ -103,7 +103,7 @@ impl Driver {
     fn rewind(&mut self, prompt: &str, files: bool, conversation: bool) {
         if !self.is_idle() {
             return self.tell(Notice::Warn(
-                "nothing is taken back while something is going on".to_owned(),
+                "cannot rewind while a turn is running".to_owned(),
             ));
         }
         let (before, kept, said) = {
@@ -114,18 +114,18 @@ impl Driver {
             (record.before(prompt), kept, record.said(prompt))
         };
         let Some(parent) = before else {
-            return self.tell(Notice::Warn(format!("there is no prompt `{prompt}`")));
+            return self.tell(Notice::Warn(format!("unknown prompt `{prompt}`")));
         };
         if files {
             match kept {
                 Some(kept) => {
                     let failed = lock(&self.shared.history).restore(&kept);
                     for why in failed {
-                        self.tell(Notice::Warn(format!("not brought back: {why}")));
+                        self.tell(Notice::Warn(format!("not restored: {why}")));
                     }
                 }
                 None => self.tell(Notice::Warn(
-                    "no copies of files are known from then".to_owned(),
+                    "no file backups exist from before that prompt".to_owned(),
                 )),
             }
         }
@@ -156,7 +156,9 @@ impl Driver {
     /// Runs a command of the person's own. What it says is there for the model's next answer.
     fn shell(&mut self, command: String) {
         if !self.is_idle() {
-            return self.tell(Notice::Warn("wait until it is done, or stop it".to_owned()));
+            return self.tell(Notice::Warn(
+                "a turn is running: wait for it, or interrupt it".to_owned(),
+            ));
         }
         let id = new_id();
         let typed = format!("<bash-input>{command}</bash-input>");

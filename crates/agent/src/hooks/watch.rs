@@ -53,11 +53,8 @@ pub(super) fn watch(
         if stop.is_told() || Instant::now() >= end {
             finish(&mut child, if stop.is_told() { AT_ONCE } else { GRACE });
             ended.fault = Some(match stop.is_told() {
-                true => "it was ended, because all work was".to_owned(),
-                false => format!(
-                    "it took longer than {} s and was ended",
-                    patience.as_secs_f64()
-                ),
+                true => "interrupted".to_owned(),
+                false => format!("timed out after {} s", patience.as_secs_f64()),
             });
             break None;
         }

@@ -576,7 +576,7 @@ fn hides(c: char) -> bool {
 /// other byte of it. Returns the file.
 pub fn store(rules: &[String], project: &Path) -> Result<PathBuf, Failed> {
     let path = written::file(Scope::Local, Path::new(""), project);
-    let path = path.ok_or("there is no such file")?;
+    let path = path.ok_or("no such file")?;
     written::change(&path, Scope::Local, |old| {
         written::added(old, Kind::Allow, rules)
     })?;

@@ -65,15 +65,15 @@ impl Policy {
     pub(super) fn rule_bash(&self, command: &str, cwd: &Path) -> Ruling {
         let mut ruling = Ruling::default();
         if let Some(rule) = self.whole(Kind::Deny) {
-            ruling.deny(Reason::of("a rule denies it", rule));
+            ruling.deny(Reason::of("denied by rule", rule));
             return ruling;
         }
         if command.trim().is_empty() {
-            ruling.firm(Reason::new("there is no command"));
+            ruling.firm(Reason::new("the command is empty"));
             return ruling;
         }
         let script = match command.chars().count() > LONGEST {
-            true => Err(format!("it is longer than {LONGEST} characters")),
+            true => Err(format!("longer than {LONGEST} characters")),
             false => shell::parse(command),
         };
         match script {
@@ -105,18 +105,18 @@ impl Policy {
             let program = start.split(' ').next().unwrap_or_default();
             if hides || program.is_empty() || command.contains(program) {
                 let text =
-                    format!("the command is not understood ({why}), and a rule might deny it");
+                    format!("cannot parse the command ({why}), and a deny rule may match it");
                 ruling.deny(Reason::of(text, rule));
                 return;
             }
         }
-        ruling.firm(Reason::new(format!("the command is not understood: {why}")));
+        ruling.firm(Reason::new(format!("cannot parse the command: {why}")));
     }
 
     fn rule_script(&self, command: &str, script: &Script, cwd: &Path, ruling: &mut Ruling) {
         self.strict(command, script, &[cwd.to_path_buf()], 0, ruling);
         if let Some(rule) = self.whole(Kind::Ask) {
-            ruling.firm(Reason::of("a rule wants to be asked", rule));
+            ruling.firm(Reason::of("an ask rule matches", rule));
         }
         ruling.reads = script.parts.iter().all(only_reads);
         let all = self
@@ -141,7 +141,7 @@ impl Policy {
             moved |= self.moves(part, cwd);
         }
         if ruling.soft.is_none() && ruling.by.is_none() {
-            ruling.allow(Reason::new("it changes nothing but where it stands"));
+            ruling.allow(Reason::new("only changes the working directory"));
         }
     }
 
@@ -156,7 +156,7 @@ impl Policy {
                 ruling.steps.push(Step::new(text, "allowed", by.clone()));
             }
             Ok(None) => {
-                let by = Reason::new("it changes nothing by itself");
+                let by = Reason::new("no effect of its own");
                 ruling.steps.push(Step::new(text, "allowed", by));
             }
             Err(not) => {
@@ -193,7 +193,7 @@ impl Policy {
             }
             // What a program is for, its rule allows; not what rules deny, nor what nobody knows.
             if target.is_open() {
-                let text = format!("where {} leads is not known yet", target.raw);
+                let text = format!("cannot resolve the path {} in advance", target.raw);
                 ruling.soft(Reason::new(text));
             }
             for cwd in cwds.iter().flatten() {
@@ -201,7 +201,7 @@ impl Policy {
                 let denies = |rule: &&Rule| rule.fits_file(&place);
                 if let Some(rule) = self.rules_of(Kind::Deny, "Edit").find(denies) {
                     let shown = place.written.display();
-                    let text = format!("a rule denies writing to {shown}");
+                    let text = format!("writing to {shown} is denied by rule");
                     ruling.deny(Reason::of(text, rule));
                 }
             }
@@ -234,7 +234,7 @@ impl Policy {
                 }
             }
             _ => {
-                let text = format!("where {} leads is not known yet", target.raw);
+                let text = format!("cannot resolve the path {} in advance", target.raw);
                 let tool = if writes { "Edit" } else { "Read" };
                 match self.rules_of(Kind::Deny, tool).next() {
                     Some(rule) => ruling.firm(Reason::of(text, rule)),
@@ -268,7 +268,7 @@ impl Policy {
         };
         for assign in &part.assigns {
             if !is_safe(&assign.name, assign.lasting) {
-                let why = format!("{} may change what programs do", assign.name);
+                let why = format!("setting {} may change what programs do", assign.name);
                 return Err(why.into());
             }
         }
@@ -276,9 +276,9 @@ impl Policy {
             return Ok(None);
         };
         if first.is_open() {
-            return Err(format!("which program {} is, is not known yet", first.raw).into());
+            return Err(format!("cannot resolve the program {} in advance", first.raw).into());
         }
-        let not_clear = || Err(format!("what {} runs is not clear", first.raw).into());
+        let not_clear = || Err(format!("cannot tell what {} runs", first.raw).into());
         let Some(start) = stripped(&part.words) else {
             return not_clear();
         };
@@ -287,20 +287,20 @@ impl Policy {
             return not_clear();
         };
         if inner.is_open() {
-            return Err(format!("which program {} is, is not known yet", inner.raw).into());
+            return Err(format!("cannot resolve the program {} in advance", inner.raw).into());
         }
         if let Some(name) = builtin_assignments::unsafe_assignment(words) {
-            return Err(format!("{name} may change what programs do").into());
+            return Err(format!("setting {name} may change what programs do").into());
         }
         if let Some(word) = words[1..].iter().find(|word| is_option_pattern(word)) {
-            let why = format!("{} could become an option that nobody sees", word.raw);
+            let why = format!("{} could expand to a hidden option", word.raw);
             return Err(no_rule_helps(why));
         }
         let called = called(&part.words, start);
         if runs_by_options(&called)
             && let Some(word) = called[1..].iter().find(|word| begins_as_pattern(word))
         {
-            let why = format!("{} could become an option that runs something", word.raw);
+            let why = format!("{} could expand to an option that runs a command", word.raw);
             return Err(no_rule_helps(why));
         }
         if let Some(why) = self.git_elsewhere(&called, cwds, moved) {
@@ -319,21 +319,19 @@ impl Policy {
         }
         let runs_input = part.fed && runs_its_input(words);
         if let Some(rule) = self.allowing(part, start, never, runs_input) {
-            return Ok(Some(Reason::of("a rule allows it", rule)));
+            return Ok(Some(Reason::of("allowed by rule", rule)));
         }
         if runs_input {
-            let why = format!("`{name}` runs what it reads, and its own words do not show that");
+            let why = format!("`{name}` executes its input, which no rule can check");
             return Err(no_rule_helps(why));
         }
         if !is_own && self.mode == Mode::AcceptEdits && self.is_small_edit(&name, words, cwds) {
-            return Ok(Some(Reason::new(
-                "the mode acceptEdits, within the project",
-            )));
+            return Ok(Some(Reason::new("mode acceptEdits, inside the project")));
         }
         match never {
             true => {
                 let why =
-                    format!("`{name}` can run anything, so only its exact text can be allowed");
+                    format!("`{name}` can run any command, so only an exact rule can allow it");
                 Err(why.into())
             }
             false => Err(format!("no rule allows `{}`", joined(words)).into()),
@@ -355,7 +353,7 @@ impl Policy {
                 why,
                 a_rule_helps: false,
             }),
-            None => Ok(Some(Reason::of("a rule allows it", rule))),
+            None => Ok(Some(Reason::of("allowed by rule", rule))),
         }
     }
 

@@ -174,7 +174,7 @@ impl Policy {
                 .any(|text| words.iter().any(|word| text.contains(word)))
         });
         if (formats && !looks && !operands.is_empty()) || formats_so {
-            let text = format!("`{program}` can take away everything on a disk");
+            let text = format!("`{program}` can erase a disk");
             return Some(Reason::new(text));
         }
         let is_operand = |word: &&Word| !known_text(word).starts_with('-');
@@ -187,7 +187,7 @@ impl Policy {
                 .filter(|word| known_text(word).starts_with("of="))
                 .find_map(|word| match &known_text(word)[3..] {
                     "" if word.is_open() => {
-                        let text = format!("which device {} is, is not known yet", word.raw);
+                        let text = format!("cannot resolve the device {} in advance", word.raw);
                         Some(Reason::new(text))
                     }
                     path => self.guard_device(path, &word.raw, cwds),
@@ -241,13 +241,13 @@ impl Policy {
             "mv" => sources.iter().find_map(|word| {
                 let taken = self.critical_place(word, cwds)?;
                 Some(Reason::new(format!(
-                    "moving {} would take {taken}",
+                    "moving {} would move {taken}",
                     word.raw
                 )))
             }),
             "rsync" if texts.iter().any(|text| text.starts_with("--del")) => {
                 let taken = self.critical_place(last, cwds)?;
-                let text = format!("rsync would remove what is in {taken}");
+                let text = format!("rsync would delete files in {taken}");
                 Some(Reason::new(text))
             }
             _ => None,
@@ -364,7 +364,7 @@ impl Policy {
             };
             is_device(&place)
         });
-        found.then(|| Reason::new(format!("{raw} is a device: writing to it can take a disk")))
+        found.then(|| Reason::new(format!("{raw} is a device: writing to it can erase a disk")))
     }
 }
 

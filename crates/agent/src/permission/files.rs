@@ -13,7 +13,7 @@ impl Policy {
     pub(super) fn rule_edit(&self, tool: &str, path: &str, cwd: &Path) -> Ruling {
         let mut ruling = Ruling::default();
         if path.trim().is_empty() || path.contains('\0') {
-            ruling.firm(Reason::new("the file is not named"));
+            ruling.firm(Reason::new("missing file path"));
             return ruling;
         }
         let place = Place::of_tool(path, cwd, &self.home);
@@ -28,18 +28,18 @@ impl Policy {
         let fitting = |kind| self.rules_of(kind, tool).find(|rule| rule.fits_file(place));
         if let Some(rule) = fitting(Kind::Deny) {
             ruling.deny(Reason::of(
-                format!("a rule denies writing to {shown}"),
+                format!("writing to {shown} is denied by rule"),
                 rule,
             ));
         }
         if let Some(rule) = fitting(Kind::Ask) {
             ruling.firm(Reason::of(
-                format!("a rule wants to be asked about writing to {shown}"),
+                format!("an ask rule matches writing to {shown}"),
                 rule,
             ));
         }
         if place.real.is_none() {
-            ruling.firm(Reason::new(format!("{shown} leads in a circle")));
+            ruling.firm(Reason::new(format!("{shown} is a symlink loop")));
             return;
         }
         let steers = |place: &Place| {
@@ -51,22 +51,22 @@ impl Policy {
         };
         if let Some(part) = protected(place, &self.work) {
             ruling.soft(Reason::new(format!(
-                "{shown} is protected: other programs take orders from {part}"
+                "{shown} is protected: {part} can make other programs run commands"
             )));
             return;
         }
         let is_work = self.work.iter().any(|folder| place.is_within(folder));
         if steers(place) && !is_work {
-            ruling.soft(Reason::new(format!("{shown} steers this client")));
+            ruling.soft(Reason::new(format!("{shown} configures this client")));
             return;
         }
         if let Some(rule) = fitting(Kind::Allow) {
-            ruling.allow(Reason::of("a rule allows it", rule));
+            ruling.allow(Reason::of("allowed by rule", rule));
             return;
         }
         match (is_work, self.mode) {
             (true, Mode::AcceptEdits) => {
-                ruling.allow(Reason::new("the mode acceptEdits, within the project"));
+                ruling.allow(Reason::new("mode acceptEdits, inside the project"));
             }
             (true, _) => ruling.soft(Reason::new(format!("no rule allows writing to {shown}"))),
             (false, _) => ruling.soft(Reason::new(format!("{shown} is outside the project"))),
@@ -84,13 +84,13 @@ impl Policy {
         let base = match path {
             Some(path) if !path.trim().is_empty() => Place::of_tool(path, cwd, &self.home),
             _ if tool == "Read" => {
-                ruling.firm(Reason::new("the file is not named"));
+                ruling.firm(Reason::new("missing file path"));
                 return ruling;
             }
             _ => Place::of(".", cwd, &self.home),
         };
         if path.is_some_and(|path| path.contains('\0')) {
-            ruling.firm(Reason::new("the file is not named"));
+            ruling.firm(Reason::new("missing file path"));
             return ruling;
         }
         self.read(tool, &base, &mut ruling);
@@ -104,7 +104,7 @@ impl Policy {
             );
             let climbs = rest.split('/').any(|part| part.contains(".."));
             if climbs || pattern.starts_with('~') || pattern.contains('\0') {
-                ruling.soft(Reason::new("the pattern leads elsewhere"));
+                ruling.soft(Reason::new("the pattern leaves the directory"));
             }
         }
         ruling.always = self.always_read(&base);
@@ -116,25 +116,28 @@ impl Policy {
         let shown = place.written.display();
         let fitting = |kind| self.rules_of(kind, tool).find(|rule| rule.fits_file(place));
         if let Some(rule) = fitting(Kind::Deny) {
-            ruling.deny(Reason::of(format!("a rule denies reading {shown}"), rule));
+            ruling.deny(Reason::of(
+                format!("reading {shown} is denied by rule"),
+                rule,
+            ));
         }
         if let Some(rule) = fitting(Kind::Ask) {
             ruling.firm(Reason::of(
-                format!("a rule wants to be asked about reading {shown}"),
+                format!("an ask rule matches reading {shown}"),
                 rule,
             ));
         }
         if place.real.is_none() {
-            ruling.firm(Reason::new(format!("{shown} leads in a circle")));
+            ruling.firm(Reason::new(format!("{shown} is a symlink loop")));
             return;
         }
         if let Some(rule) = fitting(Kind::Allow) {
-            ruling.allow(Reason::of("a rule allows it", rule));
+            ruling.allow(Reason::of("allowed by rule", rule));
             return;
         }
         let mut known = self.work.iter().chain(&self.readable);
         match known.any(|folder| place.is_within(folder)) {
-            true => ruling.allow(Reason::new("it lies within the project")),
+            true => ruling.allow(Reason::new("inside the project")),
             false => ruling.soft(Reason::new(format!("{shown} is outside the project"))),
         }
     }

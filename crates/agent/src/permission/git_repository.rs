@@ -30,7 +30,7 @@ pub(super) fn foreign(project: &Path, cwd: &Path) -> Option<String> {
     let found = find(cwd);
     match (&own, &found) {
         (_, Found::Bare(folder)) => Some(format!(
-            "{} is a repository by itself, and git would run what its configuration names",
+            "{} is a bare repository, and git would run programs that its configuration names",
             folder.display()
         )),
         (Found::WorkTree { top, git_dir }, _) if own == found => {
@@ -38,18 +38,18 @@ pub(super) fn foreign(project: &Path, cwd: &Path) -> Option<String> {
             let hides = git_dir.starts_with(top) && *git_dir != top.join(".git");
             hides.then(|| {
                 format!(
-                    "the git directory {} lies among the files of the project",
+                    "the git directory {} is among the project's files",
                     git_dir.display()
                 )
             })
         }
         _ if own == found => None,
         (_, Found::WorkTree { top, .. }) => Some(format!(
-            "{} is another repository than the project's, and git would run what its configuration names",
+            "{} is another repository than the project's, and git would run programs that its configuration names",
             top.display()
         )),
         (_, Found::Nothing) => Some(format!(
-            "{} does not belong to the repository of the project",
+            "{} is outside the project's repository",
             cwd.display()
         )),
     }

@@ -138,17 +138,17 @@ impl Pattern {
     /// else from the folder one stands in.
     pub fn read(text: &str, base: &Path, cwd: &Path, home: &Path) -> Result<Pattern, String> {
         if text.starts_with('!') {
-            return Err("a pattern that begins with ! takes nothing back here".to_owned());
+            return Err("negated patterns (!) are not supported".to_owned());
         }
         if text.contains('\0') {
-            return Err("a path cannot hold a NUL".to_owned());
+            return Err("a path cannot contain NUL".to_owned());
         }
         let (base, rest) = match text {
             text if text.starts_with("//") => (Path::new("/"), &text[2..]),
             "~" => (home, ""),
             text if text.starts_with("~/") => (home, &text[2..]),
             text if text.starts_with('~') => {
-                return Err("only the own home folder can stand behind ~".to_owned());
+                return Err("only ~ and ~/ are supported, not ~user".to_owned());
             }
             text if text.starts_with('/') => (base, &text[1..]),
             text => (cwd, text),

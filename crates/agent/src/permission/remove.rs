@@ -43,7 +43,7 @@ impl Policy {
             }
             if !only_operands && text.starts_with('-') && !is_open {
                 if text.starts_with("--no-pres") {
-                    return Some(Reason::new("it gives up the protection of the root folder"));
+                    return Some(Reason::new("disables the protection of the root directory"));
                 }
                 continue;
             }
@@ -75,11 +75,13 @@ impl Policy {
             if rest.starts_with(['.', '_', '-']) && rest.len() > 1 && !rest.contains('/') {
                 return None;
             }
-            return Some(format!("removing {raw} could take the whole folder"));
+            return Some(format!(
+                "removing {raw} could delete everything in the directory"
+            ));
         }
         if is_open && folder.is_empty() {
             return Some(format!(
-                "removing {raw} could be anything: it is not known yet"
+                "cannot tell in advance what removing {raw} would delete"
             ));
         }
         let absolute = folder.starts_with(['/', '~']);
@@ -88,14 +90,14 @@ impl Policy {
             (true, None) => std::slice::from_ref(&self.project),
             (false, None) => {
                 return Some(format!(
-                    "nobody knows in which folder {raw} would be removed"
+                    "cannot tell in which directory {raw} would be removed"
                 ));
             }
         };
         folders.iter().find_map(|cwd| {
             let place = Place::of(folder, cwd, &self.home);
             let is_critical = place.forms().any(|path| self.is_critical(path, cwd));
-            is_critical.then(|| format!("removing {raw} would take {}", place.written.display()))
+            is_critical.then(|| format!("removing {raw} would delete {}", place.written.display()))
         })
     }
 
@@ -116,7 +118,7 @@ impl Policy {
         let here = std::slice::from_ref(&self.project);
         let is_top = |path: &Path| self.is_machine(path);
         let could = |raw: &str| {
-            let why = format!("removing what is found in {raw} could take a system");
+            let why = format!("removing what is found in {raw} could delete system files");
             Some(Reason::new(why))
         };
         for cwd in cwds.unwrap_or(here) {
@@ -135,7 +137,7 @@ impl Policy {
         // Nobody knows where it stands.
         let is_relative = |word: &Word| !word.raw.starts_with(['/', '~']);
         match cwds.is_none() && (starts.is_empty() || starts.iter().any(is_relative)) {
-            true => could("a folder that nobody knows"),
+            true => could("an unknown directory"),
             false => None,
         }
     }

@@ -65,15 +65,17 @@ impl Rule {
         };
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_-*.".contains(c);
         if tool.is_empty() || !tool.chars().all(is_name) {
-            return Err(format!("the rule {text} does not begin with a tool"));
+            return Err(format!("the rule {text} does not begin with a tool name"));
         }
         if written.kind == Kind::Allow && is_too_wide(tool) {
-            return Err(format!("the rule {text} would allow tools nobody named"));
+            return Err(format!(
+                "the rule {text} is too broad to allow: name the tools"
+            ));
         }
         let tool = today(tool).to_owned();
         let what = match spec.map(str::trim) {
             None | Some("*" | ":*") => What::All,
-            Some("") => return Err(format!("the rule {text} says nothing between ( and )")),
+            Some("") => return Err(format!("the rule {text} is empty between ( and )")),
             Some(spec) => what(&tool, spec, &written.base, cwd, home)?,
         };
         Ok(Rule {

@@ -11,7 +11,7 @@ mod words;
 /// Nesting that nobody types.
 const DEEPEST: usize = 40;
 
-const JOINED: &str = "a word goes on in the next line";
+const JOINED: &str = "a word continues on the next line";
 
 /// A simple command, an assignment without one, or a redirection of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub fn parse(text: &str) -> Result<Script, String> {
 fn inner(text: &str, depth: usize) -> Result<Script, String> {
     let bad = |c: char| (c.is_control() && c != '\t' && c != '\n') || is_hidden(c);
     if let Some(c) = text.chars().find(|&c| bad(c)) {
-        return Err(format!("it holds the character U+{:04X}", u32::from(c)));
+        return Err(format!("unsupported character U+{:04X}", u32::from(c)));
     }
     let mut parser = Parser {
         text,
@@ -190,8 +190,8 @@ impl<'a> Parser<'a> {
 
     fn unexpected(&self) -> String {
         match self.peek() {
-            Some(c) => format!("`{c}` stands where nothing like it should"),
-            None => "it ends too early".to_owned(),
+            Some(c) => format!("unexpected `{c}`"),
+            None => "unexpected end".to_owned(),
         }
     }
 
@@ -229,7 +229,7 @@ impl<'a> Parser<'a> {
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err("it is nested too deeply".to_owned());
+            return Err("nested too deeply".to_owned());
         }
         let read = read(self)?;
         self.depth -= 1;
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         loop {
             let rest = self.rest();
             if rest.is_empty() {
-                return Err("a here-document has no end".to_owned());
+                return Err("unterminated here-document".to_owned());
             }
             let (line, len) = match rest.find('\n') {
                 Some(end) => (&rest[..end], end + 1),
@@ -342,7 +342,7 @@ impl<'a> Parser<'a> {
     fn expect(&mut self, word: &str) -> Read<()> {
         match self.keyword(word) {
             true => Ok(()),
-            false => Err(format!("`{word}` is missing")),
+            false => Err(format!("missing `{word}`")),
         }
     }
 }

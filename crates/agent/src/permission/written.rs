@@ -44,7 +44,7 @@ pub fn change(
             let about = part.symlink_metadata();
             if about.is_ok_and(|about| about.is_symlink()) {
                 return Err(format!(
-                    "{}: this is a link, and is not written through",
+                    "{}: refusing to write through a symlink",
                     part.display()
                 ));
             }
@@ -53,7 +53,7 @@ pub fn change(
     match fs::symlink_metadata(&real) {
         // Neither a pipe nor a device is replaced by a file, nor a link that leads nowhere.
         Ok(about) if !about.is_file() => {
-            return Err(format!("{}: this is not a regular file", path.display()));
+            return Err(format!("{}: not a regular file", path.display()));
         }
         _ => {}
     }
@@ -106,7 +106,7 @@ pub fn added(old: &str, kind: Kind, rules: &[String]) -> Result<String, String> 
         let root = jsonc::parse(&text).map_err(wrong)?;
         let layout = Layout::of(&text, &root);
         if root.members().is_none() {
-            return Err("settings should be an object".to_owned());
+            return Err("settings must be an object".to_owned());
         }
         let value: Value = rule.as_str().into();
         let Some(permissions) = root.get("permissions") else {
@@ -115,14 +115,14 @@ pub fn added(old: &str, kind: Kind, rules: &[String]) -> Result<String, String> 
             continue;
         };
         if permissions.members().is_none() {
-            return Err("permissions should be an object".to_owned());
+            return Err("permissions must be an object".to_owned());
         }
         let Some(list) = permissions.get(key) else {
             text = jsonc::insert(&text, permissions, &layout, Some(key), &json!([rule]));
             continue;
         };
         let Some(items) = list.items() else {
-            return Err(format!("permissions.{key} should be a list"));
+            return Err(format!("permissions.{key} must be a list"));
         };
         if !items.iter().any(|item| item.text() == Some(rule)) {
             text = jsonc::insert(&text, list, &layout, None, &value);

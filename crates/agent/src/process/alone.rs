@@ -30,7 +30,7 @@ fn kept(mut arguments: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     use rustix::process::{Pid, WaitOptions, wait};
 
     let program = arguments.next();
-    let program = program.ok_or_else(|| io::Error::other("there is no command"))?;
+    let program = program.ok_or_else(|| io::Error::other("no command given"))?;
     // Waited for, not acted on: whoever ends the group asks the command as well. A command starts
     // with none of them held back.
     let mut heard = SigSet::empty();
@@ -107,6 +107,6 @@ fn end() {
 fn kept(mut arguments: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     use std::os::unix::process::CommandExt;
     let program = arguments.next();
-    let program = program.ok_or_else(|| io::Error::other("there is no command"))?;
+    let program = program.ok_or_else(|| io::Error::other("no command given"))?;
     Err(std::process::Command::new(program).args(arguments).exec())
 }

@@ -49,14 +49,14 @@ impl File {
     /// What must have the right shape, because leaving it out would allow more.
     pub(super) fn check(&self) -> Result<(), Broken> {
         if self.root.members().is_none() {
-            return Err(self.broken(&self.root, "settings should be an object"));
+            return Err(self.broken(&self.root, "settings must be an object"));
         }
         self.check_once(&self.root, &["permissions", "hooks", "disableAllHooks"])?;
         let Some(permissions) = self.root.get("permissions") else {
             return Ok(());
         };
         if permissions.members().is_none() {
-            return Err(self.broken(permissions, "permissions should be an object"));
+            return Err(self.broken(permissions, "permissions must be an object"));
         }
         self.check_once(permissions, &["deny", "ask", "allow", "defaultMode"])?;
         for kind in [Kind::Deny, Kind::Ask, Kind::Allow] {
@@ -64,17 +64,17 @@ impl File {
                 continue;
             };
             let Some(items) = list.items() else {
-                let why = format!("permissions.{} should be a list of rules", kind.key());
+                let why = format!("permissions.{} must be a list of rules", kind.key());
                 return Err(self.broken(list, why));
             };
             if let Some(item) = items.iter().find(|item| item.text().is_none()) {
-                return Err(self.broken(item, "a rule should be a string"));
+                return Err(self.broken(item, "a rule must be a string"));
             }
         }
         if let Some(mode) = permissions.get("defaultMode")
             && mode.text().and_then(Mode::read).is_none()
         {
-            return Err(self.broken(mode, "there is no such permission mode"));
+            return Err(self.broken(mode, "unknown permission mode"));
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ impl File {
                 .iter()
                 .filter(|member| member.key == *key);
             if let (Some(_), Some(second)) = (same.next(), same.next()) {
-                let why = format!("{key} stands here a second time");
+                let why = format!("duplicate key {key}");
                 return Err(Broken::at(&self.place, &self.text, second.place.start, why));
             }
         }

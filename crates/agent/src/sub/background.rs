@@ -90,7 +90,7 @@ fn work(mut worker: Worker, task: &Task) {
     });
     // One that breaks must not be waited for for ever.
     let (outcome, ending) =
-        ran.unwrap_or_else(|| (Outcome::failed("The sub-agent broke down."), None));
+        ran.unwrap_or_else(|| (Outcome::failed("The sub-agent crashed."), None));
     let number = |name: &str| outcome.result[name].as_u64().unwrap_or(0);
     let stopped = ending.is_some_and(|ending| ending.why == Why::Interrupted);
     *task.over() = Some(Over {

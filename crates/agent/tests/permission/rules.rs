@@ -677,7 +677,7 @@ fn git_after_a_change_of_directory_asks_and_offers_no_rule_that_would_not_help()
     assert_eq!(always, Vec::<String>::new());
     // The directory stays for the next call.
     let (why, always) = asked("git status", "repo/docs/theme").unwrap();
-    assert!(why.contains("is a repository by itself"), "{why}");
+    assert!(why.contains("is a bare repository"), "{why}");
     assert_eq!(always, Vec::<String>::new());
     for (command, cwd) in [
         ("git status", "repo"),

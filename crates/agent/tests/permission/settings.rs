@@ -23,7 +23,7 @@ fn a_broken_file_is_an_error_with_its_name_and_line_in_every_scope() {
         let told = broken(&world).to_string();
         let start = format!("{}:4:3: ", world.path(name).display());
         assert!(told.starts_with(&start), "{told}");
-        assert!(broken(&world).hint().contains("nothing runs without it"));
+        assert!(broken(&world).hint().contains("cannot be ignored"));
     }
 }
 
@@ -120,7 +120,7 @@ fn settings_can_be_given_as_json_and_a_file_that_is_not_there_is_an_error() {
         Settings::load(&places)
             .unwrap_err()
             .to_string()
-            .contains("missing.json: there is no such file")
+            .contains("missing.json: no such file")
     );
     places.given = Some("{\"a\": ".to_owned());
     assert!(
@@ -184,7 +184,7 @@ fn only_who_manages_the_machine_takes_managed_hooks_away() {
 fn a_pipe_in_the_place_of_settings_does_not_hold_us_up() {
     let world = World::new();
     fs::create_dir_all(world.path("config/settings.json")).unwrap();
-    assert!(broken(&world).to_string().contains("this is not a file"));
+    assert!(broken(&world).to_string().contains("not a regular file"));
 }
 
 #[test]

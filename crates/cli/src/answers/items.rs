@@ -215,8 +215,8 @@ impl Level {
             None | Some("all") => Ok(Level::All),
             Some("replies") => Ok(Level::Replies),
             Some("turns") => Ok(Level::Turns),
-            Some(other) => Err(Failure::failed(format!("`{other}` is no level"))
-                .hint("write turns, replies or all")),
+            Some(other) => Err(Failure::failed(format!("`{other}` is not a level"))
+                .hint("use turns, replies or all")),
         }
     }
 

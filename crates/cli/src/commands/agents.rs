@@ -99,7 +99,7 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
     let mut table = Table::new(vec![
         Column::fixed("agent"),
         Column::fixed("type"),
-        Column::flexible("sent for", 16),
+        Column::flexible("description", 16),
         Column::fixed("status"),
         Column::number("turns"),
         Column::number("calls"),
@@ -112,7 +112,7 @@ pub fn run(world: &World, args: &AgentsArgs) -> Result<(), Failure> {
             continue;
         }
         let name = if row.agent.is_empty() {
-            "(no lines left)"
+            "(empty)"
         } else {
             short(&row.agent)
         };

@@ -30,14 +30,14 @@ use crate::world::World;
 /// Arguments of `archive`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool archive 2f72              keep a copy of one session
-  unspool archive --older-than 20d  before the client deletes what is older than 30 days
+  unspool archive 2f72              archive a copy of one session
+  unspool archive --older-than 20d  before the client deletes sessions older than 30 days
   unspool archive --list
-  unspool archive --restore 2f72    bring a session back
-  unspool archive --purged          prompts of sessions that are gone
+  unspool archive --restore 2f72    restore a session
+  unspool archive --purged          list prompts of deleted sessions
 
-A copy holds the transcript with its sub-agents, tool results, file backups, lists and plan. It is
-read back and compared before it counts. The originals stay unless --remove is given.")]
+A copy contains the transcript with its sub-agents, tool results, file backups, lists and plan,
+and is verified after writing. The originals stay unless --remove is given.")]
 pub struct ArchiveArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     pub sessions: Vec<OsString>,
@@ -62,7 +62,7 @@ pub struct ArchiveArgs {
     #[arg(long, conflicts_with_all = ["list", "purged"])]
     pub dry_run: bool,
 
-    /// List what is archived
+    /// List archived sessions
     #[arg(long, conflicts_with_all = ["sessions", "all", "older_than", "remove"])]
     pub list: bool,
 
@@ -130,7 +130,7 @@ fn wanted(
         let old = found.sessions.iter().filter(|file| file.modified < before);
         let wanted: Vec<_> = old.map(|file| (Rc::clone(&owned), file.clone())).collect();
         if wanted.is_empty() {
-            return Err(Failure::nothing("no session is that old"));
+            return Err(Failure::nothing("no session is older than that"));
         }
         return Ok(wanted);
     }
@@ -148,8 +148,10 @@ fn wanted(
                 wanted.push((Rc::new(OwnedFiles::new(&found)), file));
             }
             Target::Agent(_) => {
-                return Err(Failure::failed("a sub-agent is archived with its session")
-                    .hint("name the session it belongs to"));
+                return Err(
+                    Failure::failed("sub-agents cannot be archived on their own")
+                        .hint("archive the session that the sub-agent belongs to"),
+                );
             }
         }
     }
@@ -170,7 +172,7 @@ fn one(
     {
         let id = &file.id;
         return Err(Failure::failed(format!("{id} is in use: {why}"))
-            .hint("archive it without --remove, or wait until nothing writes to it"));
+            .hint("archive it without --remove, or close the session first"));
     }
     let files = archive::files(owned, file);
     let current = known.iter().rev().find(|one| {
@@ -227,7 +229,7 @@ fn remove(world: &World, file: &SessionFile, files: &[PathBuf]) -> Result<u64, F
     let mut work = world.begin(Task {
         at: world.now().0,
         operation: "archive".to_owned(),
-        words: format!("archive {short} and remove it"),
+        words: format!("archive {short} and remove the original"),
         options: vec!["--remove".to_owned()],
         sources: vec![file.id.clone()],
         path: Some(file.path.clone()),
@@ -242,15 +244,15 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
     let all = archive::list(dir);
     let mut meant = all.iter().filter(|one| one.id.starts_with(id));
     let Some(newest) = meant.next_back() else {
-        return Err(Failure::nothing(format!("nothing is archived as `{id}`"))
+        return Err(Failure::nothing(format!("no archive starts with `{id}`"))
             .hint("list archives with `unspool archive --list`"));
     };
     if let Some(other) = meant.find(|one| one.session != newest.session) {
         return Err(Failure::failed(format!(
-            "`{id}` may mean {} or {}",
+            "`{id}` is ambiguous: {} or {}",
             newest.session, other.session
         ))
-        .hint("give more characters of the id"));
+        .hint("use more characters of the id"));
     }
     let config = goal(world, newest)?;
     let short: String = newest.session.chars().take(8).collect();
@@ -292,14 +294,18 @@ fn restore(world: &World, dir: &Path, id: &str, dry_run: bool) -> Result<(), Fai
         out,
         "{} {}: {} in {}",
         clean::line(&newest.session),
-        if dry_run { "would be back" } else { "is back" },
+        if dry_run {
+            "would be restored"
+        } else {
+            "is restored"
+        },
         amount::count(row.files as u64, "file"),
         clean::line(&config.display().to_string())
     )?;
     out.flush()?;
     world.ui.note(&match number {
-        Some(number) => format!("take it back with `unspool undo {number}`"),
-        None => "nothing was written".to_owned(),
+        Some(number) => format!("undo with `unspool undo {number}`"),
+        None => "dry run: nothing was written".to_owned(),
     });
     Ok(())
 }
@@ -314,11 +320,11 @@ fn goal(world: &World, archive: &Archive) -> Result<PathBuf, Failure> {
         Some(first) if world.named || !archive.config.is_dir() => Ok(first.clone()),
         _ if is_known() => Ok(archive.config.clone()),
         _ => Err(Failure::failed(format!(
-            "{} came from {}, where no sessions are looked for",
+            "{} was archived from {}, which is not a config directory in use",
             archive.session,
             archive.config.display()
         ))
-        .hint("name the folder to bring it back to with `--claude-dir DIR`")),
+        .hint("name the config directory to restore it to with `--claude-dir DIR`")),
     }
 }
 
@@ -326,8 +332,8 @@ fn list(world: &World, dir: &Path) -> Result<(), Failure> {
     let mut all = archive::list(dir);
     all.reverse();
     if all.is_empty() {
-        return Err(Failure::nothing("nothing is archived")
-            .hint("keep copies with `unspool archive --older-than 20d`"));
+        return Err(Failure::nothing("no sessions are archived")
+            .hint("archive sessions with `unspool archive --older-than 20d`"));
     }
     let rows: Vec<ArchiveRow> = all.iter().map(|one| row(dir, one)).collect();
     show(world, &rows)
@@ -364,12 +370,12 @@ fn show(world: &World, rows: &[ArchiveRow]) -> Result<(), Failure> {
     out.flush()?;
     for (row, number) in rows.iter().filter_map(|row| Some((row, row.n?))) {
         world.ui.note(&format!(
-            "{} is removed; take it back with `unspool undo {number}`",
+            "removed {}; undo with `unspool undo {number}`",
             row.session
         ));
     }
     if rows.iter().any(|row| row.dry_run) {
-        world.ui.note("nothing was written");
+        world.ui.note("dry run: nothing was written");
     }
     Ok(())
 }

@@ -21,10 +21,7 @@ pub fn run(mut world: World) -> Result<(), Failure> {
         return ls::plain(world);
     }
     let found = find::find(&world.dirs);
-    let mut banner = world
-        .demo
-        .is_some()
-        .then_some("demo: these are recordings that come with the program");
+    let mut banner = world.demo.is_some().then_some("demo: bundled recordings");
     if found.sessions.is_empty() && world.demo.is_none() {
         if world.named {
             // Says which folder is wrong, if one is.
@@ -32,7 +29,7 @@ pub fn run(mut world: World) -> Result<(), Failure> {
             return Err(world.no_sessions());
         }
         world.use_demo()?;
-        banner = Some("no Claude Code sessions on this machine: this is a demo with recordings");
+        banner = Some("no Claude Code sessions on this machine: showing the bundled demo");
     }
     let here = world.here.as_deref();
     let first = here.and_then(|here| resolve::of_here(&found, here));
@@ -98,7 +95,7 @@ impl Hands {
         let told = match failure {
             Failure::Nothing(told) | Failure::Failed(told) => told,
             Failure::Found | Failure::Code(_) | Failure::Closed => {
-                return "it ended early".to_owned();
+                return "interrupted".to_owned();
             }
         };
         let text = match &told.hint {

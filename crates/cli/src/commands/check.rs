@@ -28,13 +28,13 @@ use crate::world::World;
   unspool check 2f72
   unspool check --all --json | jq -r 'select(.kind).kind' | sort | uniq -c
 
-Exit code 0: clean; 1: something was found. Lines that only another client version than the
-one asked for (--claude-version) would lose are told, but do not count.")]
+Exit code 0: clean; 1: faults found. Lines that only other client versions than --claude-version
+would lose are reported, but do not change the exit code.")]
 pub struct CheckArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     pub session: Option<OsString>,
 
-    /// All sessions and sub-agents of the machine
+    /// Check all sessions and sub-agents on this machine
     #[arg(long, conflicts_with = "session")]
     pub all: bool,
 }
@@ -267,12 +267,7 @@ fn summary(world: &World, out: &mut dyn Write, checked: &[Checked]) -> Result<()
             *sum.entry(version.clone()).or_default() += count;
         }
     }
-    writeln!(
-        out,
-        "{} checked, {} with something to look at",
-        checked.len(),
-        broken
-    )?;
+    writeln!(out, "{} checked, {} with faults", checked.len(), broken)?;
     let clients = checked.iter().filter(|one| !one.agent);
     let asked: BTreeSet<Profile> = clients
         .flat_map(|one| one.clients.iter().map(|client| client.profile))

@@ -14,14 +14,14 @@ use crate::world::{Chosen, World};
 /// Arguments of `clone`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool clone @ --preset default            a leaner copy of the latest session, ready to resume
+  unspool clone @ --preset default            a smaller copy of the latest session, ready to resume
   unspool clone 2f72 --preset heavy --dry-run  what that would keep, drop and free
   unspool clone 2f72 --until 12                the session as it was after turn 12
-  unspool clone 2f72 --slim                    without bookkeeping; not one message changes
+  unspool clone 2f72 --slim                    without bookkeeping lines; all messages stay the same
   unspool clone 2f72 --results-over 20000      large results keep their start and end
   unspool clone 2f72 --cwd ~/other/project     in another project
   unspool clone 2f72 --compress 0-50:35 --with 'claude -p \"$UNSPOOL_PROMPT\"'
-                                               the older half in fewer words
+                                               shorten the older half to 35 %
 
 The source is never changed. A copy that would not resume, or would change more than was asked,
 is not written. Sub-agents, tool results, file backups, todos and tasks are copied, too.
@@ -36,15 +36,15 @@ pub struct CloneArgs {
     #[command(flatten)]
     pub trims: Trims,
 
-    /// Put the copy into this directory's project, to resume it there
+    /// Put the copy into this directory's project, so that it can be resumed there
     #[arg(long, value_name = "DIR")]
     pub cwd: Option<PathBuf>,
 
-    /// Its title [default: that of the source, marked as a clone]
+    /// Title of the copy [default: the title of the source, marked as a clone]
     #[arg(long, value_name = "T")]
     pub title: Option<String>,
 
-    /// Give every line a new uuid
+    /// Generate a new uuid for every line
     #[arg(long)]
     pub new_uuids: bool,
 
@@ -94,11 +94,11 @@ pub struct Trims {
     #[arg(long, value_name = "PCT", num_args = 0..=1, require_equals = true, default_missing_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "Texts")]
     pub strip_thinking: Option<u8>,
 
-    /// Drop bookkeeping lines that no client sends
+    /// Drop bookkeeping lines that clients never send to the model
     #[arg(long, help_heading = "Texts")]
     pub slim: bool,
 
-    /// Replace keys, tokens and passwords by placeholders
+    /// Replace keys, tokens and passwords with placeholders
     #[arg(long, help_heading = "Texts")]
     pub redact: bool,
 
@@ -137,7 +137,7 @@ pub struct Trims {
     #[arg(long, value_name = "START-END:TARGET", help_heading = "Compression")]
     pub compress: Vec<String>,
 
-    /// Replace everything before this turn by a summary
+    /// Replace everything before this turn with a summary
     #[arg(
         long,
         value_name = "TURN",
@@ -146,7 +146,7 @@ pub struct Trims {
     )]
     pub summary: Option<String>,
 
-    /// The summary, instead of one that a model writes
+    /// Use this summary instead of asking a model for one
     #[arg(
         long,
         value_name = "TEXT",
@@ -155,11 +155,11 @@ pub struct Trims {
     )]
     pub summary_text: Option<String>,
 
-    /// The command that writes shorter: the text on its standard input, what is wanted in $UNSPOOL_PROMPT, the shorter text on its standard output [default: the Messages API]
+    /// Command that shortens a text: text on stdin, prompt in $UNSPOOL_PROMPT, result on stdout [default: Messages API]
     #[arg(long, value_name = "CMD", help_heading = "Compression")]
     pub with: Option<String>,
 
-    /// Shorten prompts, too
+    /// Also shorten prompts
     #[arg(long, requires = "compress", help_heading = "Compression")]
     pub include_user: bool,
 
@@ -167,7 +167,7 @@ pub struct Trims {
     #[arg(long, value_name = "M", help_heading = "Compression")]
     pub model: Option<String>,
 
-    /// Don't ask before sending texts to the API
+    /// Send texts to the API without asking
     #[arg(long, help_heading = "Compression")]
     pub yes: bool,
 }
@@ -178,7 +178,7 @@ pub enum StripMode {
     /// Remove calls with their results
     #[default]
     Remove,
-    /// Keep their first lines
+    /// Keep only their first lines
     Truncate,
 }
 
@@ -208,7 +208,7 @@ pub fn run(world: &World, args: &CloneArgs) -> Result<(), Failure> {
         .as_ref()
         .is_some_and(|title| title.trim().is_empty())
     {
-        return Err(Failure::failed("the title is empty").hint("write a word or two"));
+        return Err(Failure::failed("the title is empty").hint("pass a non-empty title"));
     }
     let chosen = world.choose(args.session.as_deref())?;
     let order = Order {

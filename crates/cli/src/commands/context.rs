@@ -39,7 +39,7 @@ pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
         return Ok(out.flush()?);
     }
     let how = if context.measured {
-        "as the last reply was given"
+        "measured at the last reply"
     } else {
         "estimated"
     };
@@ -64,7 +64,7 @@ pub fn run(world: &World, args: &ContextArgs) -> Result<(), Failure> {
     }
     table.write(&mut out, &world.ui.style())?;
     if !context.largest.is_empty() {
-        writeln!(out, "\nlargest pieces")?;
+        writeln!(out, "\nlargest blocks")?;
         let mut table = Table::new(vec![
             Column::number("tokens"),
             Column::number("share"),

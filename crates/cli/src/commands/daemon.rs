@@ -12,10 +12,10 @@ use crate::world::World;
 /// Arguments of `daemon`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool daemon start      follow all sessions in the background, and say where the dashboard is
-  unspool daemon status     whether it runs, and how it is
+  unspool daemon start      follow all sessions in the background, and print the dashboard's link
+  unspool daemon status     show whether it is running, and its health
   unspool daemon stop
-  unspool daemon install    start it with every login
+  unspool daemon install    install a service that starts it at login
 
 Optional: `ls`, `status`, `watch` and the hook use it if it is running and work without it.")]
 pub struct DaemonArgs {
@@ -27,13 +27,13 @@ pub struct DaemonArgs {
 /// What to do with the daemon.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Start it in the background
+    /// Start the daemon in the background
     Start,
-    /// Stop it
+    /// Stop the daemon
     Stop,
-    /// Show whether it is running, and its health
+    /// Show whether the daemon is running, and its health
     Status,
-    /// Install a service that starts it at login
+    /// Install a service that starts the daemon at login
     Install,
     /// Run in the foreground (for systemd and launchd)
     Run,
@@ -42,8 +42,8 @@ pub enum Action {
 /// Does it.
 pub fn run(world: World, args: &DaemonArgs) -> Result<(), Failure> {
     if world.demo.is_some() {
-        return Err(Failure::failed("the demo has no daemon")
-            .hint("look at it with `unspool --demo watch`"));
+        return Err(Failure::failed("the daemon does not support `--demo`")
+            .hint("use `unspool --demo watch`"));
     }
     if let Action::Install = args.action {
         return install::run(&world);
@@ -57,6 +57,8 @@ pub fn run(world: World, args: &DaemonArgs) -> Result<(), Failure> {
         Action::Run => run::be(world),
     }
     #[cfg(not(unix))]
-    Err(Failure::failed("there is no daemon on this system")
-        .hint("`unspool serve` and `unspool watch` do the same in the foreground"))
+    Err(
+        Failure::failed("the daemon is not supported on this system")
+            .hint("`unspool serve` and `unspool watch` do the same in the foreground"),
+    )
 }

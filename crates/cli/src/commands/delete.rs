@@ -29,15 +29,15 @@ use crate::world::World;
 /// Arguments of `delete`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool delete 2f72 --dry-run     which files would go
+  unspool delete 2f72 --dry-run     list the files that would be deleted
   unspool delete 2f72 && unspool undo
-  unspool delete --list             what is in the trash, newest last
+  unspool delete --list             list the trash, newest last
   unspool delete --empty --older-than 7d
 
-The transcript goes with everything that is the session's alone: its sub-agents, tool results,
-file backups and lists. All of it, or nothing. Copies are kept in a trash of our own for 30 days,
-and those of the last 50 edits in any case; `unspool undo N` brings a session back from there. Its
-prompts stay in the client's history.jsonl, and its turns wherever they were sent.")]
+Deletes the transcript and every file that belongs only to this session: sub-agents, tool
+results, file backups and lists. Either all of them are deleted or none. The trash keeps copies
+for 30 days, and those of the last 50 edits regardless of age; `unspool undo N` restores a session.
+Its prompts stay in the client's history.jsonl; turns that were sent stay where they were sent.")]
 pub struct DeleteArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     #[arg(required_unless_present_any = ["list", "empty"])]
@@ -47,11 +47,11 @@ pub struct DeleteArgs {
     #[arg(long, conflicts_with_all = ["sessions", "empty", "dry_run"])]
     pub list: bool,
 
-    /// Empty the trash for good
+    /// Empty the trash (not undoable)
     #[arg(long, conflicts_with = "sessions")]
     pub empty: bool,
 
-    /// Only what was deleted before this time: `7d`, `2026-01-03`
+    /// Only sessions deleted before this time: `7d`, `2026-01-03`
     #[arg(long, value_name = "T", conflicts_with = "sessions")]
     pub older_than: Option<String>,
 
@@ -96,12 +96,12 @@ fn wanted(world: &World, args: &DeleteArgs) -> Result<Vec<Wanted>, Failure> {
     let mut prompts = PromptCounts::default();
     for session in &args.sessions {
         let Target::Session(file) = world.target(Some(session))? else {
-            return Err(Failure::failed("a sub-agent is deleted with its session")
-                .hint("name the session it belongs to"));
+            return Err(Failure::failed("sub-agents cannot be deleted on their own")
+                .hint("delete the session that the sub-agent belongs to"));
         };
         if let Some(why) = live.why(&file) {
             return Err(Failure::failed(format!("{} is in use: {why}", file.id))
-                .hint("end it, or wait until nothing writes to it"));
+                .hint("close the session first"));
         }
         let owned = OwnedFiles::new(&find::around(&file.path));
         let files = archive::files(&owned, &file);
@@ -231,14 +231,14 @@ fn list(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
     }
     table.write(&mut out, &world.ui.style())?;
     out.flush()?;
-    world.ui.note("bring one back with `unspool undo N`");
+    world.ui.note("restore one with `unspool undo N`");
     Ok(())
 }
 
 fn empty(world: &World, args: &DeleteArgs) -> Result<(), Failure> {
     let trash = trash(world, args)?;
     if trash.is_empty() {
-        return Err(Failure::nothing("there is nothing in the trash to remove"));
+        return Err(Failure::nothing("the trash contains nothing to remove"));
     }
     if !args.dry_run {
         let numbers: Vec<u64> = trash.iter().map(|one| one.entry.number).collect();
@@ -264,9 +264,9 @@ fn show(world: &World, rows: &[DeleteRow]) -> Result<(), Failure> {
             .as_deref()
             .map_or_else(String::new, |title| format!(" “{title}”"));
         let said = match (row.dry_run, row.emptied) {
-            (true, true) => "would be gone for good",
+            (true, true) => "would be deleted permanently",
             (true, false) => "would be deleted",
-            (false, true) => "is gone for good",
+            (false, true) => "is deleted permanently",
             (false, false) => "is deleted",
         };
         writeln!(
@@ -283,10 +283,8 @@ fn show(world: &World, rows: &[DeleteRow]) -> Result<(), Failure> {
     }
     out.flush()?;
     match rows.iter().filter(|row| !row.emptied).find_map(|row| row.n) {
-        _ if rows.iter().any(|row| row.dry_run) => world.ui.note("nothing was removed"),
-        Some(number) => world
-            .ui
-            .note(&format!("take it back with `unspool undo {number}`")),
+        _ if rows.iter().any(|row| row.dry_run) => world.ui.note("dry run: nothing was deleted"),
+        Some(number) => world.ui.note(&format!("undo with `unspool undo {number}`")),
         None => {}
     }
     Ok(())

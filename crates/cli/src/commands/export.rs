@@ -29,15 +29,15 @@ use crate::world::{Chosen, World};
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
   unspool export -o session.html                 the latest session of this directory as a page
-  unspool export 2f72 --to md --detail low       Markdown, short, to standard output
+  unspool export 2f72 --to md --detail low       short Markdown to standard output
   unspool export 2f72 81bc -o pages/ --to html   a folder of pages with an index
   unspool export --all --project webshop --to md -o notes/
   unspool export @ --to md --max-chars 2000 | llm 'what went wrong here?'
 
-Detail: prompts (what was typed), minimal (and the answers), low (and a line per call, changes
-and failures), high (and all inputs and results), full (and thinking, and what hooks and the
-client told the model). Pages are full unless you say otherwise, for they fold; Markdown and text
-are high. json, jsonl and messages are always whole.
+Detail, each level adding to the one before: prompts, minimal (adds replies), low (adds one line
+per tool call, changes and failures), high (adds all inputs and results), full (adds thinking and
+what hooks and the client told the model). Default: full for html, high for md and txt; json,
+jsonl and messages always contain everything.
 Keys, tokens and passwords are masked unless --no-redact. Files are created with mode 0600.")]
 pub struct ExportArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
@@ -48,7 +48,7 @@ pub struct ExportArgs {
     #[arg(long, conflicts_with = "sessions")]
     pub all: bool,
 
-    /// With --all, only sessions of this project: its name, its directory, or a part of it
+    /// With --all, only sessions of this project (name, directory, or part of one)
     #[arg(long, value_name = "P", requires = "all")]
     pub project: Option<String>,
 
@@ -72,7 +72,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "N")]
     pub max_chars: Option<usize>,
 
-    /// Replace files that exist; links to files are refused, devices and pipes are written into
+    /// Overwrite existing files; symlinks are refused, devices and pipes are written to
     #[arg(long)]
     pub force: bool,
 }
@@ -90,7 +90,7 @@ pub enum FormatArg {
     Json,
     /// The lines of the transcript
     Jsonl,
-    /// What a client would send on resume
+    /// The Messages-API array a client would send on resume
     Messages,
 }
 
@@ -114,9 +114,9 @@ pub enum DetailArg {
     Full,
     /// Without thinking and notes
     High,
-    /// Calls in a line each
+    /// One line per tool call
     Low,
-    /// Prompts and answers
+    /// Prompts and replies
     Minimal,
     /// Prompts only
     Prompts,
@@ -174,7 +174,7 @@ pub fn beside(world: &World, session: &OsStr, format: &str) -> Result<PathBuf, F
     };
     let mut names = (1..).map(name);
     let free = names.find(|name| name.symlink_metadata().is_err());
-    let path = free.ok_or_else(|| Failure::failed("no name is free"))?;
+    let path = free.ok_or_else(|| Failure::failed("no unused file name found"))?;
     let args = ExportArgs {
         sessions: Vec::new(),
         all: false,
@@ -265,20 +265,20 @@ impl<'a> Export<'a> {
         let named = args.to.map(FormatArg::format);
         let format = named.or_else(|| format_of(args.place()?));
         let format = format.ok_or_else(|| {
-            Failure::failed("no format is named")
-                .hint("say `--to html`, md, txt, json, jsonl or messages")
+            Failure::failed("no output format given")
+                .hint("use `--to html`, md, txt, json, jsonl or messages")
         })?;
         let detail = args.detail.unwrap_or_else(|| DetailArg::of(format));
         if !format.is_for_people() && detail != DetailArg::Full {
             return Err(Failure::failed(format!(
-                "--detail makes no sense for {}: it is always whole",
+                "--detail does not apply to {}, which is always complete",
                 format.name()
             ))
             .hint("use it with html, md or txt"));
         }
         if matches!(format, Format::Jsonl | Format::Messages) && args.max_chars.is_some() {
             return Err(Failure::failed(format!(
-                "--max-chars makes no sense for {}: what it holds must stay valid",
+                "--max-chars does not apply to {}, which must stay valid",
                 format.name()
             ))
             .hint("use it with html, md, txt or json; `unspool clone` trims sessions"));
@@ -309,13 +309,12 @@ impl<'a> Export<'a> {
     fn single(&self, targets: Vec<Target>) -> Result<(), Failure> {
         let several = targets.len() > 1 || self.args.all;
         let Some(target) = targets.into_iter().next().filter(|_| !several) else {
-            return Err(
-                Failure::failed("several sessions need a folder").hint("name one with `-o DIR/`")
-            );
+            return Err(Failure::failed("several sessions need an output directory")
+                .hint("name one with `-o DIR/`"));
         };
         let Some(path) = self.args.place() else {
             if self.format == Format::Html && self.world.ui.is_terminal() {
-                return Err(Failure::failed("a page is not for a terminal")
+                return Err(Failure::failed("refusing to print HTML to a terminal")
                     .hint("name a file with `-o page.html`"));
             }
             let chosen = self.look(target)?;
@@ -371,7 +370,7 @@ impl<'a> Export<'a> {
             let why = if failed > 0 {
                 "no session could be read"
             } else {
-                "no session fits"
+                "no session matches"
             };
             return Err(Failure::nothing(why).hint("list them with `unspool ls`"));
         }
@@ -404,8 +403,8 @@ impl<'a> Export<'a> {
         };
         if self.world.dirs.iter().any(theirs) {
             return Err(
-                Failure::failed(format!("{name} is among Claude Code's own sessions"))
-                    .hint("write it somewhere else"),
+                Failure::failed(format!("{name} is in Claude Code's projects directory"))
+                    .hint("write to another directory"),
             );
         }
         Ok(output_file::check(path, self.existing())?)

@@ -35,18 +35,18 @@ use desk::Desk;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
-  unspool hook install          send each turn to Langfuse when it is over
-  unspool hook install --live   also know at every moment what each session does
-  unspool hook status           what is installed, and what happened last
-  unspool hook uninstall        take it out again
+  unspool hook install          send each turn to Langfuse when it ends
+  unspool hook install --live   also track the state of each session live
+  unspool hook status           show what is installed, and the last events
+  unspool hook uninstall        remove the hook
 
-Without an action it reads one event on standard input, as Claude Code gives it to hooks. It
-prints nothing, returns at once and always exits 0; a process in the background does the rest
-and writes to `hook.log` in our data folder. Sessions are sent only where TRACE_TO_LANGFUSE is
-`true` and the keys LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY are set."
+Without a subcommand it reads one hook event from standard input, as Claude Code passes it. It
+prints nothing, returns immediately and exits with 0 unless --strict is given; a background
+process does the work and logs to `hook.log` in unspool's data folder. Sessions are sent only if
+TRACE_TO_LANGFUSE is `true` and LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY are set."
 )]
 pub struct HookArgs {
-    /// What to do [default: read an event]
+    /// What to do [default: read an event from standard input]
     #[command(subcommand)]
     pub action: Option<Action>,
 
@@ -54,7 +54,7 @@ pub struct HookArgs {
     #[arg(long)]
     pub strict: bool,
 
-    /// Do what was noted in this file
+    /// Run the job described in this file
     #[arg(long, hide = true, value_name = "FILE")]
     pub worker: Option<PathBuf>,
 }
@@ -66,18 +66,18 @@ pub enum Action {
     Install(install::InstallArgs),
     /// Remove the hook from the settings
     Uninstall(install::UninstallArgs),
-    /// Show where it is installed, whether it sends, and its last events
+    /// Show where the hook is installed, whether it sends, and its last events
     Status(status::StatusArgs),
 }
 
 /// Which settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Scope {
-    /// Yours, for all projects: settings.json in the config folder
+    /// Your settings for all projects: settings.json in the config folder
     User,
-    /// Those of this project, for everybody: .claude/settings.json
+    /// Shared settings of this project: .claude/settings.json
     Project,
-    /// Yours, for this project: .claude/settings.local.json
+    /// Your settings for this project: .claude/settings.local.json
     Local,
 }
 
@@ -123,7 +123,7 @@ pub fn attend(global: &Global, args: &HookArgs) -> Result<(), Failure> {
         Some(file) => worker::run(&desk, global, file),
         None => event::take(&desk, io::stdin()),
     }));
-    let done = done.unwrap_or_else(|why| Err(format!("a fault of ours: {}", said(&*why))));
+    let done = done.unwrap_or_else(|why| Err(format!("internal error: {}", said(&*why))));
     if let Err(why) = &done {
         desk.log.error(why);
     }

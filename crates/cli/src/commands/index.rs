@@ -23,12 +23,11 @@ use crate::world::World;
 #[command(after_help = "Examples:
   unspool index                show what is indexed
   unspool index build          index everything now
-  unspool index drop           delete all caches
+  unspool index drop           delete the index and all other caches
 
-`search --ranked` builds the index when needed: prompts, replies, titles, commands and paths at
-once, thinking and tool results in the background; outputs in files of their own are left out.
-It stores words and positions, never text, and no word of what looks like a secret. It can be
-deleted at any time.
+`search --ranked` builds the index when needed: prompts, replies, titles, commands and paths
+first, thinking and tool results in the background; tool results stored in separate files are not
+indexed. The index stores words and positions, not text, and skips secrets. It is safe to delete.
 UNSPOOL_NO_BACKGROUND=1 disables building in the background.")]
 pub struct IndexArgs {
     /// What to do [default: status]
@@ -39,11 +38,11 @@ pub struct IndexArgs {
 /// What to do with the index.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Show what is indexed and what is not yet
+    /// Show what is indexed and what is pending
     Status,
     /// Index everything now
     Build {
-        /// Be the one process that does so while nobody waits
+        /// Build it as the background process
         #[arg(long, hide = true)]
         background: bool,
     },
@@ -110,7 +109,7 @@ fn status(world: &World) -> Result<(), Failure> {
         Column::fixed("indexed"),
         Column::number("done"),
         Column::number("text"),
-        Column::number("not yet"),
+        Column::number("pending"),
         Column::number("files"),
     ]);
     for (stage, name) in [
@@ -167,12 +166,14 @@ fn build(world: &World) -> Result<(), Failure> {
         ended = run_stages(world, &mut text, &found);
     }
     if ended.map_err(Failure::failed)? == Ended::Busy {
-        return Err(Failure::failed("another unspool is writing the index")
-            .hint("try again when it is done"));
+        return Err(
+            Failure::failed("another unspool process is writing the index")
+                .hint("try again when it is done"),
+        );
     }
     let status = text.status(&found).map_err(Failure::failed)?;
     world.ui.note(&format!(
-        "indexed: {} of text in {}, an index of {}",
+        "indexed {} of text in {}; index size {}",
         amount::bytes(status.text.iter().sum()),
         amount::count(status.files, "file"),
         amount::bytes(status.size)
@@ -254,7 +255,7 @@ pub fn drop_all(world: &World) -> Result<(), Failure> {
         }
     }
     world.ui.note(&format!(
-        "dropped: {} are free again, and made anew when they are needed",
+        "deleted {} of caches; they are rebuilt when needed",
         amount::bytes(freed)
     ));
     Ok(())

@@ -165,7 +165,7 @@ fn used(out: &mut dyn Write, row: &InfoRow) -> Result<(), Failure> {
         writeln!(out, "          sub-agents {}", told(&by.agents))?;
     }
     if by.client.messages > 0 {
-        writeln!(out, "          the client itself {}", told(&by.client))?;
+        writeln!(out, "          client {}", told(&by.client))?;
     }
     Ok(())
 }
@@ -205,7 +205,7 @@ pub fn drift(
             .collect();
         writeln!(
             out,
-            "{title:<10}{} (never seen before; {})",
+            "{title:<10}{} (unknown; {})",
             clean::line(what),
             clean::line(&versions.join(", "))
         )?;

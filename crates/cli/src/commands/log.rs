@@ -34,8 +34,8 @@ pub fn run(world: &World, args: &LogArgs) -> Result<(), Failure> {
         list.retain(|one| about(one, &id));
     }
     if list.is_empty() {
-        return Err(Failure::nothing("nothing was done to sessions yet")
-            .hint("edits such as `unspool rename` are noted here"));
+        return Err(Failure::nothing("no edits yet")
+            .hint("edits such as `unspool rename` are recorded here"));
     }
     let mut out = world.ui.out();
     if world.ui.json {

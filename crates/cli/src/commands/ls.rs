@@ -44,7 +44,7 @@ use crate::world::World;
   unspool ls --status waiting_for_input
   unspool ls --json | jq -r '[.id, .title] | @tsv'")]
 pub struct LsArgs {
-    /// Only sessions of this project: its name, its directory, or a part of it
+    /// Only sessions of this project (name, directory, or part of one)
     #[arg(long, value_name = "P")]
     pub project: Option<String>,
 
@@ -65,7 +65,7 @@ pub struct LsArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// Also sub-agents, each as a row of its own
+    /// Also list sub-agents, one row each
     #[arg(long)]
     pub agents: bool,
 }
@@ -76,9 +76,9 @@ pub fn plain(mut world: World) -> Result<(), Failure> {
         if world.named {
             return Err(world.no_sessions());
         }
-        world.ui.note(
-            "No Claude Code sessions on this machine: this is a demo from bundled recordings.\n",
-        );
+        world
+            .ui
+            .note("No Claude Code sessions on this machine: showing the bundled demo.\n");
         world.use_demo()?;
         run(&world, &LsArgs::default())?;
         if world.ui.json {
@@ -117,7 +117,9 @@ pub fn run(world: &World, args: &LsArgs) -> Result<(), Failure> {
         rows.extend(others(&found, &prices));
     }
     if rows.is_empty() {
-        return Err(Failure::nothing("no session fits").hint("list all of them with `unspool ls`"));
+        return Err(
+            Failure::nothing("no session matches").hint("list all sessions with `unspool ls`")
+        );
     }
     for row in &mut rows {
         mask(world, row);
@@ -267,8 +269,8 @@ pub fn mask(world: &World, row: &mut SessionRow) {
 
 fn state(name: &str) -> Result<State, Failure> {
     State::named(name).ok_or_else(|| {
-        Failure::failed(format!("`{name}` is no status"))
-            .hint("write working, waiting_for_approval, waiting_for_input, idle, compacting, error or ended")
+        Failure::failed(format!("`{name}` is not a status"))
+            .hint("use working, waiting_for_approval, waiting_for_input, idle, compacting, error or ended")
     })
 }
 
@@ -475,8 +477,8 @@ fn unused(session: &Session) -> String {
     let more = if labels.len() > NAMED { ", …" } else { "" };
     let named = labels[..labels.len().min(NAMED)].join(", ");
     match labels.is_empty() {
-        true => "nothing in it can be read".to_owned(),
-        false => format!("nobody typed and nobody answered: {named}{more}"),
+        true => "unreadable".to_owned(),
+        false => format!("no prompt and no reply: {named}{more}"),
     }
 }
 

@@ -12,11 +12,11 @@ use crate::world::World;
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool merge 2f72 91ab             one session: what was said in 2f72, then in 91ab
+  unspool merge 2f72 91ab             one session: 2f72 followed by 91ab
   unspool merge 2f72 91ab --by-time   the one that began earlier comes first
-  unspool merge 2f72 91ab --dry-run   what that would be
+  unspool merge 2f72 91ab --dry-run   show what would be written
 
-Takes the live branch of each session. Lines that they share are written once.")]
+Uses the live branch of each session. Lines that occur in several sessions are written once.")]
 pub struct MergeArgs {
     /// Sessions to merge, in order
     #[arg(required = true, num_args = 2.., value_name = "SESSION")]
@@ -26,7 +26,7 @@ pub struct MergeArgs {
     #[arg(long)]
     pub by_time: bool,
 
-    /// Its title [default: that of the first, marked as merged]
+    /// Title of the merged session [default: the title of the first, marked as merged]
     #[arg(long, value_name = "T")]
     pub title: Option<String>,
 

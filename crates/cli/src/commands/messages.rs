@@ -14,10 +14,10 @@ use crate::world::World;
 #[command(after_help = "Examples:
   unspool messages 2f72
   unspool messages 2f72 --claude-version 2.1.45   what an older client would send
-  unspool messages 2f72 --claude-version strict   what the API accepts in any case
-  unspool messages 2f72 --reveal                  with the secrets it holds
+  unspool messages 2f72 --claude-version strict   messages that the API always accepts
+  unspool messages 2f72 --reveal                  with secrets
 
-Keys, tokens and passwords are masked, so this is what the client would send only with --reveal.")]
+Keys, tokens and passwords are masked; use --reveal to get exactly what the client would send.")]
 pub struct MessagesArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     pub session: Option<OsString>,
@@ -44,7 +44,7 @@ pub fn run(world: &World, args: &MessagesArgs) -> Result<(), Failure> {
         Resume::Hangs => {
             let client = world.profile.name();
             Err(Failure::failed(format!(
-                "Claude Code {client} would hang: the parents in {} run in a circle",
+                "Claude Code {client} would hang: circular parents in {}",
                 chosen.path()
             ))
             .hint("see where with `unspool check`"))

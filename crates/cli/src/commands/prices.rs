@@ -25,23 +25,22 @@ use crate::world::World;
   unspool prices opus --json
   unspool prices update --from model_prices_and_context_window.json
 
-Prices of your own go into `prices-override.json` in the config folder of unspool
+To override prices, put them into `prices-override.json` in unspool's config folder
 ($UNSPOOL_HOME, else ~/.config/unspool), in dollars per million tokens:
 
   {\"models\": {\"claude-opus-4-6\": {\"input\": 4, \"output\": 20, \"cache_read\": 0.4,
     \"cache_write_5m\": 5, \"cache_write_1h\": 8}}}
 
-`input` and `output` are needed. A model may also have `batch` and `long` (the same fields, and
-`above` for `long`: from how many tokens of input on), `web_search` (dollars each), `fast` and
-`us` (factors) and `limit` (tokens that fit into its context). A row stands in the place of the
-whole row of the same name. These prices go before those of `update`, and those before the
-bundled ones.")]
+`input` and `output` are required. Optional: `batch` and `long` (the same fields; `long` also has
+`above`, the input tokens from which it applies), `web_search` (dollars per search), `fast` and
+`us` (factors) and `limit` (context window in tokens). A row replaces the whole row of the same
+name. Precedence: overrides, then prices of `update`, then bundled prices.")]
 pub struct PricesArgs {
-    /// What to do instead of listing
+    /// What to do [default: list prices]
     #[command(subcommand)]
     pub command: Option<PricesCommand>,
 
-    /// A model as transcripts name it, or part of a model name
+    /// Model name as in transcripts, or part of one
     pub model: Option<String>,
 }
 
@@ -56,16 +55,15 @@ pub enum PricesCommand {
 #[derive(Debug, Args)]
 #[command(
     after_help = "FILE is LiteLLM's `model_prices_and_context_window.json`, or a table in
-our own form (see `unspool prices --help`). Nothing is fetched: this program does not use the
-network. Models that the new table no longer lists keep their last price, with the date and the
-source it came with.
+unspool's own format (see `unspool prices --help`). Nothing is downloaded. Models that are missing
+from the new table keep their last price, with its date and source.
 
-A row of LiteLLM's table without prices of the cache changes what input and output cost. Its other
-prices stay if those two cost what they did, and are unknown otherwise: they belonged to another
-price. Rows that are not used (second names, other providers, no price of tokens) are counted."
+A LiteLLM row without cache prices sets the prices of input and output. If these are unchanged,
+the model keeps its cache prices; otherwise they become unknown. Unused rows (aliases, other
+providers, no token price) are counted."
 )]
 pub struct UpdateArgs {
-    /// The new table
+    /// File with the new price table
     #[arg(long, value_name = "FILE")]
     pub from: PathBuf,
 }
@@ -143,20 +141,20 @@ fn one(world: &World, out: &mut dyn Write, model: &str, price: &Price) -> Result
     standard(&mut table, price);
     let mut line = |title: &str, rates: &Rates| rate_row(&mut table, title, rates, String::new());
     if let Some(batch) = &price.batch {
-        line("  in batches", batch);
+        line("  batch API", batch);
     }
     if let Some(fast) = price.fast {
-        line("  in the fast mode", &times(&price.rates, fast));
+        line("  fast mode", &times(&price.rates, fast));
     }
     if let Some(us) = price.us {
-        line("  from the US only", &times(&price.rates, us));
+        line("  US-only inference", &times(&price.rates, us));
     }
     table.write(out, &world.ui.style())?;
     if let Some(search) = price.web_search {
         writeln!(out, "  ${} for each web search", dollars(search, 12))?;
     }
     if model != price.name {
-        let note = format!("`{model}` is priced as `{}`.", price.name);
+        let note = format!("`{model}` uses the price of `{}`.", price.name);
         world.ui.note(&note);
     }
     Ok(())
@@ -235,13 +233,13 @@ fn origin(world: &World, rows: &[&Price]) -> String {
     let told = counts.into_iter().map(|((is_own, date, source), count)| {
         let models = amount::count(count, "model");
         match (is_own, date) {
-            (true, _) => format!("{models} as {} says", own.display()),
+            (true, _) => format!("{models} from {}", own.display()),
             (false, "") => format!("{models} from {source}"),
             (false, date) => format!("{models} as of {date} from {source}"),
         }
     });
     format!(
-        "Dollars per million tokens (read: from the cache; 5m, 1h: written to it): {}.",
+        "Dollars per million tokens (read: cache read; 5m, 1h: cache write): {}.",
         told.collect::<Vec<_>>().join("; ")
     )
 }
@@ -252,11 +250,12 @@ fn update(world: &World, from: &Path) -> Result<(), Failure> {
     let text = std::fs::read_to_string(from)
         .map_err(|error| Failure::failed(format!("{name}: {error}")))?;
     let read = Prices::parse(&text).map_err(|error| {
-        Failure::failed(format!("{name}: {error}"))
-            .hint("FILE is LiteLLM's table of prices or one of ours; see `unspool prices --help`")
+        Failure::failed(format!("{name}: {error}")).hint(
+            "use LiteLLM's price table or unspool's own format; see `unspool prices update --help`",
+        )
     })?;
     if read.rows().len() == 0 {
-        return Err(Failure::failed(format!("{name}: it has no models")));
+        return Err(Failure::failed(format!("{name}: no models found")));
     }
     let taken = costs::taken_in(&world.own);
     let before = Prices::bundled().merged(taken.clone());
@@ -295,11 +294,11 @@ fn unused(world: &World, names: &[&str]) {
     match names.len() {
         0 => {}
         1 => {
-            let note = format!("1 row of a Claude model is not used: {some}.");
+            let note = format!("ignored 1 row of a Claude model: {some}.");
             world.ui.note(&note);
         }
         count => {
-            let note = format!("{count} rows of Claude models are not used: {some}{more}.");
+            let note = format!("ignored {count} rows of Claude models: {some}{more}.");
             world.ui.note(&note);
         }
     }
@@ -404,7 +403,7 @@ fn difference(old: &PriceRow, new: &PriceRow) -> String {
     let limit = |row: &PriceRow| row.context_limit.map(|limit| limit as f64);
     part("context", limit(old), limit(new));
     if parts.is_empty() {
-        parts.push("batches or long input".to_owned());
+        parts.push("batch or long-context price".to_owned());
     }
     parts.join(", ")
 }

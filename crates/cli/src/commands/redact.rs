@@ -35,14 +35,14 @@ use crate::world::World;
 /// Arguments of `redact`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool redact 2f72                       a copy without secrets, the session stays
-  unspool redact 2f72 --in-place --dry-run  what would be replaced
-  unspool redact 2f72 --in-place            the session itself; `unspool undo` takes it back
+  unspool redact 2f72                       write a copy without secrets
+  unspool redact 2f72 --in-place --dry-run  show what would be replaced
+  unspool redact 2f72 --in-place            edit the session itself; `unspool undo` reverts it
 
-Each secret becomes [REDACTED:rule:hash]; equal secrets have equal hashes. In place that is
-done in every file of the session: transcript, sub-agents, tool results, copies of changed
-files, notes, its job and log, and its lines in the list of prompts. What undo needs is kept in
-our own folder, secrets included.")]
+Each secret becomes [REDACTED:rule:hash]; equal secrets have equal hashes. --in-place edits every
+file of the session: transcript, sub-agents, tool results, file backups, notes, its job and log,
+and its entries in the prompt history. The originals, secrets included, are kept in unspool's
+data folder for undo.")]
 pub struct RedactArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     #[arg(required_unless_present = "all")]
@@ -52,7 +52,7 @@ pub struct RedactArgs {
     #[arg(long, conflicts_with = "session", requires = "in_place")]
     pub all: bool,
 
-    /// Change the files themselves
+    /// Edit the files in place instead of writing a copy
     #[arg(long)]
     pub in_place: bool,
 
@@ -67,8 +67,8 @@ pub fn run(world: &World, args: &RedactArgs) -> Result<(), Failure> {
         return copy(world, args);
     }
     let redactor = known::redactor(&world.own.config, args.dry_run).map_err(|error| {
-        Failure::failed(format!("the key of placeholders: {error}"))
-            .hint("name another folder for our files with UNSPOOL_HOME")
+        Failure::failed(format!("cannot use the placeholder key: {error}"))
+            .hint("set UNSPOOL_HOME to use another directory for unspool's files")
     })?;
     let jobs = match args.all {
         true => everything(world)?,
@@ -81,7 +81,7 @@ pub fn run(world: &World, args: &RedactArgs) -> Result<(), Failure> {
         let why = job.file.as_ref().and_then(|file| live.why(file));
         if let (Some(why), false) = (&why, args.all) {
             return Err(Failure::failed(format!("{} is in use: {why}", job.name()))
-                .hint("end the client first, or make a copy without `--in-place`"));
+                .hint("close the session first, or make a copy without `--in-place`"));
         }
         match redact(world, args, &redactor, (job, why), &mut left) {
             Ok(result) => results.extend(result),
@@ -167,7 +167,7 @@ impl Job {
     fn name(&self) -> String {
         match &self.file {
             Some(file) => format!("session {}", file.id),
-            None => "what belongs to no session".to_owned(),
+            None => "files that belong to no session".to_owned(),
         }
     }
 }
@@ -178,8 +178,11 @@ fn one(world: &World, args: &RedactArgs) -> Result<Job, Failure> {
             let sources = secrets::of_session(&find::around(&file.path), &file);
             Ok(job(file, sources))
         }
-        Target::Agent(file) => Err(Failure::failed(format!("agent-{} is a sub-agent", file.id))
-            .hint("name its session; sub-agents are redacted with it")),
+        Target::Agent(file) => Err(Failure::failed(format!(
+            "sub-agent agent-{} cannot be redacted on its own",
+            file.id
+        ))
+        .hint("redact its session, which includes its sub-agents")),
     }
 }
 
@@ -255,7 +258,8 @@ fn redact(
         let linked = is_note && is_linked(&source.path, &task.roots);
         if linked {
             let path = source.path.display();
-            let what = format!("{path} holds secrets and is left as it is: a link leads to it");
+            let what =
+                format!("{path} contains secrets but was not edited: it is behind a symlink");
             world.ui.warn(&what);
             left.linked += 1;
         }
@@ -299,7 +303,7 @@ fn redact(
     checks.extend((thinking > 0).then(|| broken_seals(thinking)));
     if let Some(bad) = checks.iter().find(|check| !check.ok) {
         let what = format!("{}: {}: nothing was written", job.name(), bad.detail);
-        return Err(Failure::failed(what).hint("see what is found with `unspool scan`"));
+        return Err(Failure::failed(what).hint("list the secrets with `unspool scan`"));
     }
     result.checks.extend(checks);
     result.undo = bench.commit(|task| surgery::note(task, &result))?;
@@ -385,7 +389,7 @@ fn broken_seals(thinking: u64) -> CheckRow {
         name: "thinking".to_owned(),
         ok: true,
         detail: format!(
-            "{} stood in thinking, whose signature no longer fits: strip it with `clone --strip-thinking` if the API refuses it",
+            "{} replaced in thinking, which invalidates its signature: use `clone --strip-thinking` if the API rejects it",
             amount::count(thinking, "secret")
         ),
     }
@@ -465,7 +469,7 @@ fn tell(world: &World, results: &[EditResult], left: &LeftOut) -> Result<(), Fai
     if results.iter().any(|result| result.undo.is_some()) {
         let folder = world.data("undo");
         world.ui.note(&format!(
-            "the files as they were, secrets included, are kept in {} for `unspool undo`",
+            "the original files, secrets included, are kept in {} for `unspool undo`",
             folder.display()
         ));
     }
@@ -484,7 +488,7 @@ fn tell(world: &World, results: &[EditResult], left: &LeftOut) -> Result<(), Fai
 
 fn print(out: &mut dyn Write, result: &EditResult) -> Result<(), Failure> {
     let name = match result.session.as_str() {
-        "" => "what belongs to no session",
+        "" => "files that belong to no session",
         session => session,
     };
     let would = if result.dry_run { "would be " } else { "" };
@@ -494,7 +498,7 @@ fn print(out: &mut dyn Write, result: &EditResult) -> Result<(), Failure> {
         clean::line(name),
         amount::count(result.redactions, "secret"),
         amount::count(result.lines.changed, "line"),
-        amount::count(result.side_files, "file") + " beside it",
+        amount::count(result.side_files, "file") + " besides the transcript",
     )?;
     if let Some(undo) = result.undo {
         writeln!(out, "  undo with `unspool undo {undo}`")?;

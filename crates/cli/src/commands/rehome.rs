@@ -30,7 +30,7 @@ pub struct MoveArgs {
     /// New path of the directory
     pub new: PathBuf,
 
-    /// Only show what would move
+    /// Show what would be moved, and move nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -40,8 +40,8 @@ pub fn run(world: &World, args: &MoveArgs) -> Result<(), Failure> {
     let from = names(&args.old)?;
     let to = real(&args.new)?;
     if from.iter().any(|from| project::same_path(from, &to)) {
-        let what = format!("`{}` and `{to}` are the same place", args.old.display());
-        return Err(Failure::failed(what).hint("name the directory as it was, then as it is now"));
+        let what = format!("`{}` and `{to}` are the same directory", args.old.display());
+        return Err(Failure::failed(what).hint("pass the old path, then the new path"));
     }
     let found = world.found()?;
     let (movers, warnings) = rehome::movers(&found, &from, &to);
@@ -80,8 +80,10 @@ fn names(path: &Path) -> Result<Vec<String>, Failure> {
 fn real(path: &Path) -> Result<String, Failure> {
     let path = absolute(path)?;
     if path.exists() && !path.is_dir() {
-        let what = format!("`{}` is no directory", path.display());
-        return Err(Failure::failed(what).hint("name the directory the sessions go on in"));
+        let what = format!("`{}` is not a directory", path.display());
+        return Err(
+            Failure::failed(what).hint("pass the directory that the sessions should move to")
+        );
     }
     for above in path.ancestors() {
         if let Ok(real) = fs::canonicalize(above) {
@@ -112,11 +114,11 @@ fn refuse(world: &World, movers: &[Mover]) -> Result<(), Failure> {
     for mover in movers {
         if let Some(why) = live.why(&mover.file) {
             let what = format!("the session {} is in use: {why}", mover.file.id);
-            return Err(Failure::failed(what).hint("end it, then move; nothing was moved"));
+            return Err(Failure::failed(what).hint("close the session first; nothing was moved"));
         }
         let target = mover.target();
         if target.symlink_metadata().is_ok() {
-            let what = format!("`{}` exists already", target.display());
+            let what = format!("`{}` already exists", target.display());
             return Err(Failure::failed(what).hint("move it out of the way; nothing was moved"));
         }
     }
@@ -198,12 +200,12 @@ fn tell(
     let many = amount::count(movers.len() as u64, "session");
     match undo {
         Some(number) => {
-            let what = format!("moved {many}; undo it with `unspool undo {number}`");
+            let what = format!("moved {many}; undo with `unspool undo {number}`");
             world.ui.note(&what);
         }
         None => world
             .ui
-            .note(&format!("would move {many}; nothing was written")),
+            .note(&format!("would move {many}; dry run: nothing was written")),
     }
     Ok(())
 }

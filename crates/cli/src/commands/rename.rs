@@ -24,8 +24,8 @@ use crate::world::World;
   unspool rename 2f72 \"the parser, second try\"
   unspool rename @ \"release 1.4\" && unspool undo
 
-One line is added at the end of the transcript, as the client does it; nothing else changes.
-That is safe while a client works on the session, but the client may add its own title again.")]
+Appends one line to the transcript, as the client does; nothing else changes. This is safe while
+a client is running the session, but the client may write its own title again.")]
 pub struct RenameArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     pub session: OsString,
@@ -45,11 +45,11 @@ const SHOWN: usize = 100;
 pub fn run(world: &World, args: &RenameArgs) -> Result<(), Failure> {
     let title = args.title.trim();
     if title.is_empty() {
-        return Err(Failure::failed("the title is empty").hint("write a word or two"));
+        return Err(Failure::failed("the title is empty").hint("pass a non-empty title"));
     }
     let Target::Session(file) = world.target(Some(&args.session))? else {
-        return Err(Failure::failed("a sub-agent has no title of its own")
-            .hint("name the session it belongs to"));
+        return Err(Failure::failed("sub-agents have no title")
+            .hint("rename the session that the sub-agent belongs to"));
     };
     let session = read(&file.path, Role::Main)?.session;
     let before = session.given_title().map(str::to_owned);
@@ -60,7 +60,7 @@ pub fn run(world: &World, args: &RenameArgs) -> Result<(), Failure> {
     let back = before.clone().or_else(shown);
     if let Some(why) = Live::look(&world.dirs, world.now().0).holder(&file.path) {
         world.ui.note(&format!(
-            "{why}: adding a line is safe, but the client may write its own title again"
+            "{why}: renaming is safe, but the client may write its own title again"
         ));
     }
     let number = match args.dry_run {
@@ -121,15 +121,13 @@ fn print(world: &World, row: &TitleRow) -> Result<(), Failure> {
     let title = clean::line(&row.title);
     let session = clean::line(&row.session);
     let Some(number) = row.n else {
-        writeln!(out, "{session} would be “{title}”{before}")?;
+        writeln!(out, "would rename {session} to “{title}”{before}")?;
         out.flush()?;
-        world.ui.note("nothing was written");
+        world.ui.note("dry run: nothing was written");
         return Ok(());
     };
-    writeln!(out, "{session} is now “{title}”{before}")?;
+    writeln!(out, "renamed {session} to “{title}”{before}")?;
     out.flush()?;
-    world
-        .ui
-        .note(&format!("take it back with `unspool undo {number}`"));
+    world.ui.note(&format!("undo with `unspool undo {number}`"));
     Ok(())
 }

@@ -12,14 +12,14 @@ use crate::world::World;
 /// Arguments of `repair`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool repair 2f72 --dry-run    what is broken, and what would be done about it
-  unspool repair 2f72              a copy that every client resumes
-  unspool repair 2f72 --in-place   the session itself; `unspool undo` takes it back
+  unspool repair 2f72 --dry-run    list the faults and how they would be repaired
+  unspool repair 2f72              write a repaired copy that every client can resume
+  unspool repair 2f72 --in-place   repair the session itself; `unspool undo` reverts it
 
-Repairs torn and glued lines, broken and circular parents, tool calls without results and
-results without calls, duplicate ids, empty texts, lone surrogates, a missing final newline,
-parallel results that some clients lose, and an API error at the end that blocks resuming.
-Healthy lines keep every byte.")]
+Repairs truncated and concatenated lines, missing and circular parents, tool calls without
+results and results without calls, duplicate ids, empty texts, lone surrogates, a missing final
+newline, parallel results that some clients lose, and an API error at the end that blocks
+resuming. Lines without faults are kept byte for byte.")]
 pub struct RepairArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     pub session: Option<OsString>,
@@ -46,7 +46,7 @@ pub fn run(world: &World, args: &RepairArgs) -> Result<(), Failure> {
     match surgery::repair(world, chosen, &order, args.in_place)? {
         Some(result) => surgery::tell(world, &result),
         None => {
-            world.ui.note("nothing to mend");
+            world.ui.note("nothing to repair");
             Ok(())
         }
     }

@@ -18,12 +18,12 @@ use crate::world::{Chosen, World};
 /// Arguments of `restore`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool restore src/main.rs --at 3            print it as it was when turn 3 was over
+  unspool restore src/main.rs --at 3            print it as of the end of turn 3
   unspool restore src/main.rs --at 3 -o old.rs  write it to a file
-  unspool restore a.txt --at 1 --session 2f72   from another session than the latest
+  unspool restore a.txt --at 1 --session 2f72   from session 2f72 instead of the latest
 
-The client's own backups are used where they are; otherwise the calls of the session are
-replayed. Which of the two it was is said on standard error.")]
+Uses the client's own file backups if there are any; otherwise replays the session's tool calls.
+Standard error says which of the two was used.")]
 pub struct RestoreArgs {
     /// The file, or the end of its path
     pub path: String,
@@ -61,7 +61,7 @@ pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
             "there is no turn {}: the session has {turns}",
             args.at
         ))
-        .hint("list them with `unspool turns`"));
+        .hint("list turns with `unspool turns`"));
     }
     let plans = files::restore(&main.session, &main.source, &args.path, turn as usize);
     let mut why = String::new();
@@ -71,17 +71,17 @@ pub fn run(world: &World, args: &RestoreArgs) -> Result<(), Failure> {
                 write(args.output.as_deref(), &content)?;
                 world
                     .ui
-                    .note(&format!("{} as it was after turn {turn}: {how}", args.path));
+                    .note(&format!("restored {} as of turn {turn}: {how}", args.path));
                 return Ok(());
             }
             Err(reason) => why = reason,
         }
     }
     Err(Failure::nothing(format!(
-        "cannot tell what {} was after turn {turn}: {why}",
+        "cannot restore {} as of turn {turn}: {why}",
         args.path
     ))
-    .hint("list the files of the session with `unspool files`"))
+    .hint("list the session's files with `unspool files`"))
 }
 
 /// The content, and where it comes from.
@@ -89,7 +89,7 @@ fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> 
     match plan {
         Restore::Backup { file, before_turn } => Ok((
             backup(chosen, &file)?,
-            format!("from the backup made before turn {before_turn}"),
+            format!("from the client's backup before turn {before_turn}"),
         )),
         Restore::BackupAndReplay {
             file,
@@ -97,21 +97,21 @@ fn content(chosen: &Chosen, plan: Restore) -> Result<(Vec<u8>, String), String> 
             steps,
         } => {
             let base = String::from_utf8(backup(chosen, &file)?)
-                .map_err(|_| "the backup is not text".to_owned())?;
-            let text =
-                files::replay_on(&base, &steps).ok_or("its changes do not fit the backup")?;
+                .map_err(|_| "the backup is not a text file".to_owned())?;
+            let text = files::replay_on(&base, &steps)
+                .ok_or("the session's edits do not apply to the backup")?;
             let how = format!(
-                "from the backup made before turn {before_turn} and {} changes since",
+                "from the client's backup before turn {before_turn} and {} later edits",
                 steps.len()
             );
             Ok((text.into_bytes(), how))
         }
-        Restore::Absent => Err("it did not exist then".to_owned()),
+        Restore::Absent => Err("the file did not exist at that turn".to_owned()),
         Restore::Replayed { content, calls } => {
             let how = match calls {
-                0 => "as it was read then".to_owned(),
-                1 => "replayed from 1 call".to_owned(),
-                calls => format!("replayed from {calls} calls"),
+                0 => "from the content that the session read".to_owned(),
+                1 => "replayed 1 tool call".to_owned(),
+                calls => format!("replayed {calls} tool calls"),
             };
             Ok((content.into_bytes(), how))
         }
@@ -127,7 +127,7 @@ fn backup(chosen: &Chosen, file: &str) -> Result<Vec<u8>, String> {
     let path = backups
         .iter()
         .find(|path| path.file_name().is_some_and(|name| name == file));
-    let path = path.ok_or_else(|| format!("the backup {file} is gone"))?;
+    let path = path.ok_or_else(|| format!("the backup {file} no longer exists"))?;
     let mut bytes = Vec::new();
     let (mut file, _) = open::open(path).map_err(|error| error.to_string())?;
     let read = file.read_to_end(&mut bytes);
@@ -146,7 +146,7 @@ fn write(output: Option<&Path>, content: &[u8]) -> Result<(), Failure> {
         let free = path.symlink_metadata().is_err();
         match free || output_file::is_stream(path) {
             true => Failure::from(error),
-            false => Failure::failed(error).hint("name a file that does not exist"),
+            false => Failure::failed(error).hint("choose a file that does not exist"),
         }
     })?;
     Ok(())

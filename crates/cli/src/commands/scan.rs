@@ -53,8 +53,8 @@ pub fn run(world: &World, args: &ScanArgs) -> Result<(), Failure> {
         false => one(world, args)?,
     };
     let redactor = known::redactor(&world.own.config, false).map_err(|error| {
-        Failure::failed(format!("the key of placeholders: {error}"))
-            .hint("name another folder for our files with UNSPOOL_HOME")
+        Failure::failed(format!("cannot use the placeholder key: {error}"))
+            .hint("set UNSPOOL_HOME to use another directory for unspool's files")
     })?;
     let total = sources.iter().map(|source| source.bytes).sum();
     let bar = Mutex::new(Bar::new(&world.ui, "scanning"));
@@ -176,7 +176,7 @@ fn people(
         let unread = match unread {
             0 => String::new(),
             count => format!(
-                " that could be read; {} could not",
+                " read; {} could not be read",
                 amount::count(count as u64, "file")
             ),
         };

@@ -22,8 +22,8 @@ pub fn run(world: &World, args: &SchemaArgs) -> Result<(), Failure> {
         let found = SCHEMAS.iter().find(|(name, _)| name == wanted);
         let Some((_, schema)) = found else {
             let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
-            return Err(Failure::nothing(format!("there is no row `{wanted}`"))
-                .hint(format!("rows are {}", names.join(", "))));
+            return Err(Failure::nothing(format!("unknown row `{wanted}`"))
+                .hint(format!("use one of {}", names.join(", "))));
         };
         serde_json::to_writer_pretty(&mut out, &schema())?;
     } else {

@@ -34,19 +34,18 @@ use crate::world::World;
   unspool search --ranked 'flaky test -windows project:webshop since:30d'
   unspool search panic --json | jq -r '[.session, .line, .snippet] | @tsv'
 
-The query is literal text, quotes and newlines included. It is searched for in the decoded text
-of everything: prompts, replies, thinking, what tools were given and what they said,
-progress, titles, sub-agents, and outputs that were put in files of their own. ANSI colours are
-ignored. Smart case: case matters only if the query has capitals.
+The query is literal text, quotes and newlines included. Searches the decoded text of prompts,
+replies, thinking, tool inputs and results, progress, titles, sub-agents, and tool results stored
+in separate files. ANSI colours are ignored. Smart case: the search is case-sensitive only if the
+query contains capitals.
 
-With --ranked the query is words that must all be in a line, \"phrases\", -not, and
-project: tool: file: since: model: branch: such as project:webshop or file:\"src/main.rs\";
-tool:, branch: and since: are about lines, the others about whole sessions. Case and accents are
-ignored; whole words match, Chinese and Japanese text matches anywhere. Ranked
-search knows prompts, replies, titles, thinking and what tools were given and said; it
-leaves out outputs that were put in files of their own, progress, what the client notes
-beside a result, notes of the program to the model, and words over 64 characters. Search
-without --ranked finds those too.")]
+With --ranked a line must contain all words of the query. \"Phrases\" go in quotes, -word excludes,
+and project: tool: file: since: model: branch: filter, such as project:webshop or
+file:\"src/main.rs\"; tool:, branch: and since: filter lines, the others whole sessions. Ignores
+case and accents; matches whole words, except in Chinese and Japanese text. Ranked search covers
+prompts, replies, titles, thinking, tool inputs and results. It does not cover tool results stored
+in separate files, progress, the client's metadata of results, messages of the client to the
+model, and words over 64 characters; search without --ranked does.")]
 pub struct SearchArgs {
     /// The text to find
     #[arg(allow_hyphen_values = true)]
@@ -64,11 +63,11 @@ pub struct SearchArgs {
     #[arg(long, short = 's')]
     pub case_sensitive: bool,
 
-    /// Only in these places: prompt, reply, thinking, tool, result, progress, title, other
+    /// Search only in: prompt, reply, thinking, tool, result, progress, title, other
     #[arg(long = "in", value_name = "PLACES", value_delimiter = ',', value_parser = place)]
     pub places: Vec<Where>,
 
-    /// Only sessions of this project: its name, its directory, or a part of it
+    /// Only sessions of this project (name, directory, or part of one)
     #[arg(long, value_name = "P")]
     pub project: Option<String>,
 
@@ -92,7 +91,7 @@ pub struct SearchArgs {
     #[arg(long, short = 'C', value_name = "N", default_value_t = 0)]
     pub context: usize,
 
-    /// Search only the file paths given to tools
+    /// Search only file paths in tool inputs
     #[arg(long)]
     pub files: bool,
 
@@ -100,7 +99,7 @@ pub struct SearchArgs {
     #[arg(long, conflicts_with_all = ["regex", "ignore_case", "case_sensitive", "context", "files", "session"])]
     pub ranked: bool,
 
-    /// Do not continue building the index in the background
+    /// Don't continue building the index in the background
     #[arg(long, requires = "ranked")]
     pub no_background: bool,
 }
@@ -108,7 +107,7 @@ pub struct SearchArgs {
 pub fn place(name: &str) -> Result<Where, String> {
     Where::parse(name).ok_or_else(|| {
         let names: Vec<&str> = Where::ALL.iter().map(|place| place.name()).collect();
-        format!("no such place: write some of {}", names.join(","))
+        format!("unknown place: use one or more of {}", names.join(","))
     })
 }
 
@@ -215,16 +214,17 @@ fn query(args: &SearchArgs) -> Result<Query, Failure> {
         Query::literal(&args.query, case)
     };
     query.map_err(|bad| match bad {
-        Bad::Empty => Failure::failed("the query is empty").hint("write the text to find"),
-        Bad::TooLarge => Failure::failed("the regular expression needs too much memory")
-            .hint("use smaller repetitions"),
+        Bad::Empty => Failure::failed("the query is empty").hint("pass the text to search for"),
+        Bad::TooLarge => {
+            Failure::failed("the regular expression is too large").hint("use smaller repetitions")
+        }
         Bad::Regex { at, why } => Failure::failed(format!(
-            "`{}` is no regular expression: {why} at character {}",
+            "`{}` is not a valid regular expression: {why} at character {}",
             args.query,
             at + 1
         ))
         .hint(format!(
-            "here:\n  {}\n  {}^\nto find this very text leave out `--regex`",
+            "here:\n  {}\n  {}^\nto search for this literal text, omit `--regex`",
             args.query.replace('\n', " "),
             " ".repeat(at)
         )),
@@ -274,13 +274,13 @@ fn nothing(args: &SearchArgs) -> Failure {
         || args.since.is_some()
         || args.until.is_some();
     let hint = if args.query.starts_with("--") {
-        "this was taken for the text to find: `unspool search --help` lists the options"
+        "this was taken as the query: `unspool search --help` lists the options"
     } else if capitals || args.case_sensitive {
-        "capitals matter here: add `--ignore-case` to find other spellings"
+        "the search was case-sensitive: add `--ignore-case`"
     } else if narrowed {
-        "search everywhere by leaving out the options that narrow it"
+        "omit the options that narrow the search"
     } else {
-        "try a part of it, or a pattern with `--regex`"
+        "try a shorter query, or a pattern with `--regex`"
     };
     Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint)
 }
@@ -413,14 +413,14 @@ impl<'a> Shown<'a> {
         }
         if self.hits > self.limit {
             ui.note(&format!(
-                "{} more, {} in {} in all: raise `--limit`, or narrow the search with `--in`, `--project` or `--since`",
+                "{} more, {} in {} in total: raise `--limit`, or narrow the search with `--in`, `--project` or `--since`",
                 self.hits - self.limit,
                 amount::count(self.hits as u64, "hit"),
                 amount::count(self.sessions as u64, "session"),
             ));
         }
         if let Some(open) = &self.open {
-            ui.note(&format!("open a hit such as the first with `{open}`"));
+            ui.note(&format!("show a hit (here the first) with `{open}`"));
         }
         Ok(())
     }

@@ -24,14 +24,14 @@ use crate::world::World;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unspool send --to langfuse                   the latest session of this directory
-  unspool send --all --to langfuse             everything, oldest first; safe to interrupt
-  unspool send --since 7d --to otlp --dry-run  what would be sent
+  unspool send --all --to langfuse             all sessions, oldest first; safe to interrupt
+  unspool send --since 7d --to otlp --dry-run  show what would be sent
 
 Every turn becomes a trace with its replies, tool calls and sub-agents, at their original times.
 Ids derive from the transcript and accepted turns are recorded, so sending is idempotent: only
-turns that are new or have grown are sent again. Keys, tokens and passwords are masked. Langfuse: LANGFUSE_PUBLIC_KEY,
-LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL, or the same with CC_ before them. OTLP over HTTP:
-OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.")]
+turns that are new or have grown are sent. Keys, tokens and passwords are masked.
+Langfuse: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY and LANGFUSE_BASE_URL, or the same names with
+the prefix CC_. OTLP over HTTP: OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS.")]
 pub struct SendArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
     pub sessions: Vec<OsString>,
@@ -98,8 +98,8 @@ pub fn run(world: &World, args: &SendArgs) -> Result<(), Failure> {
         world.ui.note(&sentence(&summary, "sent"));
     }
     match (summary.turns, summary.refused) {
-        (0, 1..) => Err(Failure::failed("the receiver took none of the turns")
-            .hint("see above what it says about them; nothing was marked as sent")),
+        (0, 1..) => Err(Failure::failed("the receiver rejected all turns")
+            .hint("see the reasons above; no turn was marked as sent")),
         _ => Ok(()),
     }
 }
@@ -120,8 +120,8 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
         }
         files.retain(|file| since.is_none_or(|since| file.modified >= since.0));
         if files.is_empty() {
-            return Err(Failure::nothing("no session has anything since then")
-                .hint("list all of them with `unspool ls`"));
+            return Err(Failure::nothing("no session was active since then")
+                .hint("list all sessions with `unspool ls`"));
         }
         sending::oldest_first(world, &mut files);
         return Ok(files);
@@ -137,8 +137,8 @@ fn wanted(world: &World, args: &SendArgs) -> Result<Vec<SessionFile>, Failure> {
         match world.target(Some(session))? {
             resolve::Target::Session(file) => files.push(file),
             resolve::Target::Agent(_) => {
-                return Err(Failure::failed("a sub-agent is sent with its session")
-                    .hint("name the session it belongs to"));
+                return Err(Failure::failed("sub-agents cannot be sent on their own")
+                    .hint("send the session that the sub-agent belongs to"));
             }
         }
     }
@@ -165,7 +165,7 @@ fn name_orphans(world: &World, found: &Found) {
         let named = named.collect::<Vec<_>>().join(", ");
         let count = amount::count(names.len() as u64, "sub-agent");
         world.ui.warn(&format!(
-            "not sent, because their sessions are gone: {count} ({named})"
+            "skipped {count} whose sessions were deleted ({named})"
         ));
     }
 }
@@ -177,7 +177,7 @@ fn tell(world: &World, summary: &Summary) {
     }
     const SHOWN: usize = 10;
     for rejected in summary.rejected.iter().take(SHOWN) {
-        world.ui.warn(&format!("not taken: {rejected}"));
+        world.ui.warn(&format!("rejected: {rejected}"));
     }
     if let Some(more) = summary
         .rejected
@@ -185,7 +185,7 @@ fn tell(world: &World, summary: &Summary) {
         .checked_sub(SHOWN)
         .filter(|more| *more > 0)
     {
-        world.ui.warn(&format!("not taken: {more} more"));
+        world.ui.warn(&format!("rejected: {more} more"));
     }
 }
 
@@ -222,10 +222,10 @@ fn sentence(summary: &Summary, done: &str) -> String {
         parts.push("nothing new to send".to_owned());
     }
     let also = [
-        (summary.already, "sent before"),
+        (summary.already, "already sent"),
         (summary.elsewhere, "copied from an older session"),
-        (summary.waiting, "not over yet"),
-        (summary.refused, "not taken, to be sent again next time"),
+        (summary.waiting, "unfinished"),
+        (summary.refused, "rejected, will be retried next time"),
     ];
     for (turns, what) in also.into_iter().filter(|(turns, _)| *turns > 0) {
         parts.push(format!("{} {what}", amount::count(turns, "turn")));
@@ -251,7 +251,7 @@ fn dry(
     if target.is_none() {
         world
             .ui
-            .note("No keys are set, so nothing counts as sent before.");
+            .note("No keys are set, so every turn counts as not yet sent.");
     }
     world.ui.note(&sentence(&summary, "would be sent"));
     Ok(())

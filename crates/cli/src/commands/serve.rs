@@ -19,13 +19,13 @@ use crate::world::World;
 /// Arguments of `serve`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
-  unspool serve --open                  the dashboard, in the browser
-  unspool serve --port 0                on any port that is free
+  unspool serve --open                  open the dashboard in the browser
+  unspool serve --port 0                use any free port
   unspool serve --listen 192.168.1.5 --allow-remote --tls-cert c.pem --tls-key k.pem
 
-Prints one line: the link that opens the dashboard. Who has it may read all sessions of this
-machine while the program runs, so it is good for this run only, and only on this machine
-unless --allow-remote. Programs send the token as `Authorization: Bearer TOKEN`.")]
+Prints one line: the link that opens the dashboard. Anyone with the link can read all sessions of
+this machine. It is valid until the server stops, and only on this machine unless --allow-remote
+is given. API clients send the token as `Authorization: Bearer TOKEN`.")]
 pub struct ServeArgs {
     /// Port to listen on [default: 7717, else the next free one]
     #[arg(long, value_name = "N")]
@@ -67,7 +67,7 @@ pub fn run(world: World, args: &ServeArgs) -> Result<(), Failure> {
     let remote = args.listen.filter(|address| !address.is_loopback());
     if let (Some(address), None) = (remote, &setting.tls) {
         world.ui.warn(&format!(
-            "everybody on the way to {address} can read along: use --tls-cert and --tls-key"
+            "the connection to {address} is not encrypted: use --tls-cert and --tls-key"
         ));
     }
     let mut out = world.ui.out();
@@ -100,9 +100,9 @@ fn setting(args: &ServeArgs) -> Result<Setting, Failure> {
     let remote = args.listen.filter(|address| !address.is_loopback());
     if let Some(address) = remote.filter(|_| !args.allow_remote) {
         return Err(Failure::failed(format!(
-            "{address} can be reached from other machines, and sessions hold secrets"
+            "{address} is reachable from other machines, and sessions contain secrets"
         ))
-        .hint("if that is what you want, add `--allow-remote`"));
+        .hint("add `--allow-remote` to allow this"));
     }
     Ok(Setting {
         address: args.listen,
@@ -117,14 +117,13 @@ fn setting(args: &ServeArgs) -> Result<Setting, Failure> {
 fn failed(args: &ServeArgs, why: &std::io::Error) -> Failure {
     let port = args.port.unwrap_or(PORT);
     match why.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            Failure::failed(format!("port {port} is taken")).hint("name another one with `--port`")
-        }
+        std::io::ErrorKind::AddrInUse => Failure::failed(format!("port {port} is already in use"))
+            .hint("choose another with `--port`"),
         std::io::ErrorKind::PermissionDenied => {
-            Failure::failed(format!("port {port} may not be used: {why}"))
-                .hint("name one above 1024 with `--port`")
+            Failure::failed(format!("no permission to use port {port}: {why}"))
+                .hint("choose one above 1024 with `--port`")
         }
-        _ => Failure::failed(format!("the dashboard cannot be served: {why}")),
+        _ => Failure::failed(format!("cannot start the dashboard: {why}")),
     }
 }
 

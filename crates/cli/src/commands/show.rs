@@ -26,7 +26,7 @@ use crate::world::{Chosen, World};
   unspool show                    the latest session of this directory
   unspool show 2f72 --turn 3      one turn
   unspool show 2f72 --turn -2..   the last two turns
-  unspool show @ --tools full     with everything the tools said
+  unspool show @ --tools full     with complete tool results
   unspool show @ --json | jq -r 'select(.type==\"text\").text'")]
 pub struct ShowArgs {
     /// Start of a session id, a title, a path, or `@` for the latest [default: @]
@@ -36,7 +36,7 @@ pub struct ShowArgs {
     #[arg(long, value_name = "R", allow_hyphen_values = true)]
     pub turn: Vec<TurnRange>,
 
-    /// Only the turn that holds this line of the file, as `search` names it
+    /// Only the turn that contains this line of the file (as printed by `search`)
     #[arg(long, value_name = "N", conflicts_with = "turn")]
     pub line: Option<u32>,
 
@@ -64,12 +64,12 @@ pub struct ShowArgs {
 /// How much of tool calls to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ToolsArg {
-    /// Nothing
+    /// Hide tool calls
     None,
-    /// One line, and a few for failures and changes
+    /// One line per call, a few more for failures and changes
     #[default]
     Short,
-    /// Everything
+    /// Complete inputs and results
     Full,
 }
 
@@ -119,7 +119,7 @@ fn print(world: &World, args: &ShowArgs, chosen: &Chosen) -> Result<(), Failure>
     {
         return Err(
             Failure::nothing(format!("no such turn: the session has {turns}"))
-                .hint("list them with `unspool turns`"),
+                .hint("list turns with `unspool turns`"),
         );
     }
     let mut pick = Pick {
@@ -178,7 +178,7 @@ fn raw_line(world: &World, chosen: &Chosen, line: u32) -> Result<(), Failure> {
     let bytes = record.and_then(|record| main.source.bytes(record.offset, record.len()));
     let Some(bytes) = bytes else {
         return Err(Failure::failed(format!("line {line} cannot be read"))
-            .hint("`unspool check` says what is wrong with it"));
+            .hint("`unspool check` shows what is wrong with it"));
     };
     world.ui.paged_data(|out| {
         out.write_all(&bytes)?;

@@ -25,12 +25,11 @@ use answer::Form;
   unspool sql 'SELECT name, count(*) FROM calls GROUP BY name ORDER BY 2 DESC'
   unspool sql --csv 'SELECT day, sum(cost_usd) FROM usage GROUP BY day'
   unspool sql --excel 'SELECT * FROM sessions' > sessions.csv
-  unspool sql --schema         views and columns
-  unspool sql - < query.sql    the query from standard input
+  unspool sql --schema         show views and columns
+  unspool sql - < query.sql    read the query from standard input
 
-The tables are brought up to date first; only sessions that changed are read. Queries can only
-read. Times are text in UTC; secrets in texts are masked. Exit codes: 0 also when there are no
-rows, 2 when the query is wrong.")]
+Updates the tables first, reading only sessions that changed. Queries are read-only. Times are
+text in UTC; secrets in texts are masked. Exit code 0 even without rows; 2 for an invalid query.")]
 pub struct SqlArgs {
     /// One SELECT statement; `-` reads it from standard input
     #[arg(required_unless_present = "schema")]
@@ -48,7 +47,7 @@ pub struct SqlArgs {
     #[arg(
         long,
         conflicts_with = "json",
-        long_help = "Print rows as CSV for a spreadsheet: no text is taken for a formula\n\nLike --csv, but a text that begins with = + - @, a tab or a carriage return gets an apostrophe in front. Numbers stay numbers."
+        long_help = "Print CSV for spreadsheets, with formulas neutralized\n\nLike --csv, but prefixes texts that begin with = + - @, a tab or a carriage return with an apostrophe. Numbers stay numbers."
     )]
     pub excel: bool,
 }
@@ -120,12 +119,12 @@ fn up_to_date(world: &World) -> Result<Asked, Failure> {
         .chain(warnings)
         .for_each(|text| world.ui.warn(&text));
     if done.held_up {
-        world
-            .ui
-            .note("another unspool is reading sessions right now: the newest may be missing");
+        world.ui.note(
+            "another unspool process is updating the tables: the newest sessions may be missing",
+        );
     }
     world.ui.detail(&format!(
-        "{} read, {} gone",
+        "{} read, {} deleted",
         amount::count(done.read as u64, "session"),
         done.gone
     ));
@@ -144,7 +143,7 @@ fn open(world: &World, kept: bool) -> Result<Tables, Failure> {
             }
             Err(error) => world
                 .ui
-                .warn(&format!("{error}; reading everything instead")),
+                .warn(&format!("{error}; reading all sessions without it")),
         }
     }
     Tables::in_memory().map_err(Failure::failed)
@@ -156,10 +155,10 @@ fn refused(query: &str, why: Refused) -> Failure {
     match why {
         Refused::Io(error) => error.into(),
         Refused::Empty => Failure::failed(why).hint(hint),
-        Refused::Open => Failure::failed(why).hint("write the values into the query"),
-        Refused::Several => Failure::failed(why).hint("ask them one by one"),
+        Refused::Open => Failure::failed(why).hint("put the values into the query"),
+        Refused::Several => Failure::failed(why).hint("run one statement at a time"),
         Refused::Writes => Failure::failed(why)
-            .hint("only SELECT is possible: the tables are made from transcripts"),
+            .hint("only SELECT is allowed: the tables are generated from transcripts"),
         Refused::Sql { message, at } => {
             let place = at.map_or_else(String::new, |at| place(query, at));
             Failure::failed(format!("{message}{place}")).hint(hint)
@@ -232,19 +231,19 @@ fn schema(world: &World) -> Result<(), Failure> {
 }
 
 const ADVICE: &str = "\
-Times are text such as 2026-01-03T15:44:58.325Z (UTC): they sort and compare as they are,
-substr(at, 1, 10) is the day in UTC, date(at, 'localtime') the local one, which in usage is
-the column day.
+Times are text such as 2026-01-03T15:44:58.325Z (UTC) and sort chronologically.
+substr(at, 1, 10) is the UTC day, date(at, 'localtime') the local day; usage has the local day in
+its column day.
 
-What each project cost this month:
+Cost of each project this month:
   SELECT project, round(sum(cost_usd), 2) AS usd FROM usage
   WHERE at >= date('now', 'start of month') GROUP BY project ORDER BY usd DESC
 
-Calls that failed, by tool:
+Failed calls by tool:
   SELECT name, count(*) AS calls, sum(status = 'error') AS failed FROM calls
   GROUP BY name ORDER BY failed DESC
 
-Files that most sessions changed:
+Files changed by the most sessions:
   SELECT path, count(DISTINCT session) AS sessions, sum(added) AS added FROM files
   WHERE edits + writes > 0 GROUP BY path ORDER BY sessions DESC LIMIT 20
 ";

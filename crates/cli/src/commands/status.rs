@@ -19,7 +19,7 @@ use crate::world::World;
   set -g status-right '#(unspool status)'     in tmux
   PS1='$(unspool status) \\$ '                  in a shell
 
-Asks the daemon if one is running; otherwise reads the ends of files written within a day.")]
+Asks the daemon if it is running; otherwise reads the ends of files written in the last 24 hours.")]
 pub struct StatusArgs {}
 
 /// Says what is going on.

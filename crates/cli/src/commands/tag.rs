@@ -20,15 +20,15 @@ use crate::world::World;
 #[command(after_help = "Examples:
   unspool tag 2f72 needs-review
   unspool ls --tag needs-review
-  unspool tag 2f72                  take the tag off again
+  unspool tag 2f72                  remove the tag
 
-A session has one tag; another one takes its place. One line is added at the end of the
-transcript, as the SDK does it; nothing else changes. Characters that nobody sees are left out.")]
+A session has at most one tag; a new tag replaces the old one. Appends one line to the
+transcript, as the SDK does; nothing else changes. Invisible characters are removed.")]
 pub struct TagArgs {
     /// Start of a session id, a title, a path, or `@` for the latest
     pub session: OsString,
 
-    /// The tag, one or several words; without one, the tag is removed
+    /// The tag (one or more words) [default: remove the current tag]
     #[arg(conflicts_with = "remove")]
     pub tag: Vec<String>,
 
@@ -45,12 +45,12 @@ pub struct TagArgs {
 pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
     let wanted = tag::cleaned(&args.tag.join(" "));
     if wanted.is_empty() && args.tag.iter().any(|word| !word.is_empty()) {
-        return Err(Failure::failed("the tag holds nothing that can be seen")
-            .hint("write a word or two; leave it out to take the tag off"));
+        return Err(Failure::failed("the tag has no visible characters")
+            .hint("pass a visible tag, or use --remove to remove the tag"));
     }
     let Target::Session(file) = world.target(Some(&args.session))? else {
-        return Err(Failure::failed("a sub-agent has no tag of its own")
-            .hint("name the session it belongs to"));
+        return Err(Failure::failed("sub-agents have no tag")
+            .hint("tag the session that the sub-agent belongs to"));
     };
     let session = read(&file.path, Role::Main)?.session;
     let before = session.tag().unwrap_or_default().to_owned();
@@ -70,13 +70,13 @@ pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
     }
     if let Some(why) = Live::look(&world.dirs, world.now().0).holder(&file.path) {
         world.ui.note(&format!(
-            "{why}: adding a line is safe, but the client may write its own tag again"
+            "{why}: tagging is safe, but the client may write its own tag again"
         ));
     }
     if !args.dry_run {
         let short: String = file.id.chars().take(8).collect();
         let words = match wanted.is_empty() {
-            true => format!("take the tag “{before}” off {short}"),
+            true => format!("remove tag “{before}” from {short}"),
             false => format!("tag {short} “{wanted}”"),
         };
         let mut work = world.begin(Task {
@@ -95,10 +95,8 @@ pub fn run(world: &World, args: &TagArgs) -> Result<(), Failure> {
     }
     print(world, &row)?;
     match row.n {
-        Some(number) => world
-            .ui
-            .note(&format!("take it back with `unspool undo {number}`")),
-        None => world.ui.note("nothing was written"),
+        Some(number) => world.ui.note(&format!("undo with `unspool undo {number}`")),
+        None => world.ui.note("dry run: nothing was written"),
     }
     Ok(())
 }
@@ -112,7 +110,7 @@ fn print(world: &World, row: &TagRow) -> Result<(), Failure> {
     let before = row.before.as_deref().filter(|_| row.before != row.tag);
     let before = before.map_or_else(String::new, |tag| format!(" (was #{tag})"));
     let tag = row.tag.as_deref();
-    let tag = tag.map_or_else(|| "without a tag".to_owned(), |tag| format!("#{tag}"));
+    let tag = tag.map_or_else(|| "untagged".to_owned(), |tag| format!("#{tag}"));
     let verb = if row.dry_run { "would be" } else { "is" };
     let said = format!("{} {verb} {tag}{before}", row.session);
     writeln!(out, "{}", clean::line(&said))?;

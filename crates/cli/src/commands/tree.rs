@@ -95,7 +95,7 @@ fn draw(out: &mut dyn Write, nodes: &[Node]) -> Result<(), Failure> {
     // What it goes on from stands in front of everything.
     let before = nodes.iter().filter(|node| node.kind == "before");
     for node in before {
-        let what = format!("goes on from {}", short(&node.uuid));
+        let what = format!("continued from {}", short(&node.uuid));
         writeln!(out, "○ {what}  {}", clean::line(&node.label))?;
     }
     // A line of conversation stays at one depth; only branches move to the right.
@@ -107,7 +107,7 @@ fn draw(out: &mut dyn Write, nodes: &[Node]) -> Result<(), Failure> {
             "session" => short(&node.uuid).to_owned(),
             "fork" => format!("fork {}", short(&node.uuid)),
             "origin" => format!("forked from {}", short(&node.uuid)),
-            "after" => format!("goes on in {}", short(&node.uuid)),
+            "after" => format!("continued in {}", short(&node.uuid)),
             "prompt" => String::new(),
             kind => kind.to_owned(),
         };

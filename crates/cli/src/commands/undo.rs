@@ -17,15 +17,15 @@ use crate::world::World;
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unspool undo --list      what can be undone, newest first
+  unspool undo --list      list edits, newest first
   unspool undo             undo the latest edit
-  unspool undo 7 --dry-run what undoing number 7 would do
+  unspool undo 7 --dry-run show what undoing edit 7 would do
 
-A file that changed since is not touched; with --force it is moved aside, never deleted. An undo
-is an edit itself: undo its number to redo. Previous versions are kept for 30 days, and those of
-the last 50 edits in any case.")]
+A file that changed since the edit is left alone; with --force it is moved aside, never deleted.
+An undo is itself an edit: undo it to redo. Previous versions are kept for 30 days, and those of
+the last 50 edits regardless of age.")]
 pub struct UndoArgs {
-    /// The number of the edit [default: the latest that is not undone]
+    /// Number of the edit [default: the latest one not yet undone]
     #[arg(value_name = "N")]
     pub number: Option<u64>,
 
@@ -33,7 +33,7 @@ pub struct UndoArgs {
     #[arg(long, conflicts_with_all = ["number", "force", "dry_run"])]
     pub list: bool,
 
-    /// Undo even if files changed since; changed files are kept beside
+    /// Undo even if files changed since; changed files are moved aside
     #[arg(long)]
     pub force: bool,
 
@@ -72,9 +72,7 @@ pub fn run(world: &World, args: &UndoArgs) -> Result<(), Failure> {
     }
     let (number, outlook) = journal.undo(args.number, &how).map_err(unknown)?;
     show(world, Some(number), &outlook)?;
-    world
-        .ui
-        .note(&format!("do it again with `unspool undo {number}`"));
+    world.ui.note(&format!("redo with `unspool undo {number}`"));
     Ok(())
 }
 
@@ -83,7 +81,7 @@ fn unknown(error: Error) -> Failure {
     let is_unknown = error.is_not_found();
     let failure = Failure::from(error);
     if is_unknown {
-        return failure.hint("list what was done with `unspool undo --list`");
+        return failure.hint("list edits with `unspool undo --list`");
     }
     failure
 }

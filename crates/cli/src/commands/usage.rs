@@ -28,9 +28,9 @@ use crate::world::World;
 #[command(after_help = "Examples:
   unspool usage                        tokens and cost per day
   unspool usage month --by model       per month and model
-  unspool usage session --since 7d     sessions of the last week, with how full they are
-  unspool usage block --live           the current window of five hours, refreshed
-  unspool usage day --explain today    how a number came about
+  unspool usage session --since 7d     sessions of the last week, with context fill
+  unspool usage block --live           the current five-hour window, refreshed
+  unspool usage day --explain today    how a number was computed
   unspool usage --json | jq -s 'map(.cost_usd) | add'
 
 A message counts once, on the day of its first line, however many lines and files repeat it.
@@ -54,11 +54,11 @@ pub struct UsageArgs {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     pub by: Vec<Grouping>,
 
-    /// The day that weeks begin with
+    /// First day of the week
     #[arg(long, value_enum, value_name = "DAY", default_value = "monday")]
     pub start_of_week: WeekStart,
 
-    /// Only this project: its name, its directory, or a part of it
+    /// Only this project (name, directory, or part of one)
     #[arg(long, value_name = "P")]
     pub project: Option<String>,
 
@@ -66,7 +66,7 @@ pub struct UsageArgs {
     #[arg(long)]
     pub own: bool,
 
-    /// Explain how a row was computed: its day, session, project or model, as the row names it
+    /// Explain how a row was computed, given its day, session, project or model
     #[arg(long, value_name = "ROW")]
     pub explain: Option<String>,
 
@@ -74,7 +74,7 @@ pub struct UsageArgs {
     #[arg(long, conflicts_with = "explain")]
     pub live: bool,
 
-    /// Read every file again, without the cache
+    /// Ignore the cache and read every file again
     #[arg(long)]
     pub no_cache: bool,
 }
@@ -82,7 +82,7 @@ pub struct UsageArgs {
 /// What usage can be summed up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Grouping {
-    /// Days of the local zone, or of `--timezone`
+    /// Days in the local time zone, or in `--timezone`
     #[value(alias = "daily")]
     Day,
     /// Weeks, from Monday or `--start-of-week`
@@ -100,17 +100,17 @@ pub enum Grouping {
     /// Models
     #[value(alias = "models")]
     Model,
-    /// Windows of five hours, as the limits of plans go by
+    /// Five-hour windows, as used by plan limits
     #[value(alias = "blocks")]
     Block,
-    /// The fast mode and the standard one
+    /// Fast and standard mode
     Speed,
 }
 
 /// A day that weeks can begin with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum WeekStart {
-    /// As ISO 8601 has it
+    /// Monday (ISO 8601)
     #[default]
     Monday,
     /// Tuesday
@@ -123,7 +123,7 @@ pub enum WeekStart {
     Friday,
     /// Saturday
     Saturday,
-    /// As in North America
+    /// Sunday (North America)
     Sunday,
 }
 
@@ -234,7 +234,7 @@ impl Filter {
         };
         match (filter.since, filter.until) {
             (Some(since), Some(until)) if since >= until => {
-                Err(Failure::failed("`--since` is not before `--until`"))
+                Err(Failure::failed("`--since` must be before `--until`"))
             }
             _ => Ok(filter),
         }

@@ -27,10 +27,10 @@ use crate::world::World;
 /// Arguments of `watch`.
 #[derive(Debug, Default, Args)]
 #[command(after_help = "Examples:
-  unspool watch                  a board that follows every session; q leaves it
+  unspool watch                  live table of all sessions; q quits
   unspool watch --json | jq -r 'select(.event) | [.id, .status] | @tsv'
 
-With --json: all sessions as `ls --json` gives them, then a line for each change, with `event`
+With --json: all sessions as in `ls --json`, then one line per change, with `event`
 (`session` or `removed`), `previous_status` and `grown`.")]
 pub struct WatchArgs {}
 

@@ -15,10 +15,9 @@ pub fn ask(world: &World, options: &Options, estimate: &Estimate) -> Result<(), 
     if let Who::Model { base, .. } = &options.who {
         // What can be told without asking is told without asking.
         options.who.provider().map_err(super::stopped)?;
-        world.ui.note(&format!(
-            "these texts leave this machine: they are sent to {}",
-            host(base)
-        ));
+        world
+            .ui
+            .note(&format!("these texts will be sent to {}", host(base)));
     }
     let is_there = io::stdin().is_terminal() && io::stderr().is_terminal();
     match (&options.who, is_there) {
@@ -26,9 +25,10 @@ pub fn ask(world: &World, options: &Options, estimate: &Estimate) -> Result<(), 
         (_, true) => agree(world, options, estimate),
         (Who::Command(_), false) => Ok(()),
         (Who::Model { name, .. }, false) => {
-            let what = format!("nobody is here to agree that texts are sent to {name}");
+            let what =
+                format!("sending texts to {name} needs confirmation, but this is not a terminal");
             Err(Failure::failed(what)
-                .hint("say `--yes` to agree, or `--dry-run` to see only what it would take"))
+                .hint("confirm with `--yes`, or use `--dry-run` for an estimate"))
         }
     }
 }
@@ -40,16 +40,14 @@ fn agree(world: &World, options: &Options, estimate: &Estimate) -> Result<(), Fa
         false => String::new(),
     };
     let mut stderr = io::stderr().lock();
-    write!(stderr, "{}Go on? [y/N] ", clean::text(&what))?;
+    write!(stderr, "{}Continue? [y/N] ", clean::text(&what))?;
     stderr.flush()?;
     discard_typed_ahead();
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(Failure::failed(
-            "not agreed; nothing was sent and nothing was written",
-        )),
+        _ => Err(Failure::failed("cancelled; nothing was sent or written")),
     }
 }
 

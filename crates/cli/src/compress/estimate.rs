@@ -73,7 +73,7 @@ impl Estimate {
     pub fn words(&self, world: &World, who: &Who) -> String {
         let usage = self.usage();
         let (sent, said) = (amount::tokens(usage.input), amount::tokens(usage.output));
-        let many = amount::count(self.questions, "question");
+        let many = amount::count(self.questions, "request");
         let whom = match who {
             Who::Command(line) => format!("`{line}`"),
             Who::Model { name, .. } => name.clone(),
@@ -81,9 +81,9 @@ impl Estimate {
         let price = match (who, self.price(world, who)) {
             (Who::Command(_), _) => String::new(),
             (_, Some(usd)) => format!(", {}", about(usd)),
-            (_, None) => ", price not known".to_owned(),
+            (_, None) => ", unknown price".to_owned(),
         };
-        format!("{many} to {whom}, about {sent} tokens in and {said} out{price}")
+        format!("{many} to {whom}, about {sent} input and {said} output tokens{price}")
     }
 }
 

@@ -129,7 +129,7 @@ fn a_command_shortens_the_older_half() {
 fn what_fails_leaves_the_text_as_it_was_and_is_counted() {
     let dir = tempfile::tempdir().unwrap();
     for (line, why) in [
-        ("echo sorry >&2; exit 1", "ended with 1: sorry"),
+        ("echo sorry >&2; exit 1", "exited with 1: sorry"),
         ("cat > /dev/null", "empty"),
         ("cat", "not shorter"),
         (
@@ -264,7 +264,7 @@ fn a_summary_is_asked_for_once() {
         first,
         &command("cat"),
     );
-    assert!(failed(none).contains("nothing before"));
+    assert!(failed(none).contains("nothing to summarize"));
 }
 
 #[test]
@@ -297,5 +297,5 @@ fn an_estimate_counts_tokens_and_knows_the_price() {
     assert!(words.ends_with(", less than $0.01"), "{words}");
     assert_eq!(estimate.price(&world, &who("nobody")), None);
     let words = estimate.words(&world, &who("nobody"));
-    assert!(words.contains("price not known"), "{words}");
+    assert!(words.contains("unknown price"), "{words}");
 }

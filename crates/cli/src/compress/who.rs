@@ -60,11 +60,11 @@ impl Who {
             (Some(text), _) => text,
             (None, Who::Command(_)) => said.to_owned(),
             (None, Who::Model { .. }) => {
-                return Err("the answer is not the JSON object that was asked for".to_owned());
+                return Err("the response is not the requested JSON object".to_owned());
             }
         };
         match text.is_empty() {
-            true => Err("the answer is empty".to_owned()),
+            true => Err("the response is empty".to_owned()),
             false => Ok(text),
         }
     }
@@ -75,10 +75,10 @@ impl Who {
             Who::Command(line) => Ok(Box::new(Shell::new(line))),
             Who::Model { name, base, access } => {
                 let access = access.as_ref().ok_or_else(|| Stopped {
-                    why: "there is no model to ask: neither ANTHROPIC_API_KEY nor \
+                    why: "no API credentials: neither ANTHROPIC_API_KEY nor \
                           ANTHROPIC_AUTH_TOKEN is set"
                         .to_owned(),
-                    hint: "set one of them, or name a command with `--with CMD`".to_owned(),
+                    hint: "set one of them, or use a command with `--with CMD`".to_owned(),
                 })?;
                 Ok(Box::new(Api::new(base, access, name)?))
             }

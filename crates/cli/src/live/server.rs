@@ -60,7 +60,7 @@ pub fn claim(own: &Own) -> Result<Claim, Failure> {
             }
             Err(TryLockError::WouldBlock) => return Err(taken(holder(&path))),
             Err(TryLockError::Error(why)) => {
-                let what = format!("`{}` cannot be locked: {why}", path.display());
+                let what = format!("cannot lock `{}`: {why}", path.display());
                 return Err(Failure::failed(what));
             }
         }
@@ -72,14 +72,14 @@ pub fn claim(own: &Own) -> Result<Claim, Failure> {
 
 fn open_lock(path: &Path) -> Result<File, Failure> {
     own_file::open_or_create(path)
-        .map_err(|why| Failure::failed(format!("`{}` cannot be opened: {why}", path.display())))
+        .map_err(|why| Failure::failed(format!("cannot open `{}`: {why}", path.display())))
 }
 
 /// A daemon runs already.
 pub fn taken(pid: Option<u32>) -> Failure {
     let which = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
-    Failure::failed(format!("a daemon runs already{which}"))
-        .hint("see `unspool daemon status`, or end it with `unspool daemon stop`")
+    Failure::failed(format!("the daemon is already running{which}"))
+        .hint("see `unspool daemon status`, or stop it with `unspool daemon stop`")
 }
 
 /// Whether somebody is the daemon now: the lock says so, whatever files were left behind.
@@ -96,7 +96,7 @@ pub fn holder(path: &Path) -> Option<u32> {
 /// The folder of the socket, which must be ours and nobody else's to change.
 fn folder(dir: &Path) -> Result<(), Failure> {
     own_file::make_folder(dir)
-        .map_err(|why| Failure::failed(format!("`{}` cannot be made: {why}", dir.display())))?;
+        .map_err(|why| Failure::failed(format!("cannot create `{}`: {why}", dir.display())))?;
     Ok(own_file::check_folder(dir)?)
 }
 
@@ -116,9 +116,8 @@ impl Drop for Socket {
 pub fn open(own: &Own, _claim: &Claim) -> Result<Socket, Failure> {
     let path = own.socket();
     let _ = fs::remove_file(&path);
-    let failed = |why: io::Error| {
-        Failure::failed(format!("`{}` cannot be listened on: {why}", path.display()))
-    };
+    let failed =
+        |why: io::Error| Failure::failed(format!("cannot listen on `{}`: {why}", path.display()));
     let listener = UnixListener::bind(&path).map_err(failed)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
     Ok(Socket { listener, path })
@@ -230,7 +229,7 @@ fn heard(stream: &UnixStream, desk: &Desk) -> io::Result<Option<Wanted>> {
             Ok(noted) if !noted.session.is_empty() => {
                 desk.live.tell(Event::Hook(Box::new(noted)));
             }
-            _ => return Ok(Some(Wanted::Refusal("neither an event nor a question"))),
+            _ => return Ok(Some(Wanted::Refusal("neither an event nor a request"))),
         }
         line.clear();
     }
@@ -243,7 +242,7 @@ fn reply(stream: UnixStream, desk: &Desk, wanted: Wanted) -> io::Result<()> {
     let done = match wanted {
         // The owner can always ask how it is, and end it.
         Wanted::Answer(ask) if full && !matches!(ask.ask.as_str(), "health" | "stop") => {
-            refuse(&mut out, "too many ask already")
+            refuse(&mut out, "too many connections")
         }
         Wanted::Answer(ask) => answer(&mut out, desk, &ask),
         Wanted::Refusal(why) => refuse(&mut out, why),
@@ -254,7 +253,7 @@ fn reply(stream: UnixStream, desk: &Desk, wanted: Wanted) -> io::Result<()> {
 
 fn answer(out: &mut impl Write, desk: &Desk, ask: &Ask) -> io::Result<()> {
     if !ask.dirs.is_empty() && ask.dirs != desk.dirs {
-        return refuse(out, "the daemon looks at other folders");
+        return refuse(out, "the daemon follows other config directories");
     }
     match ask.ask.as_str() {
         "health" => {
@@ -276,7 +275,7 @@ fn answer(out: &mut impl Write, desk: &Desk, ask: &Ask) -> io::Result<()> {
             out.flush()
         }
         "watch" => watch(out, desk, ask.active),
-        other => refuse(out, &format!("`{other}` is no question")),
+        other => refuse(out, &format!("unknown request `{other}`")),
     }
 }
 

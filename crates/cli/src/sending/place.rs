@@ -14,7 +14,7 @@ use crate::failure::Failure;
 pub enum To {
     /// Langfuse: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL
     Langfuse,
-    /// Any receiver of OTLP over HTTP: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS
+    /// Any OTLP/HTTP backend: OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS
     Otlp,
 }
 
@@ -85,15 +85,13 @@ fn langfuse(variable: Variable<'_>) -> Result<Target, Failure> {
             let are = if missing.len() > 1 { "are" } else { "is" };
             let what = format!("{} {are} not set", missing.join(" and "));
             return Err(Failure::failed(what).hint(
-                "set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY to the keys of a project, and LANGFUSE_BASE_URL if it is not at https://cloud.langfuse.com",
+                "set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY to the keys of a project, and LANGFUSE_BASE_URL unless it is https://cloud.langfuse.com",
             ));
         }
     };
     if public.starts_with("sk-lf-") || secret.starts_with("pk-lf-") {
-        return Err(
-            Failure::failed("the public and the secret key are exchanged")
-                .hint("a public key begins with `pk-lf-`, a secret one with `sk-lf-`"),
-        );
+        return Err(Failure::failed("the public and the secret key are swapped")
+            .hint("a public key begins with `pk-lf-`, a secret key with `sk-lf-`"));
     }
     let (from, base) = set(variable, &BASE).unwrap_or(("LANGFUSE_BASE_URL", LANGFUSE.to_owned()));
     let keys = if name.starts_with("CC_") {
@@ -118,8 +116,8 @@ fn otlp(variable: Variable<'_>) -> Result<Target, Failure> {
     );
     if let Some((name, protocol)) = protocol.filter(|(_, value)| value != "http/protobuf") {
         return Err(
-            Failure::failed(format!("{name} is `{protocol}`, and only `http/protobuf` is spoken"))
-                .hint("set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL to `http/protobuf` and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT to where HTTP is taken, usually port 4318"),
+            Failure::failed(format!("{name} is `{protocol}`, but only `http/protobuf` is supported"))
+                .hint("set OTEL_EXPORTER_OTLP_TRACES_PROTOCOL to `http/protobuf` and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT to the receiver's HTTP endpoint, usually port 4318"),
         );
     }
     let own = set(variable, &["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]);
@@ -162,9 +160,9 @@ fn common(mut target: Target, variable: Variable<'_>) -> Result<Target, Failure>
     if let Some((name, text)) = timeout {
         let wrong = || {
             Failure::failed(format!(
-                "{name} is `{text}`, which is no number of milliseconds"
+                "{name} is `{text}`, which is not a number of milliseconds"
             ))
-            .hint("set it to one such as `10000`, or leave it out")
+            .hint("set it to a number such as `10000`, or unset it")
         };
         let milliseconds: u64 = text.parse().map_err(|_| wrong())?;
         if milliseconds == 0 {
@@ -184,8 +182,8 @@ fn common(mut target: Target, variable: Variable<'_>) -> Result<Target, Failure>
             "gzip" => true,
             "none" => false,
             _ => {
-                let what = format!("{name} is `{how}`, and only `gzip` and `none` are known");
-                return Err(Failure::failed(what).hint("set it to one of them, or leave it out"));
+                let what = format!("{name} is `{how}`, but only `gzip` and `none` are supported");
+                return Err(Failure::failed(what).hint("set it to one of them, or unset it"));
             }
         };
     }
@@ -198,10 +196,8 @@ fn common(mut target: Target, variable: Variable<'_>) -> Result<Target, Failure>
     );
     if let Some((name, path)) = certificate {
         let pem = std::fs::read(&path).map_err(|error| {
-            Failure::failed(format!(
-                "{name} names `{path}`, which cannot be read: {error}"
-            ))
-            .hint("name a file of PEM, or leave it out")
+            Failure::failed(format!("cannot read {name} (`{path}`): {error}"))
+                .hint("set it to a PEM file, or unset it")
         })?;
         target.certificate = Some(pem);
     }
@@ -362,7 +358,7 @@ mod tests {
             ("LANGFUSE_SECRET_KEY", "pk-lf-1"),
         ];
         let told = with(To::Langfuse, &exchanged).unwrap_err();
-        assert!(told.contains("exchanged"), "{told}");
+        assert!(told.contains("swapped"), "{told}");
     }
 
     #[test]

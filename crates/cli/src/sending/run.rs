@@ -95,7 +95,7 @@ fn marks_from(wishes: &Wishes) -> Option<u64> {
 
 fn damage(ledger: &Ledger) -> Vec<String> {
     let lines = ledger.damaged();
-    let told = format!("{lines} damaged lines of the ledger were passed over");
+    let told = format!("skipped {lines} damaged lines of the ledger");
     (lines > 0).then_some(told).into_iter().collect()
 }
 

@@ -23,9 +23,9 @@ pub fn tell(world: &World, result: &EditResult) -> Result<(), Failure> {
     }
     let done = match (result.dry_run, result.session == result.source) {
         (true, true) => "would change",
-        (true, false) => "would make",
+        (true, false) => "would create",
         (false, true) => "changed",
-        (false, false) => "made",
+        (false, false) => "created",
     };
     let title = result.title.as_deref().unwrap_or_default();
     writeln!(out, "{done} {}  {}", result.session, clean::text(title))?;
@@ -59,7 +59,7 @@ pub fn tell(world: &World, result: &EditResult) -> Result<(), Failure> {
     )?;
     for mended in result.mended.iter().take(SHOWN) {
         let what = clean::text(&mended.what);
-        writeln!(out, "  mended  line {}: {what}", mended.line)?;
+        writeln!(out, "  repair  line {}: {what}", mended.line)?;
     }
     if let Some(more) = result
         .mended
@@ -100,9 +100,7 @@ pub fn tell(world: &World, result: &EditResult) -> Result<(), Failure> {
         writeln!(out, "\n{}", result.resume)?;
     }
     if let Some(number) = result.undo {
-        world
-            .ui
-            .note(&format!("undo it with `unspool undo {number}`"));
+        world.ui.note(&format!("undo with `unspool undo {number}`"));
     }
     Ok(out.flush()?)
 }

@@ -28,7 +28,7 @@ pub fn enter(
         return Ok(());
     }
     let Some(mut list) = List::read(&path, "") else {
-        let what = format!("`{}` cannot be read and is left as it is", path.display());
+        let what = format!("skipped `{}`: unreadable", path.display());
         world.ui.warn(&what);
         return Ok(());
     };

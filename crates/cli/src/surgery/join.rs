@@ -45,7 +45,7 @@ pub fn merge(
         format!("{title} (+{})", parts.len() - 1)
     });
     let mut merged = merge::plan(&parts, &home.id, &title)
-        .map_err(|refused| Failure::failed(refused.why).hint("`unspool repair` mends sessions"))?;
+        .map_err(|refused| Failure::failed(refused.why).hint("repair it with `unspool repair`"))?;
     for said in &merged.notes {
         world.ui.note(said);
     }
@@ -120,10 +120,11 @@ fn prove(merged: &merge::Merge, after: &Session, result: &mut EditResult) -> Res
         None => Ok(()),
         Some(first) => {
             let what = format!(
-                "the sessions do not become one: {}; nothing was written",
+                "cannot merge these sessions: {}; nothing was written",
                 first.what
             );
-            Err(Failure::failed(what).hint("`unspool repair` them first, or merge other ones"))
+            Err(Failure::failed(what)
+                .hint("repair them first with `unspool repair`, or merge other sessions"))
         }
     }
 }

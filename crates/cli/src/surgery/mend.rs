@@ -88,9 +88,8 @@ fn in_place_of(
     let live = Live::look(&world.dirs, world.now().0);
     if let Some(why) = live.why(file) {
         let what = format!("session {} is in use: {why}", file.id);
-        return Err(
-            Failure::failed(what).hint("end the client first, or mend a copy without `--in-place`")
-        );
+        return Err(Failure::failed(what)
+            .hint("close the session first, or repair a copy without `--in-place`"));
     }
     let mut result = outline(world, &repair, &old, file, order);
     let mut bench = begin(world, file, order, &old.home)?;
@@ -253,9 +252,9 @@ fn prove(repair: &Repair, old: &Old, after: &Made, result: &mut EditResult) -> R
         .map(|name| {
             let wrong = problems.iter().find(|problem| problem.about == *name);
             let fine = match &*name {
-                FAULTS if long => "none is left but lines that are too long to be decoded",
-                FAULTS => "none is left",
-                CONVERSATION => "every line that was in it still is",
+                FAULTS if long => "none left except lines that are too long to decode",
+                FAULTS => "none left",
+                CONVERSATION => "no line was lost",
                 _ => "resumes it",
             };
             CheckRow {
@@ -268,9 +267,9 @@ fn prove(repair: &Repair, old: &Old, after: &Made, result: &mut EditResult) -> R
     match problems.first() {
         None => Ok(()),
         Some(first) => {
-            let what = format!("it cannot be mended: {}; nothing was written", first.what);
-            let hint = "see what is broken with `unspool check`; a copy up to a turn before it \
-                        may help: `unspool clone --until N`";
+            let what = format!("cannot repair it: {}; nothing was written", first.what);
+            let hint = "see the faults with `unspool check`; a copy up to an earlier turn may help: \
+                        `unspool clone --until N`";
             Err(Failure::failed(what).hint(hint))
         }
     }

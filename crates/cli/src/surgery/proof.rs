@@ -74,14 +74,14 @@ pub fn refused(problems: &[Problem]) -> Result<(), Failure> {
                 more => format!(" ({more} more)"),
             };
             let what = format!(
-                "the result would not be what was asked: {}{more}; nothing was written",
+                "the result would differ from what was requested: {}{more}; nothing was written",
                 first.what
             );
             let hint = match &*first.about {
-                NOTHING => "take less away, such as with another preset; `--dry-run` says how much",
-                _ => {
-                    "look at the session with `unspool check`; `unspool repair` mends what is broken"
+                NOTHING => {
+                    "remove less, for example with another preset; `--dry-run` shows how much"
                 }
+                _ => "check the session with `unspool check`; fix faults with `unspool repair`",
             };
             Err(Failure::failed(what).hint(hint))
         }
@@ -104,24 +104,24 @@ fn rows(wanted: &Wanted, problems: &[Problem]) -> Vec<CheckRow> {
         .collect();
     let faults = match known.is_empty() {
         true => "none".to_owned(),
-        false => format!("none that the source did not have: {}", known.join(", ")),
+        false => format!("no new ones; already in the source: {}", known.join(", ")),
     };
-    let same = "the same, except for what was asked".to_owned();
+    let same = "unchanged except for the requested edits".to_owned();
     let mut rows = vec![row(FAULTS, faults), row(CONVERSATION, same)];
     for (client, resumes, lost) in wanted.lost_before() {
         rows.push(row(
             &client,
             match (resumes, lost) {
-                (false, _) => "does not resume it, nor did it resume the source".to_owned(),
+                (false, _) => "cannot resume it, and could not resume the source either".to_owned(),
                 (true, 0) => "resumes it".to_owned(),
-                (true, lost) => format!("resumes it; {lost} lines were lost to it before"),
+                (true, lost) => format!("resumes it; already lost {lost} lines of the source"),
             },
         ));
     }
     rows.push(CheckRow {
         name: "usage".to_owned(),
         ok: true,
-        detail: "the token counts of replies stay as they were written".to_owned(),
+        detail: "recorded token counts of replies are unchanged".to_owned(),
     });
     rows
 }

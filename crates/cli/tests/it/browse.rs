@@ -15,7 +15,7 @@ fn the_browser_lists_searches_opens_and_leaves_the_terminal_as_it_was() {
     terminal.shows("fix it");
     terminal.shows("1 session");
     terminal.press("wel");
-    terminal.shows("in what was said and done");
+    terminal.shows("in conversations");
     terminal.press("\r");
     terminal.shows("fix it");
     terminal.press("?");
@@ -59,7 +59,7 @@ fn without_sessions_it_shows_the_demo_and_says_so() {
     let mut home = home();
     home.set("CLAUDE_CONFIG_DIR", "");
     let mut terminal = Terminal::start(&home, 24, 80, &[]);
-    terminal.shows("this is a demo");
+    terminal.shows("bundled demo");
     terminal.shows("5 sessions");
     terminal.press("q");
     assert_eq!(terminal.ends(), 0);

@@ -319,7 +319,7 @@ fn without_access_or_prompt_nothing_begins() {
     assert!(err(&output).contains("ANTHROPIC_API_KEY"));
     let output = chat(&home, &model, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("nothing to say"));
+    assert!(err(&output).contains("no prompt"));
     assert_eq!(transcripts(&home).len(), 0);
 }
 

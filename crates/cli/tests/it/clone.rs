@@ -268,7 +268,7 @@ fn what_a_person_reads_says_what_is_lost_and_how_to_go_on() {
     let home = home_with_session();
     let text = home.run(&["clone", ID, "--preset", "extreme"]);
     for word in [
-        "made ",
+        "created ",
         "lines",
         "tokens",
         "3 tool calls with their results",

@@ -198,7 +198,10 @@ fn a_sub_agent_is_found_by_its_id_and_cloned_with_its_session() {
     let output = home.output(&["clone", "a0000001"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("name its session"), "{said}");
+    assert!(
+        said.contains("the session that the sub-agent belongs to"),
+        "{said}"
+    );
 }
 
 #[test]

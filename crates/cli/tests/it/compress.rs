@@ -93,9 +93,9 @@ fn what_was_typed_before_the_question_does_not_answer_it() {
         .args(words);
     let mut terminal = crate::tty::Terminal::of(&shell, 24, 100);
     terminal.press("first\ny\n");
-    terminal.shows("Go on? [y/N]");
+    terminal.shows("Continue? [y/N]");
     terminal.press("n\n");
-    terminal.shows("not agreed");
+    terminal.shows("cancelled");
     assert_ne!(terminal.ends(), 0);
     assert!(model.requests().is_empty());
     // Who says yes after the question is heard.
@@ -104,7 +104,7 @@ fn what_was_typed_before_the_question_does_not_answer_it() {
         .env("ANTHROPIC_API_KEY", "test-key")
         .env("ANTHROPIC_BASE_URL", model.url());
     let mut terminal = crate::tty::Terminal::of(&command, 24, 100);
-    terminal.shows("Go on? [y/N]");
+    terminal.shows("Continue? [y/N]");
     terminal.press("y\n");
     assert_eq!(terminal.ends(), 0);
     assert!(!model.requests().is_empty());
@@ -183,7 +183,7 @@ fn a_text_that_cannot_be_had_stays_and_a_key_that_is_refused_makes_nothing() {
     let output = clone(&home, &model).output().unwrap();
     let row = made(&output);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("1 of 5 texts stay as they are"), "{said}");
+    assert!(said.contains("1 of 5 texts were not shortened"), "{said}");
     let mut wanted = all_shorter();
     wanted[1] = "r2".to_owned();
     assert_eq!(replies(Path::new(row["path"].as_str().unwrap())), wanted);
@@ -237,7 +237,7 @@ fn what_was_killed_goes_on_with_what_is_missing() {
     let output = clone(&home, &model).output().unwrap();
     let row = made(&output);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("2 answered before"), "{said}");
+    assert!(said.contains("2 cached"), "{said}");
     assert_eq!(
         replies(Path::new(row["path"].as_str().unwrap())),
         all_shorter()

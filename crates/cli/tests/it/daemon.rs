@@ -327,7 +327,7 @@ fn a_wait_is_told_to_an_address_once() {
     let message = told.recv_timeout(LONG).unwrap();
     assert_eq!(message["session"]["id"], ID);
     assert_eq!(message["session"]["status"], "waiting_for_approval");
-    assert_eq!(message["text"], "x needs your permission: Bash make");
+    assert_eq!(message["text"], "x needs permission: Bash make");
     hook(&home, &asks(&path));
     drop(first);
     let _second = Daemon::start(&home);
@@ -410,7 +410,7 @@ fn hostile_text_stays_one_word_on_the_way_to_the_desktop() {
     assert_eq!(words.len(), 4, "{words:?}");
     assert_eq!(
         words[..3],
-        ["--app-name=unspool", "--", "x needs your permission"]
+        ["--app-name=unspool", "--", "x needs permission"]
     );
     assert!(
         words[3].starts_with("Bash --urgency=critical; touch "),

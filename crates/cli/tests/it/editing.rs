@@ -102,19 +102,19 @@ fn errors_of_undo_say_what_to_do() {
     let home = home_with_session();
     assert_eq!(
         home.run(&["undo"]),
-        "--- stderr\nError: there is nothing to undo\nHint: list what was done with `unspool undo --list`\n--- status 1\n"
+        "--- stderr\nError: there is nothing to undo\nHint: list edits with `unspool undo --list`\n--- status 1\n"
     );
     home.run(&["rename", "5e55", "one"]);
     let changed = fs::read_to_string(transcript(&home)).unwrap() + "{\"type\":\"mode\"}\n";
     fs::write(transcript(&home), changed).unwrap();
     let dry = home.run(&["undo", "--dry-run"]);
-    assert!(dry.contains("that takes it back"), "{dry}");
+    assert!(dry.contains("that reverts it"), "{dry}");
     home.run(&["undo"]);
     // The title it showed before was its first prompt.
     assert_eq!(json(&home, &["ls"])[0]["title"], "fix it");
     let again = home.run(&["undo", "1"]);
     assert!(
-        again.contains("operation 1 is undone already, by 2"),
+        again.contains("edit 1 was already undone by edit 2"),
         "{again}"
     );
 }
@@ -146,12 +146,15 @@ fn an_archived_session_comes_back_byte_for_byte() {
     assert_eq!(tree(&config), []);
     assert_eq!(json(&home, &["archive", "--list"])[0]["session"], ID);
     let told = home.run(&["archive", "--restore", "5e55"]);
-    assert!(told.contains("is back"), "{told}");
+    assert!(told.contains("is restored"), "{told}");
     assert_eq!(tree(&config), before);
     let modified = fs::metadata(transcript(&home)).unwrap().modified().unwrap();
     assert_eq!(modified, old);
     let again = home.run(&["archive", "--restore", "5e55"]);
-    assert!(again.contains("exists already: not overwritten"), "{again}");
+    assert!(
+        again.contains("already exists: refusing to overwrite it"),
+        "{again}"
+    );
     assert_eq!(tree(&config), before);
     home.run(&["undo"]);
     assert_eq!(tree(&config), []);
@@ -205,7 +208,7 @@ fn an_archive_holds_what_a_clone_carries_and_the_plan_and_the_place_on_the_list(
     home.run(&["archive", ID, "--remove"]);
     fs::remove_file(home.claude_dir().join("plans/three-nice-words.md")).unwrap();
     let told = home.run(&["archive", "--restore", ID]);
-    assert!(told.contains("is back: 4 files"), "{told}");
+    assert!(told.contains("is restored: 4 files"), "{told}");
     let mut expected = entry.clone();
     expected["fullPath"] = transcript(&home).display().to_string().into();
     assert_eq!(entries(), [others, expected]);
@@ -230,7 +233,7 @@ fn archiving_leaves_the_originals_and_does_not_repeat_itself() {
     home.run(&["archive", "--all"]);
     assert_eq!(json(&home, &["archive", "--list"]).len(), 2);
     let none = home.run(&["archive", "--older-than", "2000-01-01"]);
-    assert!(none.contains("no session is that old"), "{none}");
+    assert!(none.contains("no session is older than that"), "{none}");
 }
 
 #[test]
@@ -306,7 +309,7 @@ fn an_archive_brings_back_a_session_and_nothing_else() {
             let output = home.output(args);
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2), "{name}: {told}");
-            assert!(told.contains("nothing is brought back"), "{name}: {told}");
+            assert!(told.contains("nothing was restored"), "{name}: {told}");
         }
         let after = tree(home.path());
         let is_lock = |path: &Path| path.ends_with("undo/lock");
@@ -412,7 +415,7 @@ fn a_session_in_use_is_not_removed() {
     let soon = jiff::Timestamp::from_second(since.as_secs() as i64 + 10).unwrap();
     home.set("UNSPOOL_NOW", &soon.to_string());
     let told = home.run(&["archive", "5e55", "--remove"]);
-    assert!(told.contains("is in use: it was written to"), "{told}");
+    assert!(told.contains("is in use: written"), "{told}");
     assert!(transcript(&home).exists());
 }
 
@@ -533,8 +536,8 @@ mod unix {
         if output.status.code() == Some(77) || told.contains("unshare") {
             return;
         }
-        assert!(told.contains("no room left on the disk"), "{told}");
-        assert!(told.contains("Hint: make room"), "{told}");
+        assert!(told.contains("no space left on the disk"), "{told}");
+        assert!(told.contains("Hint: free disk space"), "{told}");
         assert_eq!(fs::read(transcript(&home)).unwrap(), before);
     }
 
@@ -545,10 +548,10 @@ mod unix {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         let told = home.run(&["rename", "5e55", "x"]);
         assert!(
-            told.contains("can be written by everybody: not written to"),
+            told.contains("is world-writable: refusing to write to it"),
             "{told}"
         );
-        assert!(told.contains("Hint: make it yours alone"), "{told}");
+        assert!(told.contains("Hint: take ownership"), "{told}");
     }
 }
 
@@ -571,7 +574,7 @@ fn a_tag_is_one_line_at_the_end_and_is_shown_found_and_taken_off() {
     assert!(home.run(&["ls"]).contains("#needs review fix it"));
     assert!(
         home.run(&["ls", "--tag", "other"])
-            .contains("no session fits")
+            .contains("no session matches")
     );
     // The same again changes nothing.
     assert!(
@@ -662,7 +665,7 @@ fn a_deleted_session_goes_with_all_its_files_and_undo_brings_it_back() {
             .contains("the trash is empty")
     );
     let undone = home.run(&["undo"]);
-    assert!(undone.contains("no longer kept"), "{undone}");
+    assert!(undone.contains("were pruned"), "{undone}");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn a_file_is_for_nobody_else_and_is_not_replaced_by_accident() {
     assert_eq!(again.status.code(), Some(2));
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(
-        said.contains("exists already") && said.contains("--force"),
+        said.contains("already exists") && said.contains("--force"),
         "{said}"
     );
     assert_eq!(fs::read_to_string(&page).unwrap(), first);
@@ -217,7 +217,7 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
     let inside = home.claude_dir().join("projects/-home-dev-x/new.jsonl");
     let below = home.claude_dir().join("projects/new/");
     for (args, part) in [
-        (vec!["export", ID], "no format"),
+        (vec!["export", ID], "no output format"),
         (vec!["export", ID, other, "--to", "md"], "-o DIR/"),
         (
             vec!["export", ID, "--to", "jsonl", "--max-chars", "9"],
@@ -229,11 +229,11 @@ fn what_makes_no_sense_is_refused_with_a_hint() {
         ),
         (
             vec!["export", ID, "-o", inside.to_str().unwrap()],
-            "Claude Code's own",
+            "Claude Code's projects directory",
         ),
         (
             vec!["export", ID, "--to", "md", "-o", below.to_str().unwrap()],
-            "Claude Code's own",
+            "Claude Code's projects directory",
         ),
         (
             vec!["export", ID, "-o", "nowhere/page.html"],

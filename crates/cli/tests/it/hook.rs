@@ -104,14 +104,17 @@ fn an_event_is_noted_without_a_word() {
 fn whatever_comes_on_standard_input_the_client_feels_nothing() {
     let home = home();
     for (input, expected) in [
-        ("", "nothing came on standard input"),
-        ("  \n", "nothing came on standard input"),
-        ("not json", "no event"),
-        ("[1,2]", "no event"),
-        ("{\"hook_event_name\":\"Stop\"", "no JSON at byte"),
+        ("", "standard input was empty"),
+        ("  \n", "standard input was empty"),
+        ("not json", "not a hook event"),
+        ("[1,2]", "not a hook event"),
+        ("{\"hook_event_name\":\"Stop\"", "not valid JSON at byte"),
         ("{\"hook_event_name\":\"Stop\"}", "Stop has no session_id"),
-        ("{\"session_id\":{},\"hook_event_name\":7}", "no event"),
-        ("\u{0}\u{1}", "no event"),
+        (
+            "{\"session_id\":{},\"hook_event_name\":7}",
+            "not a hook event",
+        ),
+        ("\u{0}\u{1}", "not a hook event"),
     ] {
         assert_silent(&tell(&home, &["hook"], input.as_bytes()));
         let log = log(&home);
@@ -182,7 +185,11 @@ fn a_stream_that_never_ends_is_not_waited_for() {
     let silent = child.stdin.take().unwrap();
     wait_until("it ends", || child.try_wait().unwrap().is_some());
     drop((stdin, silent));
-    assert!(log(&home).contains("nothing came"), "{}", log(&home));
+    assert!(
+        log(&home).contains("standard input was empty"),
+        "{}",
+        log(&home)
+    );
 }
 
 #[test]
@@ -343,7 +350,7 @@ fn what_cannot_be_noted_or_logged_because_the_disk_is_full_is_sent_all_the_same(
     assert_silent(&tell(&home, &["hook"], stop.as_bytes()));
     wait_until("it is sent", || is_done(&home));
     assert_eq!(sink.roots().len(), 2, "{}", log(&home));
-    assert!(log(&home).contains("could not be noted"), "{}", log(&home));
+    assert!(log(&home).contains("cannot record"), "{}", log(&home));
     // Nor is the log needed.
     let said = log(&home);
     fs::remove_file(own.join("hook.log")).unwrap();
@@ -625,7 +632,7 @@ fn installing_adds_our_events_and_uninstalling_leaves_no_trace() {
     assert!(live.contains("PermissionRequest"), "{live}");
     assert!(
         home.run(&["hook", "uninstall"])
-            .starts_with("taken out of $HOME/.claude/settings.json")
+            .starts_with("removed from $HOME/.claude/settings.json")
     );
     assert_eq!(fs::read_to_string(settings(&home)).unwrap(), MINE);
     let none = home.run(&["hook", "uninstall"]);
@@ -686,7 +693,7 @@ fn broken_settings_are_named_with_the_line_and_left_alone() {
     for args in [["hook", "install"], ["hook", "uninstall"]] {
         assert_eq!(
             home.run(&args),
-            "--- stderr\nError: `$HOME/.claude/settings.json` is not as settings should be: line 3, column 7: a colon should stand here\nHint: mend it first; nothing was changed\n--- status 2\n"
+            "--- stderr\nError: `$HOME/.claude/settings.json` is not a valid settings file: line 3, column 7: expected a colon\nHint: fix it first; nothing was changed\n--- status 2\n"
         );
     }
     assert_eq!(fs::read_to_string(settings(&home)).unwrap(), broken);
@@ -695,7 +702,7 @@ fn broken_settings_are_named_with_the_line_and_left_alone() {
     fs::write(settings(&home), b"{\n\"a\": \"\xff\"}").unwrap();
     assert!(
         home.run(&["hook", "install"])
-            .contains("line 2 is no UTF-8")
+            .contains("line 2 is not UTF-8")
     );
 }
 
@@ -718,7 +725,7 @@ fn settings_behind_a_link_stay_behind_it() {
     assert_eq!(fs::read_to_string(&target).unwrap(), "{}\n");
     fs::remove_file(&target).unwrap();
     let said = home.run(&["hook", "install"]);
-    assert!(said.contains("is a link that leads nowhere"), "{said}");
+    assert!(said.contains("is a broken symlink"), "{said}");
 }
 
 #[test]
@@ -739,7 +746,7 @@ fn a_project_has_settings_of_its_own() {
     );
     assert!(!settings(&home).exists());
     let gone = home.run(&["hook", "uninstall"]);
-    assert_eq!(gone.matches("taken out of").count(), 2, "{gone}");
+    assert_eq!(gone.matches("removed from").count(), 2, "{gone}");
 }
 
 #[test]
@@ -753,7 +760,7 @@ fn an_older_client_is_not_given_events_that_it_does_not_know() {
         text.contains("PreToolUse") && !text.contains("PermissionRequest"),
         "{text}"
     );
-    assert!(said.contains("a client of version 2.0.30"), "{said}");
+    assert!(said.contains("client 2.0.30"), "{said}");
     let newer = line.replace("2.0.30", "2.1.325");
     home.transcript("/home/dev/x", ID, format!("{newer}\n"));
     home.run(&["hook", "install", "--live"]);
@@ -771,7 +778,7 @@ fn another_exporter_is_named() {
     home.write(".claude/settings.json", other);
     let said = home.run(&["hook", "install"]);
     assert!(
-        said.contains("cc-langfuse` as well: both would send"),
+        said.contains("cc-langfuse`, so turns would be sent twice"),
         "{said}"
     );
     let rows = home.output(&["hook", "status", "--json"]);

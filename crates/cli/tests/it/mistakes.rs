@@ -60,8 +60,8 @@ fn a_session_that_is_not_there() {
 fn bands_presets_and_turns_that_are_none() {
     let home = home_with_session();
     for (args, named) in [
-        (&["--compress", "50-10:35"][..], "50 is not below 10"),
-        (&["--compress", "0-50"], "`0-50` is no band"),
+        (&["--compress", "50-10:35"][..], "50 must be less than 10"),
+        (&["--compress", "0-50"], "`0-50` is not a valid range"),
         (&["--compress", "0-500:35"], "`500`"),
         (
             &["--compress", "0-60:35", "--compress", "50-70:35"],
@@ -91,7 +91,7 @@ fn a_wish_that_would_leave_nothing() {
         &["clone", ID, "--drop-turn", "1", "--drop-turn", "2"],
         2,
     );
-    assert!(said.contains("nothing would be left"), "{said}");
+    assert!(said.contains("would be empty"), "{said}");
     // One that has nothing but calls: each goes, and no words are left.
     let home = home_with_session();
     let only = "meta: caveat\nclaude: [Read a.rs]\nresult: Read a.rs ok";
@@ -99,7 +99,7 @@ fn a_wish_that_would_leave_nothing() {
     let output = home.output(&["clone", ID, "--preset", "extreme"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        output.status.success() || said.contains("nothing would be left") && said.contains("Hint"),
+        output.status.success() || said.contains("would be empty") && said.contains("Hint"),
         "{said}"
     );
 }
@@ -134,7 +134,7 @@ fn a_command_that_is_not_there_or_fails() {
     );
     assert!(said.contains("false") || said.contains("summary"), "{said}");
     let said = refused(&home, &with("echo sorry >&2; exit 3"), 2);
-    assert!(said.contains("ended with 3: sorry"), "{said}");
+    assert!(said.contains("exited with 3: sorry"), "{said}");
     // Without a command and without a key there is nobody to ask.
     let said = refused(&home, &compress[..4], 2);
     assert!(said.contains("ANTHROPIC_API_KEY"), "{said}");
@@ -254,7 +254,7 @@ mod unix {
                 claude.display(),
                 home.path().display()
             );
-            told(&home, &first, args, &["no room left"]);
+            told(&home, &first, args, &["no space left"]);
         }
     }
 

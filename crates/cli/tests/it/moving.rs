@@ -200,7 +200,7 @@ fn a_person_reads_a_table() {
         5e551000  /w/old      /n/new          8      2
         5e551000  /w/old/lib  /n/new/lib      4      2
         --- stderr
-        would move 2 sessions; nothing was written
+        would move 2 sessions; dry run: nothing was written
     "#]]
     .assert_eq(&said);
 }

@@ -176,7 +176,7 @@ fn a_folder_that_others_may_write_is_refused_by_every_command() {
                 let output = home.output(args);
                 let said = said(&output);
                 assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-                assert!(said.contains("can be written by others"), "{said}");
+                assert!(said.contains("other users can write to it"), "{said}");
                 assert!(said.contains("Hint: "), "{said}");
             }
             close(&folder);

@@ -86,11 +86,11 @@ fn the_list_fits_the_terminal() {
 fn a_model_is_shown_with_all_its_terms() {
     let text = home().run(&["prices", "claude-opus-4-8[1m]"]);
     for part in [
-        "in batches",
-        "in the fast mode",
-        "from the US only",
+        "batch API",
+        "fast mode",
+        "US-only inference",
         "$0.01 for each web search",
-        "`claude-opus-4-8[1m]` is priced as `claude-opus-4-8`.",
+        "`claude-opus-4-8[1m]` uses the price of `claude-opus-4-8`.",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -253,7 +253,7 @@ fn what_a_person_wrote_goes_before_an_update_and_that_before_the_bundled_table()
     home.write(OVERRIDE, table("claude-opus-4-5", 3.0));
     assert_eq!(cost(&home), 3.0);
     let told = stderr(&home, &["prices", "claude-opus-4-5"], 0);
-    assert!(told.contains("1 model as "), "{told}");
+    assert!(told.contains("1 model from "), "{told}");
     let origins = rows(&home, &["prices"]);
     let own = origins.iter().filter(|row| row["origin"] == "override");
     assert_eq!(own.count(), 1);
@@ -384,7 +384,7 @@ fn a_row_of_litellm_without_a_price_of_the_cache_is_taken_in() {
         ),
     );
     assert!(told.contains("1 new, 1 changed"), "{told}");
-    assert!(!told.contains("not used"), "{told}");
+    assert!(!told.contains("ignored"), "{told}");
     let changed = row(&home, "claude-opus-4-6");
     assert_eq!(
         (&changed["input"], &changed["output"]),
@@ -418,7 +418,7 @@ fn rows_of_litellm_that_are_not_used_are_named() {
     );
     assert!(
         told.contains(
-            "4 rows of Claude models are not used: claude-by-the-second, claude-other-latest, \
+            "ignored 4 rows of Claude models: claude-by-the-second, claude-other-latest, \
              deepinfra/claude-elsewhere and 1 more"
         ),
         "{told}"
@@ -496,33 +496,33 @@ fn what_is_wrong_with_a_table_is_said_in_words() {
     for (content, says) in [
         (
             "[]",
-            "bad.json: line 1, column 1: this should be an object of models, but is a list",
+            "bad.json: line 1, column 1: expected an object of models, found a list",
         ),
         (
             "\n 17",
-            "bad.json: line 2, column 3: this should be an object of models, but is `17`",
+            "bad.json: line 2, column 3: expected an object of models, found `17`",
         ),
         (
             "{\"models\": []}",
-            "this should be an object of models, but is a list",
+            "expected an object of models, found a list",
         ),
         (
             "{\"models\": {\"m\": [1, 2]}}",
-            "this should be an object of prices, but is a list",
+            "expected an object of prices, found a list",
         ),
         (
             "{\"models\": {\"m\": {\"input\": \"3\", \"output\": 2}}}",
-            "this should be a number, but is \"3\"",
+            "expected a number, found \"3\"",
         ),
         (
             "{\"claude-x\": 3}",
-            "this should be an object of prices, but is `3`",
+            "expected an object of prices, found `3`",
         ),
-        ("{\"models\": {", "the file ends too early"),
-        ("", "the file ends too early"),
+        ("{\"models\": {", "unexpected end of file"),
+        ("", "unexpected end of file"),
         (
             "{\"models\": {\n  oops",
-            "line 2, column 3: this is not JSON (key must be a string)",
+            "line 2, column 3: invalid JSON (key must be a string)",
         ),
     ] {
         let file = home.write("bad.json", content);

@@ -22,12 +22,12 @@ fn the_first_ranked_search_indexes_dialogue_and_says_what_is_missing() {
         5e551000  2h  x  fix it
           line 1     prompt   fix it
         --- stderr
-        open a hit such as the first with `unspool show 5e551000 --line 1`
-        thinking and tool results of 9.7 kB in 2 files are not indexed yet (0 % done; `unspool index build` finishes it now)
+        show a hit (here the first) with `unspool show 5e551000 --line 1`
+        thinking and tool results of 9.7 kB in 2 files are not indexed yet (0 % done; finish with `unspool index build`)
     "#]].assert_eq(&text);
     // What is not indexed yet may be what was looked for.
     let text = home.run(&["search", "--ranked", "main"]);
-    assert!(text.contains("not everything is indexed yet"), "{text}");
+    assert!(text.contains("the index is incomplete"), "{text}");
     assert!(text.ends_with("--- status 1\n"), "{text}");
 }
 
@@ -35,7 +35,7 @@ fn the_first_ranked_search_indexes_dialogue_and_says_what_is_missing() {
 fn after_a_build_results_are_found_and_nothing_is_missing() {
     let home = home_with_session();
     let built = home.run(&["index", "build"]);
-    assert!(built.contains("indexed: "), "{built}");
+    assert!(built.contains("indexed "), "{built}");
     let text = home.run(&["search", "--ranked", "main", "--json"]);
     assert!(!text.contains("stderr"), "{text}");
     let rows = rows(&text);
@@ -70,7 +70,7 @@ fn the_status_tells_what_is_behind_and_dropping_deletes_all_caches() {
         .replace("$HOME", &home.path().to_string_lossy());
     assert!(std::path::Path::new(&path).exists());
     let dropped = home.run(&["index", "drop"]);
-    assert!(dropped.contains("dropped: "), "{dropped}");
+    assert!(dropped.contains("deleted "), "{dropped}");
     assert!(!std::path::Path::new(&path).exists());
     // It is a cache: nothing is lost.
     let text = home.run(&["search", "--ranked", "fix", "--json"]);
@@ -82,11 +82,11 @@ fn a_wrong_query_says_which_forms_there_are() {
     let home = home_with_session();
     let cases = [
         ("", "the query is empty"),
-        ("-it", "only says what not to find"),
+        ("-it", "only excludes"),
         ("fix \"it", "is not closed"),
-        ("error:x", "there is no filter `error:`"),
-        ("fix since:soon", "`soon` is no time"),
-        ("...", "has no word to look for"),
+        ("error:x", "unknown filter `error:`"),
+        ("fix since:soon", "`soon` is not a time"),
+        ("...", "contains no word to search for"),
     ];
     for (query, said) in cases {
         let text = home.run(&["search", "--ranked", "--", query]);
@@ -131,7 +131,7 @@ fn a_damaged_index_is_made_anew_with_one_remark() {
     }
     std::fs::write(&path, b"no database").unwrap();
     let text = home.run(&["search", "--ranked", "fix"]);
-    assert!(text.contains("set aside"), "{text}");
+    assert!(text.contains("moved to"), "{text}");
     assert!(text.contains("fix it"), "{text}");
 }
 
@@ -178,13 +178,13 @@ fn wherever_the_index_is_damaged_it_is_told_in_one_line_and_mended() {
         let text = home.run(&["search", "--ranked", "fix"]);
         assert!(text.contains("prompt   fix it"), "page {page}: {text}");
         assert!(!text.contains("Error"), "page {page}: {text}");
-        let told = text.matches("set aside").count();
+        let told = text.matches("moved to").count();
         let again = home.run(&["search", "--ranked", "fix"]);
-        assert!(!again.contains("set aside"), "page {page}: {again}");
+        assert!(!again.contains("moved to"), "page {page}: {again}");
         // A page that was not needed may be met now, but then it was not told before.
         let built = home.run(&["index", "build"]);
         assert!(!built.contains("Error"), "page {page}: {built}");
-        let told = told + built.matches("set aside").count();
+        let told = told + built.matches("moved to").count();
         assert!(told <= 1, "page {page}: {text}{built}");
         assert!(
             told == 1 || (1..pages).contains(&page),

@@ -58,7 +58,7 @@ fn a_resume_command_goes_there_and_runs_nothing_else() {
         let new = row["session"].as_str().unwrap();
         let command = row["resume"].as_str().unwrap();
         let printed = home.run(&["clone", id, "--dry-run"]);
-        assert!(printed.contains("would make"), "{printed}");
+        assert!(printed.contains("would create"), "{printed}");
         for shell in ["sh", "bash"] {
             let (there, arguments) = told(shell, &place, command);
             let there = there.strip_suffix('\n').unwrap();

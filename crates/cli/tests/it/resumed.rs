@@ -17,7 +17,7 @@ fn a_past_longer_than_the_screen_does_not_stand_in_the_way() {
     let mut go_on = program(&home, &model);
     go_on.arg("--continue");
     let mut terminal = Terminal::of(&go_on, 24, 80);
-    terminal.shows("asks before changes");
+    terminal.shows("asks before edits");
     terminal.press("and now\r");
     terminal.shows("gone on");
     terminal.press("\x04");

@@ -308,7 +308,7 @@ fn a_hit_in_a_file_of_its_own_opens_in_a_pager() {
     home.write(&file, "one\ntwo spilled\n");
     let output = home.output(&["search", "spilled"]);
     let told = String::from_utf8(output.stderr).unwrap();
-    let (_, hint) = told.split_once("such as the first with `").unwrap();
+    let (_, hint) = told.split_once("(here the first) with `").unwrap();
     let (command, _) = hint.split_once('`').unwrap();
     assert!(command.starts_with("less +2 "), "{command}");
     #[cfg(unix)]

@@ -92,7 +92,7 @@ fn what_was_taken_is_not_sent_again_and_what_is_new_is() {
     let requests = sink.requests();
     let told = send(&home, &SEND);
     assert!(
-        told.contains("nothing new to send; 2 turns sent before"),
+        told.contains("nothing new to send; 2 turns already sent"),
         "{told}"
     );
     assert_eq!(sink.requests(), requests);
@@ -134,7 +134,7 @@ fn a_turn_that_goes_on_waits_and_is_then_sent_once_and_whole() {
     connect(&mut home, &sink);
     home.session(CWD, ID, PART);
     let told = send(&home, &SEND);
-    assert!(told.contains("1 turn not over yet"), "{told}");
+    assert!(told.contains("1 turn unfinished"), "{told}");
     assert_eq!(sink.requests(), 0);
     home.session(CWD, ID, &format!("{PART}{REST}"));
     send(&home, &SEND);
@@ -249,7 +249,7 @@ fn a_span_that_is_refused_is_named_and_the_rest_arrives() {
     let home = ready(&sink);
     let told = send(&home, &SEND);
     assert!(
-        told.contains("not taken: span ") && told.contains("no edits here"),
+        told.contains("rejected: span ") && told.contains("no edits here"),
         "{told}"
     );
     assert!(names(&sink.spans()).contains(&"Read"));
@@ -270,7 +270,7 @@ fn spans_that_a_receiver_drops_are_told() {
         let home = ready(&sink);
         let told = send(&home, &SEND);
         assert!(
-            told.contains("not taken: ") && told.contains("too odd"),
+            told.contains("rejected: ") && told.contains("too odd"),
             "{told}"
         );
         assert_eq!(sink.requests(), 1);
@@ -314,7 +314,7 @@ fn bad_configuration_says_what_to_set_and_nothing_counts_as_sent() {
     connect(&mut home, &sink);
     home.set("LANGFUSE_SECRET_KEY", "sk-lf-of-somebody-else");
     let told = fails(&home, &SEND);
-    assert!(told.contains("does not accept the keys (401)"), "{told}");
+    assert!(told.contains("rejected the keys (401)"), "{told}");
     assert!(
         told.contains("set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"),
         "{told}"
@@ -322,10 +322,16 @@ fn bad_configuration_says_what_to_set_and_nothing_counts_as_sent() {
     assert_eq!(told.matches("(401)").count(), 1, "{told}");
     home.set("LANGFUSE_SECRET_KEY", SECRET);
     let bases = [
-        (format!("{}/deeper", sink.url()), "takes no traces (404)"),
-        (sink.url().replace("http", "https"), "no safe connection"),
-        ("http://no-such-host.invalid".to_owned(), "there is no host"),
-        ("ftp://x".to_owned(), "is no address"),
+        (
+            format!("{}/deeper", sink.url()),
+            "does not accept traces (404)",
+        ),
+        (sink.url().replace("http", "https"), "TLS error"),
+        (
+            "http://no-such-host.invalid".to_owned(),
+            "cannot resolve host",
+        ),
+        ("ftp://x".to_owned(), "is not a URL"),
     ];
     for (base, reason) in bases {
         home.set("LANGFUSE_BASE_URL", &base);
@@ -471,11 +477,11 @@ fn turns_of_an_older_exporter_are_not_sent_again() {
         format!(r#"{{"{ID}":{{"last_line":{second},"turn_count":1,"updated":"x"}},"bad":[]}}"#);
     home.write(".claude/state/cc-langfuse_state.json", state);
     let told = send(&home, &SEND);
-    assert!(told.contains("1 turn sent before"), "{told}");
+    assert!(told.contains("1 turn already sent"), "{told}");
     assert_eq!(names(&sink.roots()), ["Turn 2"]);
     // Read once: what it says later is not ours.
     home.write(".claude/state/cc-langfuse_state.json", "{}");
-    assert!(send(&home, &SEND).contains("2 turns sent before"));
+    assert!(send(&home, &SEND).contains("2 turns already sent"));
 }
 
 #[test]

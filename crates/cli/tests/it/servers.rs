@@ -183,7 +183,10 @@ fn a_list_of_trusted_folders_that_cannot_be_read_is_told_and_trusts_nobody() {
     let output = command(&home, &model, &["hi"]).output().unwrap();
     assert!(output.status.success(), "{}", err(&output));
     let told = err(&output);
-    assert!(told.contains("no folder is trusted now"), "{told}");
+    assert!(
+        told.contains("treating every folder as untrusted"),
+        "{told}"
+    );
     assert!(told.contains("permissions.defaultMode"), "{told}");
 }
 

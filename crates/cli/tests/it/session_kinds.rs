@@ -483,7 +483,7 @@ fn a_plan_that_was_handed_over_is_linked_in_both_trees() {
     let after = tree.iter().find(|row| row["kind"] == "after").unwrap();
     assert_eq!(after["uuid"], THIRD);
     let text = home.run(&["tree", THIRD]);
-    assert!(text.contains("goes on from 5e551000"), "{text}");
+    assert!(text.contains("continued from 5e551000"), "{text}");
 }
 
 /// Each span with the trace it stands in; no span stands in two.
@@ -609,7 +609,10 @@ fn many_sub_agents_whose_sessions_are_gone_are_counted_and_the_first_are_named()
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let all = told(&["--all"]);
-    assert!(all.contains("23 sub-agents (agent-a00000"), "{all}");
+    assert!(
+        all.contains("23 sub-agents whose sessions were deleted (agent-a00000"),
+        "{all}"
+    );
     assert!(all.contains(", 3 more)"), "{all}");
     assert!(!all.contains("a7777777"), "{all}");
     // Who names a session does not ask about others.

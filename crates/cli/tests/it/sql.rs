@@ -111,8 +111,8 @@ fn a_mistake_says_what_and_where() {
     "#]]
     .assert_eq(&failed(&home, "SELECT id, titel FROM sessions"));
     expect![[r#"
-        Error: the query does more than read
-        Hint: only SELECT is possible: the tables are made from transcripts
+        Error: the query is not read-only
+        Hint: only SELECT is allowed: the tables are generated from transcripts
     "#]]
     .assert_eq(&failed(&home, "DELETE FROM sessions"));
     assert!(failed(&home, "SELECT 1; SELECT 2").contains("several statements"));
@@ -159,7 +159,7 @@ fn without_a_place_for_the_tables_everything_is_read() {
     let output = home.output(&["sql", "--json", "SELECT count(*) AS n FROM sessions"]);
     assert_eq!(text(&output.stdout), "{\"n\":1}\n");
     assert!(output.status.success());
-    assert!(text(&output.stderr).contains("reading everything instead"));
+    assert!(text(&output.stderr).contains("reading all sessions without it"));
 }
 
 #[test]

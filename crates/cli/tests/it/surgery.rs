@@ -101,7 +101,7 @@ fn a_healthy_session_needs_no_repair() {
     let before = fs::read(path(&home, ID)).unwrap();
     let output = home.output(&["repair", ID]);
     assert!(output.status.success() && output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to mend"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("nothing to repair"));
     assert_eq!(fs::read(path(&home, ID)).unwrap(), before);
 }
 

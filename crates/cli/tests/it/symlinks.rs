@@ -316,7 +316,7 @@ fn the_hook_is_not_installed_through_a_link_that_leaves_the_project() {
         let output = home.output(&args);
         assert_eq!(output.status.code(), Some(2), "{}", err(&output));
         assert!(
-            err(&output).contains("out of the project"),
+            err(&output).contains("outside the project"),
             "{}",
             err(&output)
         );

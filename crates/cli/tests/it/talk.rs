@@ -40,7 +40,7 @@ impl Talk {
     /// On this machine, with more arguments.
     fn at(home: Home, model: Model, args: &[&str]) -> Talk {
         let talk = Talk::starting(home, model, args);
-        talk.shows("asks before changes");
+        talk.shows("asks before edits");
         talk
     }
 
@@ -71,7 +71,7 @@ impl Talk {
     /// Waits until a turn is over, and nothing is asked.
     fn rests(&self) -> String {
         self.terminal.until("prompt", |screen| {
-            let busy = ["esc to stop", "enter to choose"];
+            let busy = ["esc to interrupt", "enter to select"];
             let editor = screen.lines().any(|line| line.starts_with('>'));
             editor && !busy.iter().any(|word| screen.contains(word))
         })
@@ -86,7 +86,7 @@ impl Talk {
     /// Waits until a question stands on the screen and a key may answer it.
     fn asks(&self, text: &str) -> String {
         self.terminal.until(text, |screen| {
-            screen.contains(text) && screen.contains("enter to choose")
+            screen.contains(text) && screen.contains("enter to select")
         })
     }
 
@@ -94,7 +94,7 @@ impl Talk {
     fn scrolls(&mut self) -> String {
         for _ in 0..2_000 {
             let screen = self.terminal.screen();
-            if screen.contains("enter to choose") {
+            if screen.contains("enter to select") {
                 return screen;
             }
             self.press("\x1b[6~");

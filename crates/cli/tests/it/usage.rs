@@ -74,7 +74,7 @@ fn a_model_without_a_price_has_no_cost_and_never_a_guessed_one() {
     let text = home.run(&["usage"]);
     assert!(text.contains("  ≥ $0.00         1"), "{text}");
     assert!(
-        text.contains("1 of 2 messages without a known price (claude-strange-9)"),
+        text.contains("1 of 2 messages have no known price (claude-strange-9)"),
         "{text}"
     );
 }
@@ -107,7 +107,7 @@ fn versions_that_never_wrote_the_output_are_named() {
     home.session("/x", ID, "(version=2.1.29)\nyou: a\nclaude: b");
     let seen = home.run(&["usage"]);
     assert!(
-        seen.contains("output of 1 message is a floor: written by 2.1.29"),
+        seen.contains("output of 1 message is a lower bound: written by 2.1.29"),
         "{seen}"
     );
 }
@@ -155,9 +155,7 @@ fn a_resumed_copy_counts_once_and_in_the_session_it_comes_from() {
     assert_eq!(messages, [1, 1]);
     let text = home.run(&["usage", "--explain", "today"]);
     assert!(
-        text.contains(
-            "1 in resumed or forked sessions repeats a message that counts in an older file."
-        ),
+        text.contains("1 message in a resumed or forked session is counted in an older file."),
         "{text}"
     );
 }
@@ -167,16 +165,19 @@ fn what_cannot_be_meant_is_told_with_what_can() {
     let home = home_with_session();
     expect![[r#"
         --- stderr
-        Error: `soon` is no time
-        Hint: write `7d`, `24h`, `2026-01-03`, `today` or `2026-01-03T15:00:00Z`
+        Error: `soon` is not a time
+        Hint: use `7d`, `24h`, `2026-01-03`, `today` or `2026-01-03T15:00:00Z`
         --- status 2
     "#]]
     .assert_eq(&home.run(&["usage", "--since", "soon"]));
     let text = home.run(&["usage", "--since", "2026-01-05", "--until", "2026-01-04"]);
-    assert!(text.contains("`--since` is not before `--until`"), "{text}");
+    assert!(
+        text.contains("`--since` must be before `--until`"),
+        "{text}"
+    );
     let text = home.run(&["usage", "--since", "2026-02-01"]);
     assert!(
-        text.contains("no message fits") && text.contains("status 1"),
+        text.contains("no message matches") && text.contains("status 1"),
         "{text}"
     );
 }
@@ -218,7 +219,7 @@ fn a_start_that_two_sessions_share_is_not_explained_but_told() {
         );
     }
     let text = home.run(&["usage", "session", "--explain", "22222222"]);
-    assert!(text.contains("may mean 2 sessions"), "{text}");
+    assert!(text.contains("matches 2 sessions"), "{text}");
     let table = home.run(&["usage", "session"]);
     assert!(
         table.contains("22222222-0000-4000-8000-000000000001"),

@@ -52,13 +52,13 @@ pub enum Refused {
     #[error("the query is empty")]
     Empty,
     /// Only one question at a time.
-    #[error("the query holds several statements")]
+    #[error("the query has several statements")]
     Several,
     /// A question with gaps.
-    #[error("the query has parameters, which have no values here")]
+    #[error("query parameters are not supported")]
     Open,
     /// It is not a question.
-    #[error("the query does more than read")]
+    #[error("the query is not read-only")]
     Writes,
     /// SQLite does not understand it, or cannot do it.
     #[error("{message}")]

@@ -117,28 +117,28 @@ const fn made(name: &'static str, of: &'static str, about: &'static str) -> Colu
 const SESSION: Column = of_family("session", "the id of the session");
 const PROJECT: Column = of_family("project", "the directory of its project");
 const AGENT: Column = text("agent", "the sub-agent; NULL for the session itself");
-const INPUT: Column = int("input", "tokens of input that the cache had no part in");
-const OUTPUT: Column = int("output", "tokens the model wrote");
-const CACHE_READ: Column = int("cache_read", "tokens of input read from the cache");
+const INPUT: Column = int("input", "uncached input tokens");
+const OUTPUT: Column = int("output", "output tokens");
+const CACHE_READ: Column = int("cache_read", "input tokens read from the cache");
 const CACHE_5M: Column = int("cache_write_5m", "tokens written to the five-minute cache");
 const CACHE_1H: Column = int("cache_write_1h", "tokens written to the one-hour cache");
 
 const COST: Column = Column {
     kind: Kind::Real,
-    ..text("cost_usd", "what it cost; NULL where a price is not known")
+    ..text("cost_usd", "cost in dollars; NULL if a price is unknown")
 };
 
 const COST_KNOWN: Column = Column {
     kind: Kind::Real,
     ..text(
         "cost_usd_known",
-        "what those of its messages cost that have a known price",
+        "cost of its messages that have a known price",
     )
 };
 
 const UNPRICED: Column = int(
     "unpriced_messages",
-    "how many of its messages have no known price",
+    "number of its messages without a known price",
 );
 
 /// One row per session.
@@ -149,25 +149,22 @@ pub const SESSIONS: View = View {
         of_family("id", "the id: the name of its file"),
         text("path", "its file"),
         PROJECT,
-        text("cwd", "the directory it began in"),
+        text("cwd", "the directory it started in"),
         text("title", "its title, else its first prompt"),
         text("goal", "the first prompt, up to 200 characters"),
-        text(
-            "recent_output",
-            "the last thing the model said, up to 500 characters",
-        ),
+        text("recent_output", "the last reply, up to 500 characters"),
         int("turns", "turns"),
         int("messages", "replies, each counted once"),
         int("calls", "tool calls"),
         int("agents", "sub-agents"),
-        text("first", "the first time in it"),
-        text("last", "the last time in it"),
+        text("first", "its first timestamp"),
+        text("last", "its last timestamp"),
         text("model", "the model of the last reply"),
         text("models", "all models, as a JSON array"),
-        text("version", "the version of the client that wrote last"),
+        text("version", "the latest client version"),
         text("versions", "all versions, as a JSON array"),
-        text("git_branch", "the last branch of git"),
-        text("slug", "the words that name the session"),
+        text("git_branch", "the last git branch"),
+        text("slug", "the slug of the session"),
         text("permission_mode", "the last permission mode"),
         text("entrypoint", "how the client was started"),
         text("pr_links", "pull requests made in it, as a JSON array"),
@@ -182,7 +179,7 @@ pub const SESSIONS: View = View {
         COST_KNOWN,
         UNPRICED,
         int("context_tokens", "tokens in the context of the last reply"),
-        int("context_limit", "tokens that fit"),
+        int("context_limit", "tokens that fit into the context window"),
         text("forked_from", "the session it was forked from"),
         text("tag", "its tag"),
     ],
@@ -191,7 +188,7 @@ pub const SESSIONS: View = View {
 /// One row per turn.
 pub const TURNS: View = View {
     name: "turns",
-    about: "one row per turn: from a person's act to the answer; tokens and cost are those of `unspool turns`: sub-agents and the client's own helpers count in the turn that began them, so the turns of a sub-agent have NULL there (see `usage` for each sub-agent)",
+    about: "one row per turn: from a prompt or command to the final reply; tokens and cost are those of `unspool turns`: sub-agents and the client's own helpers count in the turn that began them, so the turns of a sub-agent have NULL there (see `usage` for each sub-agent)",
     columns: &[
         SESSION,
         AGENT,
@@ -201,23 +198,17 @@ pub const TURNS: View = View {
         text("uuid", "the id of that line"),
         text("kind", "prompt, command, shell, memory or plan"),
         text("round", "new_session, resume or new_round"),
-        int(
-            "live",
-            "1 on the branch that goes on, 0 for what was rewound",
-        ),
-        text("permission_mode", "the permission mode it was typed in"),
-        text("prompt", "what was asked, up to 500 characters"),
+        int("live", "1 on the live branch, 0 if rewound"),
+        text("permission_mode", "its permission mode"),
+        text("prompt", "the prompt, up to 500 characters"),
         text("at", "when"),
-        text("ended", "when it was over; NULL while it goes on"),
-        int("duration_ms", "how long it took"),
+        text("ended", "when it ended; NULL while it is running"),
+        int("duration_ms", "duration"),
         int("messages", "replies, each counted once"),
         int("calls", "tool calls"),
         int("agents", "sub-agents it started"),
-        text(
-            "reply",
-            "the last thing the model said, up to 500 characters",
-        ),
-        int("interrupted", "1 if the person stopped it"),
+        text("reply", "the last reply, up to 500 characters"),
+        int("interrupted", "1 if the user interrupted it"),
         int("compacted", "1 if the context was compacted meanwhile"),
         INPUT,
         OUTPUT,
@@ -233,7 +224,7 @@ pub const TURNS: View = View {
 /// One row per message.
 pub const MESSAGES: View = View {
     name: "messages",
-    about: "one row per message of a file: what a person or program said, and each reply once",
+    about: "one row per message of a file: user messages, and each reply once",
     columns: &[
         SESSION,
         AGENT,
@@ -250,14 +241,14 @@ pub const MESSAGES: View = View {
             "kind",
             "reply, synthetic, or what a user line is: prompt, tool_result, meta …",
         ),
-        text("at", "when; of a reply, its first line"),
-        text("ended", "of a reply, the time of its last line"),
+        text("at", "timestamp; of a reply, that of its first line"),
+        text("ended", "of a reply, the timestamp of its last line"),
         text(
             "text",
-            "what it says, up to 500 characters; NULL for tool results (see calls)",
+            "its text, up to 500 characters; NULL for tool results (see calls)",
         ),
         text("model", "the model of a reply"),
-        text("stop_reason", "why the model stopped"),
+        text("stop_reason", "the stop reason of a reply"),
         INPUT,
         OUTPUT,
         CACHE_READ,
@@ -281,10 +272,10 @@ pub const CALLS: View = View {
         text("result_uuid", "the id of the line with its result"),
         text("message", "the id of the reply that made it"),
         text("name", "the tool"),
-        text("subject", "what it is about: a path, a command, a pattern"),
+        text("subject", "its subject: a path, a command, a pattern"),
         text("status", "ok, error, missing or running"),
         text("at", "when it was made"),
-        int("duration_ms", "from call to result"),
+        int("duration_ms", "time from call to result"),
         int("input_bytes", "bytes of its input"),
         int("result_bytes", "bytes of its result"),
         text("started_agent", "the sub-agent it started"),
@@ -331,7 +322,7 @@ pub const USAGE: View = View {
         },
         int(
             "output_is_floor",
-            "1 if its client never wrote the final output tokens",
+            "1 if the client did not record the final output tokens (lower bound)",
         ),
     ],
 };
@@ -345,12 +336,12 @@ pub const FILES: View = View {
         AGENT,
         PROJECT,
         text("path", "its path as the tools were given it"),
-        int("reads", "how often it was read"),
-        int("writes", "how often it was written as a whole"),
-        int("edits", "how often a part was changed"),
+        int("reads", "number of reads"),
+        int("writes", "number of whole-file writes"),
+        int("edits", "number of edits"),
         int("added", "lines added"),
         int("removed", "lines removed"),
-        int("versions", "backups the client keeps of it"),
+        int("versions", "number of the client's backups of it"),
     ],
 };
 

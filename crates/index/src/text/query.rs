@@ -39,7 +39,7 @@ pub struct Wrong {
 }
 
 /// The accepted forms, in one line.
-pub const FORMS: &str = "write words, \"phrases\", -not, project: tool: file: since: model: \
+pub const FORMS: &str = "use words, \"phrases\", -not, project: tool: file: since: model: \
                          branch: (values with spaces in quotes)";
 
 const FILTERS: [&str; 6] = ["project", "tool", "file", "since", "model", "branch"];
@@ -69,16 +69,16 @@ impl Query {
         if !has_words(term) {
             return Err(wrong(
                 format!(
-                    "`{}` has no word to look for",
+                    "`{}` contains no word to search for",
                     text[..text.len() - rest.len()].trim_end()
                 ),
-                "ranked search knows letters and digits only; search without `--ranked` finds every character",
+                "ranked search finds letters and digits only; search without `--ranked` for other characters",
             ));
         }
         if let Some(long) = too_long(term) {
             return Err(wrong(
-                format!("`{long}` is too long to be in the index"),
-                "search without `--ranked` finds every string",
+                format!("`{long}` is too long for the index"),
+                "search without `--ranked`",
             ));
         }
         let list = if not {
@@ -93,16 +93,16 @@ impl Query {
     fn filter<'a>(&mut self, not: bool, name: &str, text: &'a str) -> Result<&'a str, Wrong> {
         if !FILTERS.contains(&name) {
             return Err(wrong(
-                format!("there is no filter `{name}:`"),
+                format!("unknown filter `{name}:`"),
                 format!(
-                    "to find it as text put it in quotes; the filters are {}:",
+                    "to search for it as text, put it in quotes; the filters are {}:",
                     FILTERS.join(": ")
                 ),
             ));
         }
         if not {
             return Err(wrong(
-                format!("`-{name}:` is not understood"),
+                format!("`-{name}:` is not supported"),
                 "only words and phrases can be excluded",
             ));
         }
@@ -110,7 +110,7 @@ impl Query {
         if value.trim().is_empty() {
             return Err(wrong(
                 format!("`{name}:` has no value"),
-                format!("write it right behind the colon, such as `{name}:\"a value\"`"),
+                format!("put it right after the colon, such as `{name}:\"a value\"`"),
             ));
         }
         let value = value.to_owned();
@@ -121,7 +121,7 @@ impl Query {
             "model" => self.models.push(value),
             "branch" => self.branches.push(value),
             _ if self.since.is_some() => {
-                return Err(wrong("`since:` stands twice".to_owned(), FORMS));
+                return Err(wrong("`since:` is given twice".to_owned(), FORMS));
             }
             _ => self.since = Some(value),
         }
@@ -137,8 +137,8 @@ impl Query {
             || self.since.is_some();
         if self.terms.is_empty() && !self.without.is_empty() {
             return Err(wrong(
-                "the query only says what not to find".to_owned(),
-                "add a word or phrase that should be there",
+                "the query only excludes".to_owned(),
+                "add a word or phrase to search for",
             ));
         }
         if self.terms.is_empty() && !filtered {
@@ -323,20 +323,20 @@ mod tests {
         let cases = [
             ("", "the query is empty"),
             ("  ", "the query is empty"),
-            ("-a", "the query only says what not to find"),
-            ("-a since:7d", "the query only says what not to find"),
+            ("-a", "the query only excludes"),
+            ("-a since:7d", "the query only excludes"),
             (r#"a "b c"#, "the quote before `b c` is not closed"),
-            ("error:x", "there is no filter `error:`"),
+            ("error:x", "unknown filter `error:`"),
             ("project: x", "`project:` has no value"),
-            ("-tool:Bash x", "`-tool:` is not understood"),
-            ("a !!", "`!!` has no word to look for"),
-            ("a - b", "`-` has no word to look for"),
-            ("since:1d since:2d a", "`since:` stands twice"),
+            ("-tool:Bash x", "`-tool:` is not supported"),
+            ("a !!", "`!!` contains no word to search for"),
+            ("a - b", "`-` contains no word to search for"),
+            ("since:1d since:2d a", "`since:` is given twice"),
         ];
         for (text, said) in cases {
             assert_eq!(message(text), said, "{text}");
         }
         let long = "x".repeat(words::LONGEST + 1);
-        assert!(message(&long).ends_with("is too long to be in the index"));
+        assert!(message(&long).ends_with("is too long for the index"));
     }
 }

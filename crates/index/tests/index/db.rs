@@ -73,8 +73,16 @@ fn bad_ones(path: &Path) -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("text", b"not a database".repeat(99), "is damaged"),
         ("cut", good[..good.len() / 2].to_vec(), "is damaged"),
         ("headless", headless, "is damaged"),
-        ("foreign", made("CREATE TABLE bookmarks (x)"), "is not ours"),
-        ("named", made("PRAGMA application_id=7"), "is not ours"),
+        (
+            "foreign",
+            made("CREATE TABLE bookmarks (x)"),
+            "is not an unspool cache",
+        ),
+        (
+            "named",
+            made("PRAGMA application_id=7"),
+            "is not an unspool cache",
+        ),
     ]
 }
 
@@ -139,7 +147,7 @@ fn a_file_of_another_version_is_deleted_with_what_was_set_aside() {
         assert!(db::open_read(dir.path(), &SCHEMA).unwrap().is_none());
         let opened = db::open(dir.path(), &SCHEMA).unwrap();
         let notice = opened.notice.unwrap().to_string();
-        assert!(notice.contains("is of another version"), "{notice}");
+        assert!(notice.contains("has another version"), "{notice}");
         assert_eq!(notice.lines().count(), 1);
         assert_eq!(count(&opened.connection), 0);
         put(&opened.connection, 1);
@@ -231,7 +239,7 @@ fn a_place_that_cannot_be_written_is_an_error_to_go_on_without() {
     let file = dir.path().join("file");
     fs::write(&file, "").unwrap();
     let error = db::open(&file.join("in"), &SCHEMA).unwrap_err();
-    assert!(error.to_string().starts_with("cannot keep a cache at `"));
+    assert!(error.to_string().starts_with("cannot write the cache `"));
     fs::create_dir(dir.path().join(SCHEMA.name)).unwrap();
     let error = db::open(dir.path(), &SCHEMA).unwrap_err();
     assert!(

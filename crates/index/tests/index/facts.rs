@@ -192,7 +192,7 @@ fn caches_from_before_names_were_masked_are_made_anew() {
         db.pragma_update(None, "user_version", old).unwrap();
         drop(db);
         let told = open(dir.path()).unwrap_or_default();
-        assert!(told.contains("is of another version"), "{name}: {told:?}");
+        assert!(told.contains("has another version"), "{name}: {told:?}");
         assert_eq!(open(dir.path()), None, "{name}");
     }
 }

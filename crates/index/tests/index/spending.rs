@@ -188,7 +188,7 @@ fn damage_that_shows_only_when_something_is_kept_is_told() {
     all.update(find::find(&[tree.dir.path().join("claude")]));
     let notes = all.notes();
     assert!(
-        notes.len() == 1 && notes[0].contains("set aside"),
+        notes.len() == 1 && notes[0].contains("moved to"),
         "{notes:?}"
     );
     let (_, notes) = tree.look(Some(&tree.cache()));

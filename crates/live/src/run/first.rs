@@ -280,7 +280,7 @@ impl Loop {
             Err(why) => {
                 self.blind = true;
                 self.board
-                    .note(format!("files are looked at by the clock: {why}"));
+                    .note(format!("polling files instead of watching them: {why}"));
             }
         }
     }

@@ -104,7 +104,8 @@ impl Loop {
             all.filter_map(|(name, family)| kept(name, family, board))
         };
         if let Err(why) = shelf.save(&changed, families.len(), all) {
-            self.board.note(format!("rows cannot be kept: {why}"));
+            self.board
+                .note(format!("cannot save the session cache: {why}"));
         }
     }
 }

@@ -150,7 +150,7 @@ impl Wanted {
     /// What is not as it was wanted; nothing if all is well.
     pub fn compare(&self, after: &Session) -> Vec<Problem> {
         if self.is_empty() {
-            let what = "nothing would be left of the conversation";
+            let what = "the conversation would be empty";
             return vec![Problem::new(NOTHING, what.to_owned())];
         }
         let mut problems = Vec::new();
@@ -260,7 +260,7 @@ impl Spoken {
             return Some(Problem::new(
                 CONVERSATION,
                 format!(
-                    "{} would stand where {} belongs",
+                    "{} would be in the place of {}",
                     name(&record.uuid),
                     name(&self.id)
                 ),
@@ -277,7 +277,7 @@ impl Spoken {
         (!same).then(|| {
             Problem::new(
                 CONVERSATION,
-                format!("line {line} would say something else"),
+                format!("line {line} would have a different text"),
             )
         })
     }

@@ -22,10 +22,10 @@ pub(super) const MARK: [&str; 2] = ["unspool", "compressed"];
 /// Why the answer to a task cannot be used, if it cannot.
 pub fn refuse(task: &Task, text: &str) -> Option<&'static str> {
     if text.trim().is_empty() {
-        return Some("the answer is empty");
+        return Some("the response is empty");
     }
     let is_longer = text.chars().count() >= task.text.chars().count();
-    is_longer.then_some("the answer is not shorter than the text")
+    is_longer.then_some("the response is not shorter than the text")
 }
 
 /// Stands for a text that nobody was asked for yet: as long as it should become.

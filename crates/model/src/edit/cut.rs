@@ -86,9 +86,9 @@ impl fmt::Display for Refused {
                 write!(f, "{count} lines have an id that begins with {id}")
             }
             Refused::Elsewhere { point } => {
-                write!(f, "{point} is not on the branch that was asked for")
+                write!(f, "{point} is not on the requested branch")
             }
-            Refused::Nothing => write!(f, "nothing would be left of the conversation"),
+            Refused::Nothing => write!(f, "the conversation would be empty"),
         }
     }
 }
@@ -101,8 +101,8 @@ impl Refused {
         match self {
             Refused::NoTurn { .. } => "`unspool turns` lists the turns with their numbers",
             Refused::NoLine { .. } => "`unspool tree` lists the branches with their ids",
-            Refused::Ambiguous { .. } => "write more of the id",
-            Refused::Elsewhere { .. } => "leave out one of the two",
+            Refused::Ambiguous { .. } => "use more characters of the id",
+            Refused::Elsewhere { .. } => "use only one of the two",
             Refused::Nothing => "keep at least one turn",
         }
     }
@@ -118,7 +118,7 @@ impl std::str::FromStr for Until {
         match text.parse::<i64>() {
             Ok(turn) if is_number && turn != 0 && digits.len() <= 6 => Ok(Until::Turn(turn)),
             _ if text.is_empty() || is_number && digits.len() <= 6 => {
-                Err(format!("`{text}` is no turn and no id of a line"))
+                Err(format!("`{text}` is neither a turn nor a line id"))
             }
             _ => Ok(Until::Line(text.to_owned())),
         }

@@ -34,24 +34,24 @@ impl Loss {
         match self {
             Loss::Calls => many("tool call and its result", "tool calls with their results"),
             Loss::Cut => many(
-                "tool call or result, but for its first lines",
-                "tool calls and results, but for their first lines",
+                "tool call or result, except its first lines",
+                "tool calls and results, except their first lines",
             ),
             Loss::Middles => many(
-                "large result, but for its start and end",
-                "large results, but for their starts and ends",
+                "large result, except its start and end",
+                "large results, except their starts and ends",
             ),
             Loss::Thinking => many("block of thinking", "blocks of thinking"),
             Loss::Turns => many("turn", "turns"),
-            Loss::Branches => many(
-                "line of a branch that was left",
-                "lines of branches that were left",
-            ),
+            Loss::Branches => many("line of an abandoned branch", "lines of abandoned branches"),
             Loss::Shortened => many(
-                "text, but for a shorter form",
-                "texts, but for shorter forms",
+                "text, replaced by a shorter one",
+                "texts, replaced by shorter ones",
             ),
-            Loss::Summarised => many("line, but for a summary", "lines, but for a summary"),
+            Loss::Summarised => many(
+                "line, replaced by a summary",
+                "lines, replaced by a summary",
+            ),
             Loss::Damaged => many("damaged line", "damaged lines"),
         }
     }

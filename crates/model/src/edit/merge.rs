@@ -84,7 +84,7 @@ pub fn by_time(parts: &[Part<'_>]) -> Vec<usize> {
 pub fn plan(parts: &[Part<'_>], session: &str, title: &str) -> Result<Merge, Refused> {
     if parts.len() < 2 {
         return Err(Refused::new(
-            "a merge takes two sessions or more".to_owned(),
+            "a merge needs at least two sessions".to_owned(),
         ));
     }
     for part in parts {
@@ -244,7 +244,7 @@ impl Join {
         let count = taken.lines.len() + taken.calls.len() + taken.messages.len();
         if count > 0 {
             self.notes
-                .push(format!("{count} ids were taken already and got new ones"));
+                .push(format!("{count} duplicate ids were replaced"));
         }
     }
 
@@ -322,15 +322,16 @@ impl Join {
 
     fn tell(&mut self, id: &str, branches: u32, doubled: u32, cut: u32) {
         if branches > 0 {
-            let what = "lines of branches that were left, or of before a compaction, are not in it";
+            let what = "lines of abandoned branches or before a compaction are not included";
             self.notes.push(format!("{id}: {branches} {what}"));
         }
         if doubled > 0 {
-            let what = "lines are in an earlier session too and stand once";
+            let what = "lines shared with an earlier session are written once";
             self.notes.push(format!("{id}: {doubled} {what}"));
         }
         if cut > 0 {
-            let what = "the mark of its compaction is not in it: it would cut off all before it";
+            let what =
+                "its compaction boundary is not included: it would hide everything before it";
             self.notes.push(format!("{id}: {what}"));
         }
     }
@@ -569,7 +570,7 @@ impl Merge {
                 .zip(&self.spoken)
                 .position(|(now, wanted)| now != wanted);
             let what = format!(
-                "the conversation would have {} lines instead of {}, and differ at {place:?}",
+                "the conversation would have {} lines instead of {}, with a difference at {place:?}",
                 said.len(),
                 self.spoken.len()
             );

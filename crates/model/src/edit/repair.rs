@@ -128,33 +128,31 @@ impl Reading {
             self.note(
                 line,
                 "byte_order_mark",
-                "a byte order mark was removed: clients refuse the line",
+                "removed a byte order mark: clients reject the line",
             );
         }
         let parts = line::parts(bytes);
         let is_object = |part: &&Part| matches!(part, Part::Object(_));
         let found = parts.iter().filter(is_object).count();
         if found > 1 {
-            let what = format!("{found} objects stood on one line; each has its own now");
+            let what = format!("split {found} objects on one line into separate lines");
             self.note(line, "glued", what);
         }
         if found == 1 && parts.len() == 1 && !line.ended {
-            self.note(line, "no_final_newline", "the last line got its newline");
+            self.note(line, "no_final_newline", "added the missing final newline");
         }
         for part in &parts {
             match *part {
                 Part::Object(span) => self.object(line, span),
                 Part::Other(span) => {
                     let what = match span.of(bytes) {
-                        b"null" => {
-                            "a line that says null was removed: some clients read no further"
-                        }
-                        _ => "JSON that is no object was removed",
+                        b"null" => "removed a line with null: some clients stop reading there",
+                        _ => "removed JSON that is not an object",
                     };
                     self.note(line, "not_an_object", what);
                 }
                 Part::Zeros(_) => {
-                    self.note(line, "unreadable", "bytes of zeros were removed");
+                    self.note(line, "unreadable", "removed zero bytes");
                 }
                 Part::Torn(span) => self.tear(line, span, found > 0),
             }
@@ -170,15 +168,15 @@ impl Reading {
         self.torn.1 += span.len as u64;
         let len = span.len;
         let (kind, what) = if !line.ended && span.end() == line.bytes.len() {
-            let what = format!("the file ended inside this line; its {len} bytes were removed");
+            let what = format!("removed a truncated last line of {len} bytes");
             ("torn_tail", what)
         } else if found {
             let what = format!(
-                "{len} bytes that are no whole object were removed; what is whole on this line stays"
+                "removed {len} bytes of an incomplete object; kept the complete ones on this line"
             );
             ("unreadable", what)
         } else {
-            let what = format!("{len} bytes that cannot be read were removed");
+            let what = format!("removed {len} unreadable bytes");
             ("unreadable", what)
         };
         self.note(line, kind, what);
@@ -190,13 +188,13 @@ impl Reading {
         let text = line::sound(raw, &mut done);
         let renamed = line::renamed(&text);
         if renamed.is_some() {
-            let what = "the name of a tool or the id of a call became one that the API accepts";
+            let what = "replaced a tool name or call id that the API rejects";
             self.note(line, "refused_name", what);
         }
         let mut changed = renamed.is_some();
         let mut text = renamed.map_or(text, std::borrow::Cow::Owned);
         if let Some(filled) = line::without_empty_texts(&text) {
-            let what = "an empty text in a result was removed: the API refuses it";
+            let what = "removed an empty text in a result: the API rejects it";
             self.note(line, FaultKind::EmptyText.name(), what);
             text = filled.into();
             changed = true;
@@ -213,15 +211,15 @@ impl Reading {
             let (kind, what) = match done {
                 FaultKindOrPair::Fault(FaultKind::NotUtf8) => (
                     "not_utf8",
-                    "bytes that are not UTF-8 became replacement characters",
+                    "replaced bytes that are not UTF-8 with replacement characters",
                 ),
                 FaultKindOrPair::Fault(_) => (
                     "control_character",
-                    "raw control characters in texts were escaped: clients refuse the line",
+                    "escaped raw control characters in texts: clients reject the line",
                 ),
                 FaultKindOrPair::LoneSurrogate => (
                     "lone_surrogate",
-                    "half a surrogate pair became U+FFFD: the API refuses it",
+                    "replaced a lone surrogate with U+FFFD: the API rejects it",
                 ),
             };
             self.note(line, kind, what);
@@ -245,7 +243,7 @@ impl Reading {
     ) {
         let nameless = entry.uuid.is_none() && entry.kind.is_link();
         if nameless && !matches!(entry.kind, Kind::User | Kind::Assistant) {
-            let what = "a note without an id was removed: clients take it for the end";
+            let what = "removed a metadata line without an id: clients treat it as the end";
             self.note(line, "no_uuid", what);
             return;
         }
@@ -298,7 +296,7 @@ impl Reading {
             Some(&first) => {
                 let before = self.pieces[first].as_ref().map_or(0, |piece| piece.line);
                 let what = format!(
-                    "it has the id of line {before} and counts in its place; it stands there now"
+                    "moved it to line {before}, which has the same id and which it replaces"
                 );
                 piece.whole = false;
                 self.pieces[first] = Some(piece);
@@ -324,21 +322,15 @@ impl Reading {
 
     fn note_shape(&mut self, line: &Line<'_>, shape: Shape) {
         let (kind, what) = match shape {
-            Shape::Type => (
-                "no_type",
-                "a line without a type got the one of its speaker",
-            ),
+            Shape::Type => ("no_type", "added the missing type, from the line's role"),
             Shape::Id => (
                 "no_uuid",
-                "a line without an id got one: clients know only one such line",
+                "added a missing id: clients keep only one line without an id",
             ),
-            Shape::Message => (
-                "no_message",
-                "content at the top of a line became its message",
-            ),
+            Shape::Message => ("no_message", "moved top-level content into a message"),
             Shape::Blocks => (
                 "bare_text",
-                "content that is no list of blocks became one: some clients fail on it",
+                "converted content into a list of blocks: some clients fail on it",
             ),
         };
         self.note(line, kind, what);

@@ -49,22 +49,22 @@ pub fn put(
     let Some(place) = live.iter().position(|&at| at == first) else {
         let line = session.records.get(first as usize).map_or(0, |it| it.line);
         return Err(Refused::new(format!(
-            "the turn on line {line} is not part of what the model is sent"
+            "the turn on line {line} is not sent to the model"
         )));
     };
     if preserved(session, &graph::links(session), &live).contains(&first) {
         return Err(Refused::new(
-            "a compaction behind this turn kept it; choose a turn behind that".to_owned(),
+            "a later compaction kept this turn; choose a turn after that compaction".to_owned(),
         ));
     }
     let stays = |at: &Index| !plan.is_dropped(*at) && session.records[*at as usize].in_chain();
     let before: Vec<Index> = live[..place].iter().copied().filter(stays).collect();
     let said = |at: &&Index| session.records[**at as usize].is_conversation();
     if !before.iter().any(|at| said(&at)) {
-        return Err(Refused::new("nothing stands before this turn".to_owned()));
+        return Err(Refused::new("there is nothing before this turn".to_owned()));
     }
     let Some(first) = live[place..].iter().copied().find(stays) else {
-        return Err(Refused::new("nothing of this turn is left".to_owned()));
+        return Err(Refused::new("this turn was removed".to_owned()));
     };
     let record = &session.records[first as usize];
     let own = record.uuid.clone().unwrap_or_else(|| Id::new(""));

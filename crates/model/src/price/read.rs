@@ -40,8 +40,8 @@ impl From<serde_json::Error> for BadPrices {
             .rsplit_once(" at line ")
             .map_or(&*text, |(said, _)| said);
         let what = match error.classify() {
-            Category::Eof => "the file ends too early".to_owned(),
-            Category::Syntax | Category::Io => format!("this is not JSON ({said})"),
+            Category::Eof => "unexpected end of file".to_owned(),
+            Category::Syntax | Category::Io => format!("invalid JSON ({said})"),
             Category::Data => mistaken(said).unwrap_or_else(|| said.to_owned()),
         };
         // The first column is 1, but nothing was read yet where a list begins the file.
@@ -70,7 +70,7 @@ fn mistaken(said: &str) -> Option<String> {
         "a string" => "a text",
         other => other,
     };
-    Some(format!("this should be {wanted}, but is {found}"))
+    Some(format!("expected {wanted}, found {found}"))
 }
 
 fn bad(what: String) -> BadPrices {
@@ -226,13 +226,14 @@ impl<'de> Deserialize<'de> for Times {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Times, D::Error> {
         let times = f64::deserialize(from)?;
         let factor = scaled(times, 1e6).filter(|&factor| factor > 0);
-        let factor = factor.ok_or_else(|| D::Error::custom(format!("{times} is no factor")))?;
+        let factor =
+            factor.ok_or_else(|| D::Error::custom(format!("{times} is not a valid factor")))?;
         Ok(Times(Factor(factor)))
     }
 }
 
 fn not_a_price<'de, D: Deserializer<'de>>(number: f64) -> D::Error {
-    D::Error::custom(format!("{number} is no price"))
+    D::Error::custom(format!("{number} is not a valid price"))
 }
 
 /// A number in smaller units; `None` if it is negative, or so large that it is a mistake.
@@ -304,7 +305,7 @@ fn litellm(json: &str) -> Result<Prices, BadPrices> {
         }
     }
     if rows.is_empty() {
-        return Err(bad("it has no price of a Claude model".to_owned()));
+        return Err(bad("it contains no price of a Claude model".to_owned()));
     }
     Ok(Prices {
         foreign: true,
@@ -446,7 +447,12 @@ impl Fields<'_> {
             None | Some(Value::Null) => Ok(None),
             Some(value) => {
                 let number = value.as_f64().and_then(|number| scaled(number, by));
-                let wrong = || bad(format!("`{}`: {value} is no value of `{key}`", self.name));
+                let wrong = || {
+                    bad(format!(
+                        "`{}`: {value} is not a valid value of `{key}`",
+                        self.name
+                    ))
+                };
                 number.map(Some).ok_or_else(wrong)
             }
         }

@@ -595,7 +595,7 @@ impl Session {
         self.call_ids.set(id, self.calls.len() as Index - 1);
         if earlier.is_some() {
             let id = self.pool.get(id);
-            let detail = format!("an earlier call has the id {id} too");
+            let detail = format!("an earlier call has the same id {id}");
             self.faults.push(Fault {
                 line,
                 kind: FaultKind::DuplicateCall,
@@ -684,7 +684,7 @@ impl Session {
             self.result_of_task(at, answer.record, answer.task, answer.over);
         } else {
             let id = id.map_or("", |id| self.pool.get(id));
-            let detail = format!("an earlier result answers the call {id} too");
+            let detail = format!("the call {id} already has a result");
             self.faults.push(Fault {
                 line,
                 kind: FaultKind::DuplicateCall,

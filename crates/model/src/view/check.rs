@@ -73,7 +73,7 @@ fn broken_links<'a>(
         let record = &session.records[at as usize];
         let parent = session.parent_of(record);
         let parent = parent.map(ToString::to_string).unwrap_or_default();
-        let detail = format!("its parent {parent} is not in the file");
+        let detail = format!("its parent {parent} is missing");
         Fault {
             line: record.line,
             kind: FaultKind::MissingParent,
@@ -90,7 +90,7 @@ fn broken_links<'a>(
             Fault {
                 line,
                 kind: FaultKind::Cycle,
-                detail: "the line is its own ancestor".to_owned(),
+                detail: "circular parents".to_owned(),
             }
         });
     missing.chain(cycles)
@@ -104,7 +104,7 @@ fn broken_calls(session: &Session, faults: &mut FaultList) {
         if local && course.status(session, call) == CallStatus::Missing {
             let line = session.records[call.record as usize].line;
             let detail = format!(
-                "the call {} ({}) never got a result",
+                "the call {} ({}) has no result",
                 session.call_id(call),
                 session.text(call.tool)
             );
@@ -163,7 +163,7 @@ fn error_tail(session: &Session, faults: &mut FaultList) {
         faults.push(Fault {
             line: record.line,
             kind: FaultKind::ErrorTail,
-            detail: "the conversation ends with an API error of the client's own".to_owned(),
+            detail: "the conversation ends with an API error written by the client".to_owned(),
         });
     }
 }
@@ -261,12 +261,12 @@ fn judge(
         return none("there is nothing to send");
     }
     if session.role() == Role::Agent {
-        return none("a sub-agent's file is not resumed on its own");
+        return none("sub-agent sessions cannot be resumed");
     }
     let lines = match outcome {
         messages::Outcome::Lines(lines) => lines,
         messages::Outcome::None => return none("it would find no conversation"),
-        messages::Outcome::Hangs => return none("it would hang on a circle of parents"),
+        messages::Outcome::Hangs => return none("it would hang on circular parents"),
     };
     let sent: Marks = lines.iter().copied().collect();
     let lost: Vec<u32> = whole

@@ -349,7 +349,9 @@ fn replay(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -
                 content = before.and_then(|before| edited(&before, &input));
                 let line = session.records[call.record as usize].line;
                 broken = content.is_none().then(|| {
-                    format!("the edit on line {line} does not fit what is known of the file")
+                    format!(
+                        "the edit on line {line} does not apply to the known content of the file"
+                    )
                 });
             }
         }
@@ -361,8 +363,9 @@ fn replay(session: &Session, source: &dyn Source, path: &str, calls: &[Index]) -
             calls: replayed,
         },
         None => Restore::Unknown {
-            why: broken
-                .unwrap_or_else(|| "no call up to that turn wrote or read it whole".to_owned()),
+            why: broken.unwrap_or_else(|| {
+                "no call up to that turn wrote or read the whole file".to_owned()
+            }),
         },
     }
 }

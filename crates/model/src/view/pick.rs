@@ -40,7 +40,7 @@ impl FromStr for TurnRange {
             let number = part.parse::<i64>().ok();
             number
                 .map(Some)
-                .ok_or_else(|| format!("`{text}` is no turn: write `3`, `5..`, `..4` or `-1`"))
+                .ok_or_else(|| format!("`{text}` is not a turn: use `3`, `5..`, `..4` or `-1`"))
         };
         let range = match text.split_once("..") {
             Some((from, to)) => TurnRange {
@@ -53,7 +53,7 @@ impl FromStr for TurnRange {
             },
         };
         if range.from.is_none() && text != ".." && range.to.is_none() {
-            return Err("a turn is missing: write `3`, `5..`, `..4` or `-1`".to_owned());
+            return Err("missing turn: use `3`, `5..`, `..4` or `-1`".to_owned());
         }
         Ok(range)
     }

@@ -140,7 +140,7 @@ impl Case {
         });
         if problems
             .iter()
-            .any(|problem| problem.what.starts_with("nothing would be left"))
+            .any(|problem| problem.what.starts_with("the conversation would be empty"))
         {
             return None;
         }

@@ -157,10 +157,7 @@ fn what_cannot_be_cut_is_refused_with_words_and_a_hint() {
         (until(-5), "there is no turn -5: the session has 4"),
         (only("7.."), "there is no turn 7..: the session has 4"),
         (without(&[0]), "there is no turn 0: the session has 4"),
-        (
-            without(&[1, 2, 3, 4]),
-            "nothing would be left of the conversation",
-        ),
+        (without(&[1, 2, 3, 4]), "the conversation would be empty"),
         (line("ffff"), "no line of the conversation has the id ffff"),
         (line("0000"), "8 lines have an id that begins with 0000"),
     ] {
@@ -174,10 +171,7 @@ fn what_cannot_be_cut_is_refused_with_words_and_a_hint() {
         ..until(5)
     };
     let error = cut_script(&script, &elsewhere).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "turn 5 is not on the branch that was asked for"
-    );
+    assert_eq!(error.to_string(), "turn 5 is not on the requested branch");
 }
 
 #[test]
@@ -311,5 +305,5 @@ fn what_is_lost_is_said_once() {
         branch: Some(script::uuid(8)),
         ..Cut::default()
     };
-    assert_eq!(lost(&other), ["2 lines of branches that were left"]);
+    assert_eq!(lost(&other), ["2 lines of abandoned branches"]);
 }

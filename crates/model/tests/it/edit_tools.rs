@@ -132,7 +132,7 @@ fn thirty_turns_with_tools_are_split_in_removed_cut_and_kept() {
         said,
         [
             "10 tool calls with their results",
-            "10 tool calls and results, but for their first lines",
+            "10 tool calls and results, except their first lines",
             "30 blocks of thinking"
         ]
     );
@@ -537,7 +537,7 @@ fn only_results_larger_than_asked_lose_their_middles() {
     assert_eq!(after.counts.calls_truncated, 1);
     assert_eq!(
         after.lost[0].what,
-        "1 large result, but for its start and end"
+        "1 large result, except its start and end"
     );
     assert!(
         (4_000..6_000).contains(&after.lost[0].tokens),

@@ -136,7 +136,7 @@ fn lines_of_a_fork_stand_once() {
     assert!(lines[4].contains("forked") && lines[4].contains("\"parentUuid\":\"d\""));
     assert_eq!(
         merge.notes,
-        ["old: 3 lines are in an earlier session too and stand once"]
+        ["old: 3 lines shared with an earlier session are written once"]
     );
 }
 
@@ -158,7 +158,7 @@ fn ids_that_mean_something_else_get_new_ones_everywhere() {
     ] {
         assert_eq!(text.matches(id).count(), 1, "{id}\n{text}");
     }
-    assert_eq!(merge.notes, ["7 ids were taken already and got new ones"]);
+    assert_eq!(merge.notes, ["7 duplicate ids were replaced"]);
 }
 
 #[test]

@@ -490,17 +490,18 @@ fn a_wrong_table_says_where_and_what() {
     );
     assert!(bad("{\"models\": {\"m\": {\"input\": 1}}}").contains("missing field `output`"));
     assert!(
-        bad("{\"models\": {\"m\": {\"input\": -1, \"output\": 1}}}").contains("-1 is no price")
+        bad("{\"models\": {\"m\": {\"input\": -1, \"output\": 1}}}")
+            .contains("-1 is not a valid price")
     );
     assert!(bad("{\"models\": ").starts_with("line 1, column "));
     assert_eq!(
         bad("{\"name\": \"left-pad\"}"),
-        "it has no price of a Claude model"
+        "it contains no price of a Claude model"
     );
     assert!(bad("[]").starts_with("line 1, column "));
     assert_eq!(
         bad("{\"claude-x\": {\"input_cost_per_token\": \"three\"}}"),
-        "`claude-x`: \"three\" is no value of `input_cost_per_token`"
+        "`claude-x`: \"three\" is not a valid value of `input_cost_per_token`"
     );
 }
 

@@ -192,7 +192,7 @@ fn a_receiver_that_takes_nothing_at_all_is_given_up_soon() {
     let courier = Courier::new(&receiver, quick());
     let stopped = courier.deliver(batch()).unwrap_err();
     assert!(
-        stopped.why.contains("refuses everything"),
+        stopped.why.contains("rejects everything"),
         "{}",
         stopped.why
     );
@@ -207,7 +207,7 @@ fn a_receiver_that_takes_nothing_is_found_out_by_a_single_span() {
         one = first;
     }
     let stopped = Courier::new(&receiver, quick()).deliver(one).unwrap_err();
-    assert!(stopped.why.contains("refuses everything"), "{stopped:?}");
+    assert!(stopped.why.contains("rejects everything"), "{stopped:?}");
 }
 
 #[test]

@@ -293,6 +293,6 @@ fn a_full_disk_is_said_and_nothing_counts_as_noted() {
         path: ledger.path.clone(),
         why,
     };
-    assert!(error.hint().contains("make room"), "{error}");
+    assert!(error.hint().contains("free disk space"), "{error}");
     assert!(ledger.is_empty());
 }

@@ -381,7 +381,7 @@ fn thousands_of_short_texts_do_not_make_a_request_too_large() {
         attributes(&spans[2])["langfuse.observation.status_message"]
             .as_str()
             .unwrap()
-            .contains("left out")
+            .contains("omitted")
     );
 }
 

@@ -369,7 +369,7 @@ impl Page<'_> {
             } => self.compaction(*micro, trigger.as_deref(), *before, *after),
             Body::Summary { text } => {
                 let size = amount::count(text.chars().count() as u64, "character");
-                self.folded("sum", &format!("Went on with a summary of {size}"), text)
+                self.folded("sum", &format!("Continued from a summary of {size}"), text)
             }
             Body::ApiError { text, attempt } => self.api_error(text, *attempt),
             Body::Hook(hook) => self.hook(hook),
@@ -384,10 +384,7 @@ impl Page<'_> {
                 self.html.raw("</div>\n")
             }
             Body::Notes(notes) => self.notes(notes),
-            Body::Unknown { label } => self.mark(
-                "mark",
-                &format!("A kind of line never seen before: {label}"),
-            ),
+            Body::Unknown { label } => self.mark("mark", &format!("Unknown kind of line: {label}")),
             Body::Fault { detail } => self.mark("mark warn", detail),
         }
     }
@@ -416,7 +413,7 @@ impl Page<'_> {
         self.html.raw("<div class=\"prompt\">")?;
         self.long_text(text)?;
         self.html
-            .raw("<p class=\"beside\">typed while it worked</p></div>\n")
+            .raw("<p class=\"beside\">typed while the model was working</p></div>\n")
     }
 
     /// A prompt; of a very long one, the start, and the rest on demand.
@@ -448,7 +445,7 @@ impl Page<'_> {
 
     fn thinking(&mut self, text: &str, chars: usize) -> io::Result<()> {
         if text.is_empty() {
-            return self.mark("mark think", "Thought; the text was not recorded");
+            return self.mark("mark think", "Thought (text not recorded)");
         }
         let size = amount::count(chars as u64, "character");
         self.folded("think", &format!("Thought for {size}"), text)
@@ -469,7 +466,7 @@ impl Page<'_> {
         let what = if is_error { "A failure" } else { "A result" };
         self.html.raw("<details class=\"call bad\"><summary>")?;
         self.html
-            .text(&format!("{what} whose call is not in this file: {call}"))?;
+            .text(&format!("{what} without its call: {call}"))?;
         self.html.raw("</summary><div class=\"body\">")?;
         self.block("out", text)?;
         self.html.raw("</div></details>\n")

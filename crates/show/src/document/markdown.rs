@@ -303,12 +303,12 @@ impl Sheet<'_> {
             Body::Turn(head) => self.turn(head, item),
             Body::Prompt(prompt) => self.prompt(prompt),
             Body::Queued { text } => {
-                self.paragraph("*Typed while it worked:*")?;
+                self.paragraph("*Typed while the model was working:*")?;
                 self.quoted(text)
             }
             Body::Reply { text, model } => self.reply(text, model.as_deref()),
             Body::Thinking { text, .. } if text.is_empty() => {
-                self.paragraph("*Thought; the text was not recorded.*")
+                self.paragraph("*Thought (text not recorded).*")
             }
             Body::Thinking { text, .. } => {
                 self.paragraph("*Thought:*")?;
@@ -316,7 +316,7 @@ impl Sheet<'_> {
             }
             Body::Call(call) => self.call(call),
             Body::Orphan { call, text, .. } => {
-                self.paragraph(&format!("*A result whose call {} is missing:*", code(call)))?;
+                self.paragraph(&format!("*A result without its call {}:*", code(call)))?;
                 self.fenced("text", text)
             }
             Body::Interrupt { tool: true } => self.paragraph("*Interrupted at a tool call.*"),
@@ -328,7 +328,7 @@ impl Sheet<'_> {
                 ..
             } => self.compaction(*micro, *before, *after),
             Body::Summary { text } => {
-                self.paragraph("*Went on with a summary:*")?;
+                self.paragraph("*Continued from a summary:*")?;
                 self.quoted(text)
             }
             Body::ApiError { text, .. } => {
@@ -346,10 +346,9 @@ impl Sheet<'_> {
             }
             Body::Notice { text } => self.quoted(text),
             Body::Notes(notes) => self.notes(notes),
-            Body::Unknown { label } => self.paragraph(&format!(
-                "*A kind of line never seen before: {}*",
-                code(label)
-            )),
+            Body::Unknown { label } => {
+                self.paragraph(&format!("*Unknown kind of line: {}*", code(label)))
+            }
             Body::Fault { detail } => self.paragraph(&format!("*{}*", inline(detail))),
         }
     }
@@ -369,7 +368,7 @@ impl Sheet<'_> {
             self.quoted(&prompt.text)?;
         }
         if prompt.kind == Input::Plan {
-            self.paragraph("*A plan, handed over.*")?;
+            self.paragraph("*A plan from another session.*")?;
         }
         self.media(&prompt.media)
     }

@@ -12,7 +12,7 @@ use unspool_model::view::session_usage::SessionUsage;
 use crate::wire::cost::{self, UsedBy};
 use crate::wire::session::UsageRow;
 
-/// Something wrong with a session.
+/// A fault in a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FaultRow {
     /// The session.
@@ -21,9 +21,9 @@ pub struct FaultRow {
     pub path: String,
     /// The line, from 1.
     pub line: u32,
-    /// What kind of fault.
+    /// Kind of fault.
     pub kind: String,
-    /// What exactly.
+    /// Description of the fault.
     pub detail: String,
 }
 
@@ -51,17 +51,17 @@ pub fn left_out(faults: &FaultList) -> BTreeMap<String, usize> {
 /// Whether a client could resume a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ResumableRow {
-    /// Whether it would find the conversation.
+    /// Whether it can resume the session.
     pub resumes: bool,
     /// Lines of the conversation that it would not send.
     pub lost: usize,
     /// The first such line.
     pub first_lost: Option<u32>,
-    /// Why it would not resume, or what it would lose.
+    /// Why it cannot resume, or what it would lose.
     pub why: Option<String>,
 }
 
-/// The last row of a check: the verdict.
+/// The last row of a check: the summary.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct VerdictRow {
     /// The session.
@@ -70,14 +70,14 @@ pub struct VerdictRow {
     pub path: String,
     /// How many faults were found.
     pub faults: usize,
-    /// How many of them have no row, by kind: the first thousand of each kind have one.
+    /// Faults without a row, by kind: only the first thousand of each kind have one.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub faults_left_out: BTreeMap<String, usize>,
-    /// For the client asked for: whether it resumes without loss.
+    /// Whether the client of `--claude-version` resumes it without loss.
     pub resumable: bool,
     /// For every known client version.
     pub clients: BTreeMap<String, ResumableRow>,
-    /// Types and fields never seen before, with the versions that wrote them.
+    /// Unknown types and fields, with the versions that wrote them.
     pub unknown: BTreeMap<String, BTreeMap<String, u32>>,
 }
 
@@ -119,11 +119,11 @@ pub struct InfoRow {
     pub blank_lines: u32,
     /// Lines by type and subtype.
     pub types: BTreeMap<String, u32>,
-    /// Types and fields never seen before, with the versions that wrote them.
+    /// Unknown types and fields, with the versions that wrote them.
     pub unknown: BTreeMap<String, BTreeMap<String, u32>>,
     /// Versions of the client with line counts.
     pub versions: Vec<VersionRow>,
-    /// Why the model stopped, by message.
+    /// Stop reasons, by message.
     pub stop_reasons: BTreeMap<String, u32>,
     /// Content blocks by kind.
     pub blocks: BTreeMap<String, u32>,
@@ -133,17 +133,17 @@ pub struct InfoRow {
     pub models: Vec<String>,
     /// Tokens, those of its sub-agents and of the client's own helpers included.
     pub usage: UsageRow,
-    /// What it cost; null if any message has no known price.
+    /// Its cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
-    /// What those of its messages cost that have a known price.
+    /// Cost of its messages that have a known price.
     pub cost_usd_known: f64,
-    /// How many of its messages have no known price.
+    /// Number of its messages without a known price.
     pub unpriced_messages: u64,
     /// Who used these tokens.
     pub used_by: UsedBy,
-    /// What is wrong with it.
+    /// Its faults.
     pub faults: Vec<FaultRow>,
-    /// How many more faults there are, by kind: the first thousand of each kind are told.
+    /// Faults that are not listed, by kind: only the first thousand of each kind are.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub faults_left_out: BTreeMap<String, usize>,
     /// Files that belong to it, by kind.

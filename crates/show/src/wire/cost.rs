@@ -8,18 +8,18 @@ use unspool_model::view::session_usage::{SessionUsage, Used};
 
 use crate::wire::session::UsageRow;
 
-/// What some messages used.
+/// Usage of some messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UsedRow {
-    /// How many messages.
+    /// Number of messages.
     pub messages: u64,
     /// Their tokens.
     pub usage: UsageRow,
-    /// What they cost; null if any has no known price.
+    /// Their cost; null if any has no known price.
     pub cost_usd: Option<f64>,
-    /// What those cost that have a known price.
+    /// Cost of those that have a known price.
     pub cost_usd_known: f64,
-    /// How many have no known price.
+    /// Number of those without a known price.
     pub unpriced_messages: u64,
 }
 

@@ -10,7 +10,7 @@ use crate::wire::item::{ItemRow, ToolRow};
 use crate::wire::session::SessionRow;
 use crate::wire::turn::TurnRow;
 
-/// How the server is.
+/// Server health.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HealthRow {
     /// Always true.
@@ -19,23 +19,23 @@ pub struct HealthRow {
     pub version: String,
     /// Its process.
     pub pid: u32,
-    /// How many sessions it knows.
+    /// Number of sessions it knows.
     pub sessions: usize,
-    /// Whether all files were looked at.
+    /// Whether all files have been scanned.
     pub scanned: bool,
-    /// How long it runs.
+    /// Uptime.
     pub uptime_ms: u64,
 }
 
-/// A turn, and where its items stand.
+/// A turn with its items.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TurnAt {
     /// The turn.
     #[serde(flatten)]
     pub row: TurnRow,
-    /// The place of its head in the list of all items.
+    /// Index of its head in the list of all items.
     pub first_item: usize,
-    /// Its items; left out where turns are only listed.
+    /// Its items; absent where turns are only listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<ItemRow>>,
 }
@@ -45,11 +45,11 @@ pub struct TurnAt {
 pub struct BranchRow {
     /// Its last line: what `branch=` takes.
     pub uuid: String,
-    /// What a person recognises it by: its last prompt.
+    /// Its label: the last prompt.
     pub label: String,
-    /// When that was.
+    /// Time of the last prompt.
     pub at: Option<String>,
-    /// Whether the session goes on from it.
+    /// Whether it is the live branch.
     pub live: bool,
 }
 
@@ -83,15 +83,15 @@ impl From<&Commit> for CommitRow {
     }
 }
 
-/// A session with everything about it that is no conversation.
+/// A session with everything except its conversation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DetailRow {
-    /// As it is listed.
+    /// Its row, as in the list.
     #[serde(flatten)]
     pub row: SessionRow,
-    /// The command that goes on with it.
+    /// The command that resumes it.
     pub resume: String,
-    /// The command that goes on with it in a conversation of our own.
+    /// The command that resumes it in `unspool chat`.
     pub chat: String,
     /// How many items its conversation has.
     pub items: usize,

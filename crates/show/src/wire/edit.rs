@@ -3,63 +3,63 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The result of `clone`, `repair`, `redact` and their like.
+/// The result of `clone`, `repair`, `redact` and other edits.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct EditResult {
-    /// What was done, such as `clone`.
+    /// The operation, such as `clone`.
     pub operation: String,
-    /// The session it was done to.
+    /// The source session.
     pub source: String,
-    /// All of them, where there were several.
+    /// All source sessions, if there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
-    /// The session that came out: a new one, or the same if it was edited in place.
+    /// The resulting session: a new one, or the source if it was edited in place.
     pub session: String,
     /// Its file.
     pub path: String,
-    /// The command that goes on with it.
+    /// The command that resumes it.
     pub resume: String,
     /// Its title.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Whether nothing was written because nobody asked for more.
+    /// Whether this was a dry run: nothing was written.
     pub dry_run: bool,
-    /// The number to undo it by; absent if nothing was written.
+    /// The number for `undo`; absent if nothing was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<u64>,
     /// Lines of the transcript.
     pub lines: LineCounts,
     /// Bytes of the transcript.
     pub bytes: Amounts,
-    /// About how many tokens the conversation takes.
+    /// Estimated tokens of the conversation.
     pub tokens: Amounts,
     /// Tool calls.
     pub calls: CallCounts,
-    /// Blocks of thinking that went.
+    /// Blocks of thinking that were removed.
     pub thinking_removed: u64,
-    /// Secrets that were replaced, in all files.
+    /// Number of secrets replaced, in all files.
     pub redactions: u64,
-    /// Files beside the transcript that were carried along.
+    /// Number of side files copied.
     pub side_files: u64,
-    /// What was mended.
+    /// Faults that were repaired.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mended: Vec<MendedRow>,
     /// What the model will no longer see.
     pub lost: Vec<LostRow>,
-    /// What was looked at before anything was written.
+    /// Checks that ran before anything was written.
     pub checks: Vec<CheckRow>,
 }
 
 /// Lines of a transcript.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct LineCounts {
-    /// Lines that say what they said; they may belong to another session now.
+    /// Lines kept with the same content (their session id may have changed).
     pub kept: u64,
-    /// Lines in which something else was changed.
+    /// Lines whose content was changed.
     pub changed: u64,
-    /// Lines that went.
+    /// Lines dropped.
     pub dropped: u64,
-    /// Lines that were added.
+    /// Lines added.
     pub added: u64,
 }
 
@@ -75,61 +75,61 @@ pub struct Amounts {
 /// Tool calls.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct CallCounts {
-    /// Calls that went with their results.
+    /// Calls removed with their results.
     pub removed: u64,
-    /// Calls that were cut short, or their results.
+    /// Calls or results that were truncated.
     pub truncated: u64,
 }
 
 /// Something that the model will no longer see.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LostRow {
-    /// What, in words.
+    /// Description.
     pub what: String,
-    /// About how many tokens that is.
+    /// Estimated tokens.
     pub tokens: u64,
 }
 
-/// Something that was looked at.
+/// A check.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CheckRow {
-    /// What, in a word.
+    /// Name of the check.
     pub name: String,
-    /// Whether it is as it should be.
+    /// Whether it passed.
     pub ok: bool,
-    /// What was found.
+    /// Details of the result.
     pub detail: String,
 }
 
-/// Something that was broken.
+/// A repaired fault.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MendedRow {
-    /// The line it stood in, before.
+    /// Its line in the source.
     pub line: u32,
-    /// What was broken, in a word.
+    /// Kind of fault.
     pub kind: String,
-    /// What was done about it, and why.
+    /// How it was repaired, and why.
     pub what: String,
 }
 
-/// A session that moved to another directory, or would.
+/// A session that was or would be moved to another directory.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct MoveRow {
     /// The session.
     pub session: String,
     /// The directory it was started in.
     pub from: String,
-    /// The directory it goes on in.
+    /// Its new directory.
     pub to: String,
     /// Its new file.
     pub path: String,
-    /// Its lines, sub-agents' too: `changed` are those that name another directory now.
+    /// Its lines, including sub-agents: `changed` are those whose directory changed.
     pub lines: LineCounts,
-    /// Files beside the transcript that moved along.
+    /// Number of side files moved.
     pub side_files: u64,
-    /// Whether nothing was written because nobody asked for more.
+    /// Whether this was a dry run: nothing was written.
     pub dry_run: bool,
-    /// The number to undo it by; absent if nothing was written.
+    /// The number for `undo`; absent if nothing was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<u64>,
 }

@@ -5,22 +5,22 @@ use serde::Serialize;
 use unspool_model::view::context::{CategoryRow, ItemRow};
 use unspool_model::view::files::FileRow as File;
 
-/// A file that a session touched.
+/// A file that a session read or changed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileRow {
-    /// Its path as the tools were given it.
+    /// Its path, as in tool inputs.
     pub path: String,
-    /// How often it was read.
+    /// Number of reads.
     pub reads: usize,
-    /// How often it was written as a whole.
+    /// Number of whole-file writes.
     pub writes: usize,
-    /// How often a part was changed.
+    /// Number of edits.
     pub edits: usize,
     /// Lines added.
     pub added: usize,
     /// Lines removed.
     pub removed: usize,
-    /// Backups the client keeps of it.
+    /// Number of the client's backups of it.
     pub versions: usize,
 }
 
@@ -38,24 +38,24 @@ impl From<&File> for FileRow {
     }
 }
 
-/// A part of the context: a category, or one of its largest pieces.
+/// A part of the context: a category, or one of its largest blocks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ContextRow {
     /// What it is, such as `prompts` or `results Read`.
     pub category: String,
     /// Tokens.
     pub tokens: u64,
-    /// Part of the whole, from 0 to 1.
+    /// Share of the context, from 0 to 1.
     pub share: f64,
     /// The option of `clone` that would free it.
     pub freed_by: Option<String>,
-    /// What a person recognises a piece by; only on pieces.
+    /// Label of a block; only for blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The line of a piece; only on pieces.
+    /// The line of a block; only for blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The id of that line; only on pieces.
+    /// The id of that line; only for blocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
 }

@@ -18,16 +18,16 @@ pub struct TreeRow {
     /// The line, or the session for `session` and `fork`.
     pub uuid: String,
     /// `session`, `prompt`, `command`, `shell`, `memory`, `plan` or `compaction`; of other
-    /// sessions `fork`, `origin` (what this one was forked from), `before` (what it goes on from)
-    /// or `after` (what goes on from it).
+    /// sessions `fork`, `origin` (what this one was forked from), `before` (what it continues)
+    /// or `after` (what continues it).
     pub kind: String,
     /// The number of the node it follows.
     pub parent: Option<usize>,
-    /// On the branch that goes on.
+    /// Whether it is on the live branch.
     pub live: bool,
     /// When.
     pub at: Option<String>,
-    /// What a person recognises it by.
+    /// Its label.
     pub label: String,
     /// Its line, 0 for sessions.
     pub line: u32,
@@ -61,13 +61,13 @@ pub struct AgentRow {
     pub name: Option<String>,
     /// Its phase in the workflow run; of a run, all of them.
     pub phase: Option<String>,
-    /// What the workflow run says of it, or what is said of the run.
+    /// Its state in the workflow run, or the state of the run.
     pub state: Option<String>,
     /// The team it belongs to.
     pub team: Option<String>,
-    /// What kind of agent.
+    /// Type of agent.
     pub r#type: Option<String>,
-    /// What it was sent for.
+    /// Description of its task.
     pub description: Option<String>,
     /// The call that started it.
     pub call: Option<String>,
@@ -83,13 +83,13 @@ pub struct AgentRow {
     pub calls: usize,
     /// Its tokens, without those of messages that another file of the session has already.
     pub usage: UsageRow,
-    /// What it cost; null if any message has no known price, or nothing is left of it.
+    /// Its cost; null if any message has no known price, or if its file is missing.
     pub cost_usd: Option<f64>,
-    /// What those of its messages cost that have a known price.
+    /// Cost of its messages that have a known price.
     pub cost_usd_known: Option<f64>,
-    /// How many of its messages have no known price.
+    /// Number of its messages without a known price.
     pub unpriced_messages: u64,
-    /// The last thing it said.
+    /// Its last reply.
     pub recent_output: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was done to the settings of the client.
+/// A change of the client's settings.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HookEditRow {
     /// The number for `undo`; null when nothing was written.
@@ -14,9 +14,9 @@ pub struct HookEditRow {
     pub path: String,
     /// Events for which the hook was added.
     pub added: Vec<String>,
-    /// Events for which its command was brought up to date.
+    /// Events for which its command was updated.
     pub updated: Vec<String>,
-    /// Events for which it was taken out.
+    /// Events for which it was removed.
     pub removed: Vec<String>,
     /// The command that the client runs.
     pub command: Option<String>,
@@ -29,23 +29,23 @@ pub struct HookRow {
     pub scope: String,
     /// The settings file.
     pub path: String,
-    /// Whether there is such a file.
+    /// Whether the file exists.
     pub exists: bool,
     /// Whether the hook is in it, for any event.
     pub installed: bool,
-    /// Whether it is there for all events that sending needs.
+    /// Whether it is installed for all events that sending needs.
     pub export: bool,
-    /// Whether it is there for the events that tell what a session does.
+    /// Whether it is installed for the events that track session state.
     pub live: bool,
-    /// The events for which it is there.
+    /// The events for which it is installed.
     pub events: Vec<String>,
     /// The command that the client runs.
     pub command: Option<String>,
-    /// Whether the program of the command is there.
+    /// Whether the program of the command exists.
     pub program_found: Option<bool>,
-    /// Commands of others that send to Langfuse as well.
+    /// Other commands that also send to Langfuse.
     pub other_exporters: Vec<String>,
-    /// Whether these settings keep every hook from running.
+    /// Whether these settings disable all hooks.
     pub disabled: bool,
     /// Why the file could not be read.
     pub error: Option<String>,
@@ -62,28 +62,28 @@ pub struct HookRow {
 /// Whether the hook would send sessions.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct HookSendingRow {
-    /// Whether it would.
+    /// Whether it is ready to send.
     pub ready: bool,
     /// Whether `TRACE_TO_LANGFUSE` is `true`.
     pub wanted: bool,
-    /// Where to, or what is missing, in words.
+    /// Where it sends to, or what is missing.
     pub why: String,
 }
 
-/// An event that the client told us.
+/// A recorded hook event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HookEventRow {
     /// When.
     pub at: String,
     /// The session.
     pub session: String,
-    /// What happened.
+    /// Name of the event.
     pub event: String,
     /// The tool it is about.
     pub tool: Option<String>,
-    /// What the call is about.
+    /// Subject of the call.
     pub subject: Option<String>,
-    /// What a notification says.
+    /// Text of a notification.
     pub message: Option<String>,
     /// The directory the client works in.
     pub cwd: Option<String>,

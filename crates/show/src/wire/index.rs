@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What the search index holds, and what not yet.
+/// What the search index covers, and what is pending.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct IndexRow {
     /// The file of the index.
     pub path: String,
     /// Its size in bytes.
     pub size: u64,
-    /// Transcripts there are.
+    /// Number of transcripts.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Prompts, replies, titles, commands and paths.
     pub dialogue: StageRow,
-    /// Thinking, what tools were given and what they said.
+    /// Thinking, tool inputs and results.
     pub rest: StageRow,
 }
 
@@ -27,6 +27,6 @@ pub struct StageRow {
     pub text: u64,
     /// Bytes of transcripts that are not read yet.
     pub behind: u64,
-    /// In how many transcripts.
+    /// Number of transcripts with such bytes.
     pub behind_files: u64,
 }

@@ -22,17 +22,17 @@ use crate::{Paint, amount, call, diff};
 /// Texts are cut after so many bytes, unless a whole item is asked for.
 pub const CUT: usize = 20_000;
 
-/// A text, as it is and as HTML.
+/// A text, raw and as HTML.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct TextRow {
-    /// As it is.
+    /// The raw text.
     pub text: String,
     /// As safe HTML.
     pub html: String,
-    /// Images that came with it.
+    /// Images attached to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageRow>,
-    /// Whether it was cut.
+    /// Whether it was truncated.
     #[serde(skip_serializing_if = "is_false")]
     pub more: bool,
 }
@@ -40,20 +40,20 @@ pub struct TextRow {
 /// An image.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ImageRow {
-    /// Where to get it.
+    /// Its URL.
     pub url: String,
 }
 
-/// How often a turn used a tool.
+/// Calls of one tool in a turn.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ToolRow {
     /// The tool.
     pub name: String,
-    /// How often it was called.
+    /// Number of calls.
     pub count: usize,
-    /// How many of the calls failed.
+    /// Number of failed calls.
     pub failed: usize,
-    /// How long they took together.
+    /// Their total duration.
     pub ms: u64,
 }
 
@@ -64,21 +64,21 @@ pub struct TurnBrief {
     pub kind: String,
     /// `new_session`, `resume` or `new_round`.
     pub round: String,
-    /// On the branch that goes on; false for what was rewound.
+    /// Whether it is on the live branch; false if it was rewound.
     pub live: bool,
-    /// The person stopped it.
+    /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// The context was compacted meanwhile.
+    /// Whether the context was compacted during it.
     pub compacted: bool,
-    /// When it was over; null while it goes on.
+    /// When it ended; null while it is running.
     pub ended: Option<String>,
     /// How long it took.
     pub duration_ms: Option<u64>,
-    /// What it cost; null if any message has no known price.
+    /// Its cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
-    /// What those of its messages cost that have a known price.
+    /// Cost of its messages that have a known price.
     pub cost_usd_known: f64,
-    /// How many of its messages have no known price.
+    /// Number of its messages without a known price.
     pub unpriced_messages: u64,
     /// Tokens of its replies, of the sub-agents it started, and of what the client did for itself
     /// meanwhile.
@@ -89,11 +89,11 @@ pub struct TurnBrief {
     pub messages: usize,
     /// Tool calls.
     pub calls: usize,
-    /// The permission mode it was typed in.
+    /// Its permission mode.
     pub permission_mode: Option<String>,
-    /// How many prompts were typed while the model worked.
+    /// Number of prompts queued while the model was working.
     pub queued: usize,
-    /// How many sub-agents it started.
+    /// Number of sub-agents it started.
     pub agents: usize,
 }
 
@@ -102,24 +102,24 @@ pub struct TurnBrief {
 pub struct ResultRow {
     /// Its text.
     pub text: String,
-    /// The same as safe HTML: colours of terminals are classes.
+    /// The same as safe HTML: terminal colours are classes.
     pub html: String,
     /// Whether it reports a failure.
     pub is_error: bool,
 }
 
-/// A piece of a change of a file.
+/// A hunk of a file change.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HunkRow {
-    /// The first line in the old file; null where nobody knows.
+    /// The first line in the old file; null if unknown.
     pub old_start: Option<u64>,
-    /// The first line in the new file; null where nobody knows.
+    /// The first line in the new file; null if unknown.
     pub new_start: Option<u64>,
     /// Its lines.
     pub lines: Vec<DiffLine>,
 }
 
-/// A line of a change.
+/// A line of a hunk.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiffLine {
     /// `=`, `+` or `-`.
@@ -128,7 +128,7 @@ pub struct DiffLine {
     pub text: String,
 }
 
-/// One thing to do.
+/// A todo.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TodoRow {
     /// What.
@@ -137,14 +137,14 @@ pub struct TodoRow {
     pub state: &'static str,
 }
 
-/// A question to the person.
+/// A question to the user.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct QuestionRow {
-    /// What was asked.
+    /// The question.
     pub text: String,
-    /// What could be chosen.
+    /// The options.
     pub options: Vec<String>,
-    /// What was answered; null while nothing was.
+    /// The answer; null if there is none yet.
     pub answer: Option<String>,
 }
 
@@ -171,13 +171,13 @@ pub struct ItemRow {
     /// The same as safe HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
-    /// Whether something was cut: the item by its number has it.
+    /// Whether something was truncated: fetch the item by its number to get all of it.
     #[serde(skip_serializing_if = "is_false")]
     pub more: bool,
-    /// Images of a prompt or a result.
+    /// Images of a prompt or result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ImageRow>,
-    /// The model that said it.
+    /// The model that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Of a note, what it is: `queued`, `interrupt`, `hook`, `command`, `notice`, `api_error`,
@@ -185,13 +185,13 @@ pub struct ItemRow {
     /// `summary`; of a prompt, what was typed: `prompt`, `command`, `shell`, `memory`, `plan`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sub: Option<&'static str>,
-    /// Of a note, in a few words.
+    /// Of a note, its label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Of a note: `info`, `warn` or `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<&'static str>,
-    /// Of a note, whether it tells something; the others only keep books.
+    /// Of a note, whether it is informative; others are bookkeeping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matters: Option<bool>,
     /// Of a thought, how many characters.
@@ -214,13 +214,13 @@ pub struct ItemRow {
     /// Of a turn, its tools, the most used first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ToolRow>>,
-    /// Of a turn, what was asked.
+    /// Of a turn, the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<TextRow>,
-    /// Of a turn, the last thing the model said.
+    /// Of a turn, the last reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply: Option<TextRow>,
-    /// Of a turn, the place of its head in the list of all items.
+    /// Of a turn, the index of its head in the list of all items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_item: Option<usize>,
     /// Of a turn, how many items it has in the list of all.
@@ -233,10 +233,10 @@ pub struct ItemRow {
     /// Of a call, the tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Of a call, what was done in a word or two.
+    /// Of a call, the verb.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verb: Option<String>,
-    /// Of a call, what it is about.
+    /// Of a call, its subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Of a call: `ok`, `error`, `missing` or `running`.
@@ -245,28 +245,28 @@ pub struct ItemRow {
     /// Of a call, how long it took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Of a call, what came of it in a few words.
+    /// Of a call, a short summary of the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Of a call, how that is meant: `err`, `warn` or empty.
+    /// Of a call, the severity of the summary: `err`, `warn` or empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paint: Option<&'static str>,
-    /// Of a call, its input; long texts in it are cut.
+    /// Of a call, its input; long texts are truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// Of a call, its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ResultRow>,
-    /// Of a call, how it changed a file.
+    /// Of a call, the diff of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<Vec<HunkRow>>,
-    /// Of a call, all of a file that it wrote.
+    /// Of a call, the content of a file that it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub written: Option<String>,
-    /// Of a call, the list of things to do.
+    /// Of a call, the todo list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub todos: Option<Vec<TodoRow>>,
-    /// Of a call, questions to the person.
+    /// Of a call, questions to the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<QuestionRow>>,
     /// Of a call, the plan that was proposed.
@@ -306,7 +306,7 @@ pub struct RunRow {
 pub struct RunAgentRow {
     /// Its id.
     pub agent: String,
-    /// What the workflow calls it.
+    /// Its label in the workflow.
     pub label: Option<String>,
     /// The title of its phase.
     pub phase: Option<String>,
@@ -332,10 +332,10 @@ impl From<&Run> for RunRow {
     }
 }
 
-/// Where a text stands in a conversation.
+/// A match in a conversation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FoundRow {
-    /// The place of the item in the list of all.
+    /// Index of the item in the list of all items.
     pub i: usize,
     /// Its turn.
     pub turn: usize,
@@ -347,36 +347,36 @@ pub struct FoundRow {
     pub snippet: String,
 }
 
-/// Some turns in a row, for a strip that shows all of a session.
+/// Consecutive turns, for a timeline of the session.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct MomentRow {
     /// The number of the first turn.
     pub turn: usize,
     /// How many turns.
     pub turns: usize,
-    /// The place of the first one in the list of turns.
+    /// Index of the first turn in the list of turns.
     pub i: usize,
     /// When the first one began.
     pub at: Option<String>,
-    /// How long they took together.
+    /// Their total duration.
     pub ms: u64,
     /// Their calls.
     pub calls: usize,
     /// Their calls that failed.
     pub failed: usize,
-    /// Tokens the model wrote.
+    /// Output tokens.
     pub output: u64,
-    /// What they cost; null if any message has no known price.
+    /// Their cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
-    /// What those of their messages cost that have a known price.
+    /// Cost of their messages that have a known price.
     pub cost_usd_known: f64,
-    /// How many of their messages have no known price.
+    /// Number of their messages without a known price.
     pub unpriced_messages: u64,
     /// Tokens in the context of their last reply.
     pub context_tokens: Option<u64>,
     /// Whether the context was compacted in one of them.
     pub compacted: bool,
-    /// Whether one of them is on the branch that goes on.
+    /// Whether one of them is on the live branch.
     pub live: bool,
 }
 
@@ -659,7 +659,13 @@ impl Frame<'_> {
         };
         match body {
             Body::Queued { text } => {
-                say("queued", "typed meanwhile", "info", text, html::typed);
+                say(
+                    "queued",
+                    "typed while the model was working",
+                    "info",
+                    text,
+                    html::typed,
+                );
             }
             Body::Interrupt { tool: true } => {
                 say(
@@ -700,7 +706,7 @@ impl Frame<'_> {
                 is_error,
             } => {
                 let level = if *is_error { "error" } else { "warn" };
-                let label = format!("Result of a call that is not here: {call}");
+                let label = format!("Result without its call: {call}");
                 say("orphan", &label, level, text, html::printed);
             }
             Body::Unknown { label } => {

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::session::SessionRow;
 
-/// What is going on, in a few numbers: `unspool status`.
+/// A summary of running sessions: `unspool status`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StatusRow {
-    /// The same in words, as it is printed without `--json`.
+    /// The same as text, as printed without `--json`.
     pub line: String,
-    /// Sessions that cannot go on without you: a permission, a question, an error.
+    /// Sessions that need you: a permission, a question, an error.
     pub need_you: usize,
-    /// Sessions that are done and wait for the next prompt.
+    /// Sessions that wait for your next prompt.
     pub your_turn: usize,
-    /// Sessions at work.
+    /// Sessions that are working.
     pub working: usize,
-    /// Sub-agents at work.
+    /// Sub-agents that are working.
     pub agents_working: usize,
-    /// The session that has needed you the longest, else the one whose turn it is yours.
+    /// The session that has needed you the longest, else the one that waits longest for a prompt.
     pub first: Option<NeedRow>,
 }
 
@@ -37,25 +37,25 @@ pub struct NeedRow {
     pub status: String,
     /// Since when.
     pub since: Option<String>,
-    /// For what.
+    /// What it waits for.
     pub what: Option<String>,
 }
 
-/// A session that changed: `unspool watch --json`, after the rows as they were.
+/// A session that changed: `unspool watch --json`, after the initial rows.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChangeRow<'a> {
-    /// `session`: it is new, has grown, or is in another state.
+    /// `session`: it is new, has grown, or changed its state.
     pub event: &'static str,
-    /// As it is now.
+    /// Its current row.
     #[serde(flatten)]
     pub session: &'a SessionRow,
-    /// The state it was in; null if it is the same.
+    /// Its previous state; null if unchanged.
     pub previous_status: Option<String>,
     /// Whether lines were added, not only time passed.
     pub grown: bool,
 }
 
-/// A session that is gone: `unspool watch --json`.
+/// A session that was removed: `unspool watch --json`.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RemovedRow {
     /// `removed`.
@@ -64,7 +64,7 @@ pub struct RemovedRow {
     pub id: String,
 }
 
-/// A daemon that runs: `unspool daemon status`, and what it says of itself.
+/// The state of the running daemon: `unspool daemon status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct DaemonRow {
@@ -72,18 +72,18 @@ pub struct DaemonRow {
     pub pid: u32,
     /// Its version.
     pub version: String,
-    /// Where its dashboard is.
+    /// Link to its dashboard.
     pub link: Option<String>,
     /// Since when it runs.
     pub since: String,
     /// How many sessions it follows.
     pub sessions: usize,
-    /// Whether it has looked at all files.
+    /// Whether it has scanned all files.
     pub scanned: bool,
-    /// The config folders it looks at.
+    /// The config directories it follows.
     pub dirs: Vec<PathBuf>,
     /// Its log.
     pub log: PathBuf,
-    /// What people should know about how it looks; mostly nothing.
+    /// Warnings about how it follows files; usually empty.
     pub notes: Vec<String>,
 }

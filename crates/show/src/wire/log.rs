@@ -12,7 +12,7 @@ pub struct ChangeRow {
     pub after: u64,
 }
 
-/// Something that was done to sessions.
+/// An edit made to sessions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LogRow {
     /// Its number, for `undo`.
@@ -21,13 +21,13 @@ pub struct LogRow {
     pub at: String,
     /// The command.
     pub operation: String,
-    /// What was asked, in words.
+    /// Description of the edit.
     pub words: String,
-    /// The session it was done to, the first of them.
+    /// The (first) source session.
     pub source: Option<String>,
-    /// All sessions it was done to.
+    /// All source sessions.
     pub sources: Vec<String>,
-    /// The session that came out of it; the source where it was edited in place.
+    /// The resulting session; the source if it was edited in place.
     pub session: Option<String>,
     /// The transcript that was written.
     pub path: Option<String>,
@@ -39,26 +39,26 @@ pub struct LogRow {
     pub bytes: Option<ChangeRow>,
     /// Tokens before and after, if known.
     pub tokens: Option<ChangeRow>,
-    /// The number of what it undoes.
+    /// The number of the edit that it undoes.
     pub undoes: Option<u64>,
     /// Whether it was undone.
     pub undone: bool,
-    /// The number of what undid it.
+    /// The number of the edit that undid it.
     pub undone_by: Option<u64>,
 }
 
-/// What undoing did, or would do.
+/// The result of an undo, or its dry run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct UndoRow {
-    /// The number of the undoing, which can be undone in turn; null when nothing was done.
+    /// The number of this undo, which can itself be undone; null in a dry run.
     pub n: Option<u64>,
-    /// The number of what is undone.
+    /// The number of the edit that is undone.
     pub undoes: u64,
-    /// What that was, in words.
+    /// Description of that edit.
     pub words: String,
-    /// What is done, step by step.
+    /// The steps of the undo.
     pub steps: Vec<String>,
-    /// Why it cannot be done.
+    /// Why it is refused.
     pub refused: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ pub struct UndoRow {
 pub struct TitleRow {
     /// The number for `undo`; null when nothing was done.
     pub n: Option<u64>,
-    /// Whether nothing was written because nobody asked for more.
+    /// Whether this was a dry run: nothing was written.
     pub dry_run: bool,
     /// The session.
     pub session: String,
@@ -75,24 +75,24 @@ pub struct TitleRow {
     pub path: String,
     /// The new title.
     pub title: String,
-    /// The title it had.
+    /// The previous title.
     pub before: Option<String>,
 }
 
-/// A session with another tag, or without one.
+/// A session whose tag was set or removed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TagRow {
     /// The number for `undo`; null when nothing was done.
     pub n: Option<u64>,
-    /// Whether nothing was written because nobody asked for more.
+    /// Whether this was a dry run: nothing was written.
     pub dry_run: bool,
     /// The session.
     pub session: String,
     /// Its file.
     pub path: String,
-    /// The tag; null where it was taken off.
+    /// The tag; null if it was removed.
     pub tag: Option<String>,
-    /// The tag it had.
+    /// The previous tag.
     pub before: Option<String>,
 }
 
@@ -101,7 +101,7 @@ pub struct TagRow {
 pub struct DeleteRow {
     /// The number for `undo`; null when nothing was done.
     pub n: Option<u64>,
-    /// Whether nothing was removed because nobody asked for more.
+    /// Whether this was a dry run: nothing was deleted.
     pub dry_run: bool,
     /// The session.
     pub session: String,
@@ -111,11 +111,11 @@ pub struct DeleteRow {
     pub title: Option<String>,
     /// When it was deleted.
     pub at: Option<String>,
-    /// All files that went.
+    /// All deleted files.
     pub files: Vec<String>,
-    /// Their size together.
+    /// Their total size.
     pub bytes: u64,
-    /// Whether it is gone from the trash as well.
+    /// Whether it was also removed from the trash.
     pub emptied: bool,
 }
 
@@ -134,7 +134,7 @@ pub struct ArchiveRow {
     pub path: String,
     /// The folder of the archive.
     pub archive: String,
-    /// How many files it holds.
+    /// Number of files.
     pub files: usize,
     /// Bytes of the files.
     pub bytes: u64,
@@ -142,13 +142,13 @@ pub struct ArchiveRow {
     pub packed: u64,
     /// Whether the originals were removed.
     pub removed: bool,
-    /// Whether nothing was written because nobody asked for more.
+    /// Whether this was a dry run: nothing was written.
     pub dry_run: bool,
     /// The number for `undo`, where something can be undone.
     pub n: Option<u64>,
 }
 
-/// A session that is gone, as far as its prompts are remembered.
+/// A deleted session, as known from the prompt history.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PurgedRow {
     /// The session.
@@ -159,13 +159,13 @@ pub struct PurgedRow {
     pub first: Option<String>,
     /// The last prompt.
     pub last: Option<String>,
-    /// Whether an archive holds it.
+    /// Whether it is in an archive.
     pub archived: bool,
     /// What was typed, in order.
     pub prompts: Vec<PurgedPrompt>,
 }
 
-/// A prompt of a session that is gone.
+/// A prompt of a deleted session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PurgedPrompt {
     /// When.

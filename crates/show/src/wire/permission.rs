@@ -3,24 +3,24 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What would happen to a command, and why.
+/// Whether a command would be allowed, and why.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PermissionRow {
     /// The command.
     pub command: String,
-    /// The permission mode it was judged in.
+    /// The permission mode.
     pub mode: String,
     /// allow, ask or deny.
     pub verdict: String,
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
     /// The rule that decided.
     pub rule: Option<String>,
-    /// The file the rule stands in; null for a flag.
+    /// The file of the rule; null for a command-line option.
     pub path: Option<String>,
     /// The line of the rule in that file.
     pub line: Option<usize>,
-    /// Every simple command and every redirection that was looked at.
+    /// Every simple command and redirection that was checked.
     pub parts: Vec<PermissionPart>,
     /// The rules that "always" would add.
     pub always: Vec<String>,
@@ -33,11 +33,11 @@ pub struct PermissionPart {
     pub part: String,
     /// allow or ask.
     pub verdict: String,
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
-    /// The rule behind it.
+    /// The rule that decided.
     pub rule: Option<String>,
-    /// The file the rule stands in.
+    /// The file of the rule.
     pub path: Option<String>,
     /// The line of the rule in that file.
     pub line: Option<usize>,

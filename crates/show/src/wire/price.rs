@@ -4,61 +4,61 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use unspool_model::price::{Long, Price, Rate, Rates};
 
-/// What a model costs.
+/// Prices of a model.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PriceRow {
-    /// The model that was asked for; without a question, the same as `name`.
+    /// The requested model; without one, the same as `name`.
     pub model: String,
     /// Its name in the table.
     pub name: String,
-    /// Dollars per million tokens of input outside the cache.
+    /// Dollars per million uncached input tokens.
     pub input: Option<f64>,
-    /// Dollars per million tokens that the model writes.
+    /// Dollars per million output tokens.
     pub output: Option<f64>,
-    /// Dollars per million tokens read from the cache; null where it is not known.
+    /// Dollars per million tokens read from the cache; null if unknown.
     pub cache_read: Option<f64>,
     /// Dollars per million tokens written to the five-minute cache.
     pub cache_write_5m: Option<f64>,
     /// Dollars per million tokens written to the one-hour cache.
     pub cache_write_1h: Option<f64>,
-    /// Prices of messages with long input; null where they are the same.
+    /// Prices of messages with long input; null if they are the same.
     pub long: Option<LongRow>,
-    /// Prices through the batch interface; null where they are not known.
+    /// Prices of the batch API; null if unknown.
     pub batch: Option<RatesRow>,
-    /// Dollars for one search of the web.
+    /// Dollars per web search.
     pub web_search: Option<f64>,
-    /// How many times dearer the fast mode is; null where there is none.
+    /// Price factor of fast mode; null if there is none.
     pub fast: Option<f64>,
-    /// How many times dearer answers from the United States only are; null: not dearer.
+    /// Price factor of US-only inference; null if it costs the same.
     pub us: Option<f64>,
-    /// Tokens that fit into its context.
+    /// Size of its context window in tokens.
     pub context_limit: Option<u64>,
     /// `bundled`, `updated` or `override`.
     pub origin: String,
-    /// The day of the table that the price is from; null where it does not say.
+    /// Date of the price table; null if unknown.
     pub date: Option<String>,
-    /// Where that table is from; null where it does not say.
+    /// Source of the price table; null if unknown.
     pub source: Option<String>,
 }
 
 /// Prices of messages with long input.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LongRow {
-    /// They hold for messages that were given more tokens than this.
+    /// They apply to messages with more input tokens than this.
     pub above: u64,
     /// The prices.
     #[serde(flatten)]
     pub rates: RatesRow,
-    /// The same through the batch interface.
+    /// Prices of the batch API.
     pub batch: Option<RatesRow>,
 }
 
 /// Dollars per million tokens, by kind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RatesRow {
-    /// Input outside the cache.
+    /// Uncached input.
     pub input: Option<f64>,
-    /// What the model writes.
+    /// Output.
     pub output: Option<f64>,
     /// Read from the cache.
     pub cache_read: Option<f64>,
@@ -68,16 +68,16 @@ pub struct RatesRow {
     pub cache_write_1h: Option<f64>,
 }
 
-/// What an update changes for one model.
+/// A price change of one model.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PriceChangeRow {
-    /// `new`, `changed` or `gone`; what is gone keeps its last price.
+    /// `new`, `changed` or `gone` (missing in the new table; keeps its last price).
     pub change: String,
     /// The model.
     pub model: String,
-    /// What it cost before; null for new ones.
+    /// Its previous prices; null for new models.
     pub before: Option<PriceRow>,
-    /// What it costs now; null for those that are gone.
+    /// Its new prices; null for models that are gone.
     pub after: Option<PriceRow>,
 }
 

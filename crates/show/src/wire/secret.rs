@@ -6,20 +6,20 @@ use serde::Serialize;
 /// A secret in a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SecretRow {
-    /// The session; empty where nobody knows.
+    /// The session; empty if unknown.
     pub session: String,
     /// The file.
     pub path: String,
     /// The line in that file, from 1.
     pub line: u64,
-    /// The character of the line that it begins with, from 1.
+    /// The column of its first character, from 1.
     pub column: u64,
-    /// The character behind its last.
+    /// The column after its last character.
     pub end_column: u64,
-    /// `prompt`, `reply`, `thinking`, `tool`, `result`, `progress`, `title`, `file` (a file as
-    /// it was before it was changed) or `other`.
+    /// `prompt`, `reply`, `thinking`, `tool`, `result`, `progress`, `title`, `file` (a file
+    /// backup) or `other`.
     pub r#where: String,
-    /// Which rule found it, or the variable of the environment that has this value.
+    /// The rule that found it, or the environment variable that has this value.
     pub rule: String,
     /// Its placeholder with the text around it.
     pub snippet: String,

@@ -10,23 +10,23 @@ use crate::wire::session::UsageRow;
 pub struct SentRow {
     /// Sessions that had something to send.
     pub sessions: u64,
-    /// Turns that were taken.
+    /// Turns that were accepted.
     pub turns: u64,
-    /// Spans that were taken.
+    /// Spans that were accepted.
     pub spans: u64,
-    /// Bytes that went out, as they went.
+    /// Bytes sent, compressed if so configured.
     pub bytes: u64,
     /// Requests that were made.
     pub requests: u64,
-    /// Turns that were taken before.
+    /// Turns that were already sent.
     pub already: u64,
-    /// Turns that stand in an older session too, and belong to that.
+    /// Turns copied from an older session, which are sent with that session.
     pub elsewhere: u64,
-    /// Turns that are not over yet.
+    /// Turns that are unfinished.
     pub waiting: u64,
-    /// Turns of which it took nothing; they are sent again next time.
+    /// Turns that the receiver rejected; they are sent again next time.
     pub refused: u64,
-    /// Spans that the receiver does not take, and why.
+    /// Spans that the receiver rejected, and why.
     pub rejected: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct SpanRow {
     pub trace: String,
     /// Its id.
     pub span: String,
-    /// The span it stands under; null for a turn.
+    /// Its parent span; null for a turn.
     pub parent: Option<String>,
     /// `agent`, `generation`, `tool` or `event`.
     pub kind: String,

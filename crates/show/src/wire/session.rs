@@ -13,9 +13,9 @@ use crate::wire::cost::{self, UsedBy};
 /// Tokens, each message counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageRow {
-    /// Input that was neither read from nor written to the cache.
+    /// Uncached input tokens.
     pub input: u64,
-    /// What the model wrote.
+    /// Output tokens.
     pub output: u64,
     /// Input read from the cache.
     pub cache_read: u64,
@@ -42,7 +42,7 @@ impl From<Usage> for UsageRow {
 pub struct PendingTool {
     /// The tool.
     pub name: String,
-    /// What the call is about.
+    /// The subject of the call.
     pub subject: Option<String>,
     /// Since when.
     pub since: Option<String>,
@@ -53,17 +53,17 @@ pub struct PendingTool {
 pub struct BackgroundRow {
     /// Its id among the client's jobs: the start of the session's.
     pub id: String,
-    /// What it is doing, in the client's word: `working`, `stopped`, `done` …
+    /// Its state as the client names it: `working`, `stopped`, `done` …
     pub state: String,
-    /// What it is at, in a few words.
+    /// A short description of its current work.
     pub detail: Option<String>,
-    /// What it was asked to do.
+    /// Its task.
     pub intent: Option<String>,
-    /// The last thing it said.
+    /// Its last reply.
     pub last: Option<String>,
     /// When the state was last written.
     pub since: Option<String>,
-    /// Whether the daemon lists it among those it runs.
+    /// Whether the client's daemon lists it as running.
     pub listed: bool,
 }
 
@@ -105,38 +105,38 @@ pub struct SessionRow {
     pub path: String,
     /// The directory of its project; for worktrees that of the repository.
     pub project: String,
-    /// The directory it began in.
+    /// The directory it was started in.
     pub cwd: Option<String>,
     /// Its title, else its first prompt.
     pub title: Option<String>,
     /// The first prompt, up to 200 characters.
     pub goal: Option<String>,
-    /// The last thing the model said, up to 500 characters.
+    /// The last reply, up to 500 characters.
     pub recent_output: Option<String>,
-    /// What a person typed last, up to 200 characters.
+    /// The last prompt, up to 200 characters.
     pub last_prompt: Option<String>,
     /// `working`, `waiting_for_approval`, `waiting_for_input`, `idle`, `compacting`, `error` or
     /// `ended`.
     pub status: String,
-    /// How that is known: `hook`, `registry`, `transcript` or `process`.
+    /// Source of the status: `hook`, `registry`, `transcript` or `process`.
     pub status_from: String,
-    /// Whether that is certain; if not, it is the likeliest.
+    /// Whether the status is certain; if not, it is the most likely one.
     pub status_sure: bool,
     /// Since when.
     pub status_since: Option<String>,
-    /// What it wants from a person: `you` (it cannot go on without), `waiting` (the person's
-    /// turn), or nothing, because it is `working` or `idle`.
+    /// What it needs: `you` (blocked until you answer), `waiting` (your turn), or nothing,
+    /// because it is `working` or `idle`.
     #[serde(default)]
     pub need: String,
-    /// What a person is asked.
+    /// The pending question.
     pub question: Option<String>,
-    /// What the API said when it failed; at work, if the client tries again by itself.
+    /// The last API error; present while working if the client retries.
     pub error: Option<String>,
-    /// When the limit is over that it ran into.
+    /// When the usage limit that it reached resets.
     pub resets: Option<String>,
-    /// How many of its sub-agents are at work.
+    /// Number of its sub-agents that are working.
     pub agents_working: usize,
-    /// How many commands of it run in the background.
+    /// Number of its background commands.
     pub tasks_running: usize,
     /// The call it waits for.
     pub pending_tool: Option<PendingTool>,
@@ -150,21 +150,21 @@ pub struct SessionRow {
     pub agents: usize,
     /// Whether it is a sub-agent itself.
     pub is_subagent: bool,
-    /// The first time in it.
+    /// Its first timestamp.
     pub first: Option<String>,
-    /// The last time in it.
+    /// Its last timestamp.
     pub last: Option<String>,
     /// The model of the last reply.
     pub model: Option<String>,
     /// All models.
     pub models: Vec<String>,
-    /// The version of the client that wrote last.
+    /// The latest client version.
     pub version: Option<String>,
     /// All versions.
     pub versions: Vec<String>,
-    /// The last branch of git.
+    /// The last git branch.
     pub git_branch: Option<String>,
-    /// The words that name the session.
+    /// The slug of the session.
     pub slug: Option<String>,
     /// The last permission mode.
     pub permission_mode: Option<String>,
@@ -172,32 +172,32 @@ pub struct SessionRow {
     pub entrypoint: Option<String>,
     /// Pull requests made in it.
     pub pr_links: Vec<String>,
-    /// How often its context was compacted.
+    /// Number of compactions.
     pub compactions: usize,
     /// Bytes of its file.
     pub bytes: u64,
     /// Tokens, those of its sub-agents and of the client's own helpers included.
     pub usage: UsageRow,
-    /// What it cost; null if any message has no known price.
+    /// Its cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
-    /// What those of its messages cost that have a known price.
+    /// Cost of its messages that have a known price.
     #[serde(default)]
     pub cost_usd_known: Option<f64>,
-    /// How many of its messages have no known price.
+    /// Number of its messages without a known price.
     #[serde(default)]
     pub unpriced_messages: u64,
-    /// Who used these tokens; not there where that is not known.
+    /// Who used these tokens; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_by: Option<UsedBy>,
-    /// What it cost since local midnight; not there where that is not known.
+    /// Its cost since local midnight; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_today_usd: Option<f64>,
-    /// What those messages cost since local midnight that have a known price.
+    /// Cost since local midnight of its messages that have a known price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_today_usd_known: Option<f64>,
     /// Tokens in the context of the last reply.
     pub context_tokens: Option<u64>,
-    /// Tokens that fit.
+    /// Size of the context window in tokens.
     pub context_limit: Option<u64>,
     /// The session it is a sub-agent of.
     pub parent: Option<String>,
@@ -209,16 +209,16 @@ pub struct SessionRow {
     /// What kind of process wrote it, such as `bg` for one in the background.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
-    /// What the client keeps about it as a session in the background.
+    /// The client's state of it as a background session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<BackgroundRow>,
     /// The team it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// Its name in the team; not there for the team's lead.
+    /// Its name in the team; absent for the team's lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teammate: Option<String>,
-    /// Of the file of a sub-agent, what it holds: `sub_agent`, `workflow_agent`, `teammate`, or
+    /// For a sub-agent's file, its kind: `sub_agent`, `workflow_agent`, `teammate`, or
     /// what the client did for itself: `side_question`, `compaction`, `prompt_suggestion`,
     /// `warm_up`, `memory` or `digest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,7 +226,7 @@ pub struct SessionRow {
     /// Why it is not a session, for files that `--all` lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_a_session: Option<String>,
-    /// Only the start and the end were read so far: numbers and totals are of these.
+    /// Only the start and the end have been read: numbers and totals are incomplete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
 }

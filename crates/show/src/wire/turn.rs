@@ -10,28 +10,28 @@ use crate::wire::call::CallRow;
 use crate::wire::cost::{self, UsedBy};
 use crate::wire::session::UsageRow;
 
-/// A turn: from a person's act to the answer.
+/// A turn: from a prompt or command to the final reply.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TurnRow {
-    /// Its number, from 1; 0 is what was said before the first prompt.
+    /// Its number, from 1; 0 is everything before the first prompt.
     pub n: usize,
     /// The line that opened it.
     pub uuid: Option<String>,
-    /// `prompt`, `command`, `shell`, `memory` or `plan`; of turn 0 what its first line is.
+    /// `prompt`, `command`, `shell`, `memory` or `plan`; for turn 0 the kind of its first line.
     pub kind: String,
     /// `new_session`, `resume` or `new_round`.
     pub round: String,
-    /// What the input was: `text`, `ide_selection`, `ide_opened_file`, `image`, `command`.
+    /// Kinds of input: `text`, `ide_selection`, `ide_opened_file`, `image`, `command`.
     pub input_kinds: Vec<String>,
-    /// The permission mode it was typed in.
+    /// Its permission mode.
     pub permission_mode: Option<String>,
-    /// What was asked.
+    /// The prompt.
     pub prompt: String,
     /// When.
     pub at: Option<String>,
-    /// When it was over; null while it goes on.
+    /// When it ended; null while it is running.
     pub ended: Option<String>,
-    /// How long it took.
+    /// Its duration.
     pub duration_ms: Option<u64>,
     /// Replies, each counted once.
     pub messages: usize,
@@ -41,24 +41,24 @@ pub struct TurnRow {
     pub calls: Vec<CallRow>,
     /// Sub-agents it started.
     pub agents: Vec<String>,
-    /// The last thing the model said.
+    /// The last reply.
     pub reply: Option<String>,
-    /// The person stopped it.
+    /// Whether the user interrupted it.
     pub interrupted: bool,
-    /// The context was compacted meanwhile.
+    /// Whether the context was compacted during it.
     pub compacted: bool,
-    /// What was typed while the model worked.
+    /// Prompts queued while the model was working.
     pub queued: Vec<String>,
-    /// On the branch that goes on; false for what was rewound.
+    /// Whether it is on the live branch; false if it was rewound.
     pub live: bool,
     /// Tokens of its replies, of the sub-agents it started, and of what the client did for itself
     /// meanwhile.
     pub usage: UsageRow,
-    /// What it cost; null if any message has no known price.
+    /// Its cost; null if any message has no known price.
     pub cost_usd: Option<f64>,
-    /// What those of its messages cost that have a known price.
+    /// Cost of its messages that have a known price.
     pub cost_usd_known: f64,
-    /// How many of its messages have no known price.
+    /// Number of its messages without a known price.
     pub unpriced_messages: u64,
     /// Who used these tokens.
     pub used_by: UsedBy,

@@ -210,9 +210,9 @@ fn suspect(stat: &Stat, me: Uid) -> Option<&'static str> {
         return None;
     }
     if mode.contains(Mode::WOTH) {
-        return Some("can be written by everybody");
+        return Some("is world-writable");
     }
-    (mode.contains(Mode::WGRP) && !group_is_me).then_some("can be written by its group")
+    (mode.contains(Mode::WGRP) && !group_is_me).then_some("is group-writable")
 }
 
 /// What file systems say that do not know how to rename without replacing.

@@ -35,7 +35,7 @@ pub(super) fn recover(journal: &Journal, number: u64) -> Result<Vec<String>, Err
     if entry.state == State::Open {
         abandon(&folder, &ground, &entry)?;
         return Ok(vec![format!(
-            "`{}` was interrupted before it changed anything; its temporary files are removed",
+            "`{}` was interrupted before it changed anything; removed its temporary files",
             entry.task.words
         )]);
     }
@@ -43,12 +43,12 @@ pub(super) fn recover(journal: &Journal, number: u64) -> Result<Vec<String>, Err
         entry.state = State::Done;
         journal::save(&folder, &entry)?;
         return Ok(vec![format!(
-            "`{}` was interrupted when it was done; it is kept as number {number}",
+            "`{}` was interrupted after it was complete; recorded as edit {number}",
             entry.task.words
         )]);
     }
     let mut notes = vec![format!(
-        "`{}` was interrupted; everything is as it was before",
+        "`{}` was interrupted; its changes were rolled back",
         entry.task.words
     )];
     notes.extend(roll_back(&folder, &ground, &entry)?);
@@ -78,7 +78,7 @@ pub(super) fn roll_back(
         };
         if !back.step(step)? {
             kept.push(format!(
-                "`{}` was changed by somebody else and stays as it is",
+                "not rolled back: `{}` was changed by another program",
                 step.path().display()
             ));
         }
@@ -370,12 +370,12 @@ fn last_is_done(ground: &Ground, entry: &mut Entry) -> Result<bool, Error> {
 fn exists(place: &Place, temp: &str) -> Result<bool, Error> {
     let look = place.folder.look(OsStr::new(temp));
     look.map(|look| look.is_some())
-        .map_err(|error| Error::unwritable("look at", &place.path, error))
+        .map_err(|error| Error::unwritable("access", &place.path, error))
 }
 
 fn same_file(place: &Place, temp: &str) -> Result<bool, Error> {
     let temp = place.folder.look(OsStr::new(temp));
-    let temp = temp.map_err(|error| Error::unwritable("look at", &place.path, error))?;
+    let temp = temp.map_err(|error| Error::unwritable("access", &place.path, error))?;
     let file = place.look()?;
     Ok(match (temp, file) {
         (Some(temp), Some(file)) => temp.stamp.identity == file.stamp.identity,

@@ -61,7 +61,7 @@ impl Journal {
             },
         };
         if entry.pruned {
-            let why = "the copies of what was before are no longer kept";
+            let why = "the previous versions were pruned";
             plan.outlook.refused.push(why.to_owned());
             return Ok(plan.outlook);
         }
@@ -97,9 +97,9 @@ impl Journal {
             return Err(Error::refused(
                 format!("cannot undo {number}: {first}"),
                 if how.force {
-                    "look with `unspool undo --dry-run`"
+                    "see what would be done with `unspool undo --dry-run`"
                 } else {
-                    "`--force` moves a changed file aside and goes on"
+                    "use `--force` to move changed files aside and continue"
                 },
             ));
         }
@@ -122,14 +122,14 @@ impl Journal {
         let listed = at.map(|at| list.swap_remove(at));
         match listed {
             None => Err(Error::NotFound {
-                what: format!("there is no operation {number}"),
+                what: format!("there is no edit {number}"),
             }),
             Some(Listed {
                 undone_by: Some(by),
                 ..
             }) => Err(Error::refused(
-                format!("operation {number} is undone already, by {by}"),
-                "undo that one to do it again",
+                format!("edit {number} was already undone by edit {by}"),
+                "undo that edit to redo this one",
             )),
             Some(listed) => Ok(listed.entry),
         }
@@ -219,7 +219,7 @@ impl Plan<'_> {
                 self.restore(path, before);
             }
             Step::Moved { to, .. } => self.move_back(path, to),
-            Step::Created { .. } => self.say(format!("`{}` is gone already", path.display())),
+            Step::Created { .. } => self.say(format!("`{}` is already removed", path.display())),
             Step::Appended { .. } | Step::Cut { .. } => self.gone(path),
             Step::Emptied { .. } => {}
         }
@@ -228,7 +228,7 @@ impl Plan<'_> {
 
     fn created(&mut self, path: &Path, place: &Place, after: &Mark) -> Result<(), Error> {
         let Some(now) = place.mark()? else {
-            self.say(format!("`{}` is gone already", path.display()));
+            self.say(format!("`{}` is already removed", path.display()));
             return Ok(());
         };
         if self.busy(path) {
@@ -262,11 +262,14 @@ impl Plan<'_> {
         let now = place.mark()?.unwrap_or_default();
         if now == *after {
             self.act(
-                format!("put back `{}` as it was", path.display()),
+                format!("restore `{}` to its previous version", path.display()),
                 Act::RestoreOver(path.into(), look.stamp, before.clone()),
             );
         } else if now == before.mark {
-            self.say(format!("`{}` is as it was already", path.display()));
+            self.say(format!(
+                "`{}` already has its previous version",
+                path.display()
+            ));
         } else if self.allowed(path, &now, after) {
             self.aside(path, place)?;
             self.restore(path, before);
@@ -278,7 +281,7 @@ impl Plan<'_> {
         match place.mark()? {
             None => self.restore(path, before),
             Some(now) if now == before.mark => {
-                self.say(format!("`{}` is there already", path.display()));
+                self.say(format!("`{}` already exists", path.display()));
             }
             Some(now) => {
                 if !self.busy(path) && self.allowed(path, &now, &before.mark) {
@@ -306,17 +309,17 @@ impl Plan<'_> {
         let is_last = look.stamp.size == after && used.is_none() && ends_with(place, text)?;
         if is_last {
             self.act(
-                format!("take the last line of `{}` away", path.display()),
+                format!("remove the last line of `{}`", path.display()),
                 Act::Cut(path.into(), look.stamp, before),
             );
         } else if let Some(line) = otherwise {
             let act = Act::Append(path.into(), line.to_owned(), text.to_owned());
             self.act(
-                format!("add a line to `{}` that takes it back", path.display()),
+                format!("append a line to `{}` that reverts it", path.display()),
                 act,
             );
         } else {
-            let why = used.unwrap_or_else(|| "lines were added to it since".to_owned());
+            let why = used.unwrap_or_else(|| "lines were appended since".to_owned());
             self.refuse(format!("`{}`: {why}", path.display()));
         }
         Ok(())
@@ -332,17 +335,17 @@ impl Plan<'_> {
         match place.file()? {
             None => self.gone(path),
             Some(look) if look.stamp.size >= after => self.act(
-                format!("add again what was cut off `{}`", path.display()),
+                format!("restore the truncated end of `{}`", path.display()),
                 Act::RestoreEnd(path.into(), before.clone()),
             ),
-            Some(_) => self.refuse(format!("`{}` became shorter since", path.display())),
+            Some(_) => self.refuse(format!("`{}` was truncated since", path.display())),
         }
         Ok(())
     }
 
     fn moved(&mut self, path: &Path, place: &Place, to: &Path) -> Result<(), Error> {
         if place.look()?.is_some() {
-            let moved = format!("`{}` is taken by something else", path.display());
+            let moved = format!("`{}` exists and is another file", path.display());
             self.refuse(moved);
             return Ok(());
         }
@@ -366,7 +369,7 @@ impl Plan<'_> {
 
     fn restore(&mut self, path: &Path, kept: &Kept) {
         self.act(
-            format!("put back `{}`", path.display()),
+            format!("restore `{}`", path.display()),
             Act::Restore(path.into(), kept.clone()),
         );
     }
@@ -382,7 +385,7 @@ impl Plan<'_> {
                 name.push(format!("-{attempt}"));
             }
             let look = place.folder.look(&name);
-            let look = look.map_err(|error| Error::unwritable("look at", path, error))?;
+            let look = look.map_err(|error| Error::unwritable("access", path, error))?;
             if look.is_none() {
                 let to = path.with_file_name(&name);
                 self.act(
@@ -399,7 +402,7 @@ impl Plan<'_> {
     fn allowed(&mut self, path: &Path, now: &Mark, then: &Mark) -> bool {
         if !self.how.force {
             let sizes = if now.size == then.size {
-                "the size is the same, the content is not".to_owned()
+                "same size, different content".to_owned()
             } else {
                 format!("{} bytes now, {} bytes then", now.size, then.size)
             };
@@ -417,7 +420,7 @@ impl Plan<'_> {
     }
 
     fn gone(&mut self, path: &Path) {
-        self.refuse(format!("`{}` is gone", path.display()));
+        self.refuse(format!("`{}` no longer exists", path.display()));
     }
 
     fn act(&mut self, words: String, act: Act) {

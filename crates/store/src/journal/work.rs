@@ -516,8 +516,8 @@ impl Work {
             return Ok(());
         }
         Err(Error::refused(
-            format!("`{}` would be changed twice at once", path.display()),
-            "do it in two steps",
+            format!("`{}` would be changed twice in one edit", path.display()),
+            "use two edits",
         ))
     }
 
@@ -599,7 +599,7 @@ impl Places {
         };
         let text = path
             .to_str()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its path is not text"))?;
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its path is not UTF-8"))?;
         let mut line = serde_json::to_vec(&(what, text))?;
         line.push(b'\n');
         let mut rest = &line[..];

@@ -81,8 +81,7 @@ impl Books {
             let list = List::read(path, &mover.to);
             if list.is_none() {
                 let path = path.display();
-                self.notes
-                    .push(format!("`{path}` cannot be read and stays as it is"));
+                self.notes.push(format!("skipped `{path}`: unreadable"));
             }
             self.lists.insert(path.to_owned(), list);
         }

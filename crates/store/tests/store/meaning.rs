@@ -64,7 +64,7 @@ fn the_start_of_an_id_is_enough_if_only_one_fits() {
     let error = say("abc").unwrap_err().to_string();
     assert_eq!(
         error,
-        "`abc` is too short; give at least 4 characters of the id"
+        "`abc` is too short; use at least 4 characters of the id"
     );
     let error = say("0123").unwrap_err();
     assert_eq!(error.to_string(), "no session starts with `0123`");
@@ -125,7 +125,7 @@ fn an_at_sign_means_the_latest_of_this_directory() {
     assert!(say("@", "/p").unwrap().note.is_none());
     assert_eq!(
         say("@4", "/p").unwrap_err().to_string(),
-        "there is no `@4`: only 3 sessions were found here"
+        "no `@4`: only 3 sessions found"
     );
     let below = say("@", "/p/src/deep").unwrap();
     assert!(below.note.as_ref().unwrap().contains("`/p`"));

@@ -110,7 +110,7 @@ pub fn page(told: &Open<'_>, turn: usize, part: usize, look: &Look, zone: TimeZo
         }
         if rows > most {
             let text = format!(
-                "    … {} more rows: `o` shows the line as it is",
+                "    … {} more rows: press `o` for the raw line",
                 rows - most
             );
             page.rows.push(Line::of(Paint::DIM, &text));

@@ -19,7 +19,7 @@ const LARGEST: usize = 12;
 /// The lines of a side.
 pub fn lines(shown: &mut Shown<'_>, side: Side, of: &Conversation, width: usize) -> Vec<Line> {
     if shown.family.main.is_partial() {
-        return wrap_text(Paint::DIM, "the session is still being read …", width);
+        return wrap_text(Paint::DIM, "the session is still loading …", width);
     }
     match side {
         Side::Context => fill(shown, of, width),
@@ -37,7 +37,7 @@ fn fill(shown: &mut Shown<'_>, of: &Conversation, width: usize) -> Vec<Line> {
         return wrap_text(Paint::DIM, "the session has no context", width);
     }
     let how = if context.measured {
-        "as the last reply was given"
+        "measured at the last reply"
     } else {
         "estimated"
     };
@@ -61,7 +61,7 @@ fn fill(shown: &mut Shown<'_>, of: &Conversation, width: usize) -> Vec<Line> {
     lines.extend(table.lines(width));
     if !context.largest.is_empty() {
         lines.push(Line::new());
-        lines.push(Line::of(Paint::BOLD, "largest pieces"));
+        lines.push(Line::of(Paint::BOLD, "largest blocks"));
         let mut table = Table::new(vec![
             Column::number("tokens"),
             Column::flexible("what", 8),
@@ -105,7 +105,7 @@ fn usage(shown: &Shown<'_>, width: usize) -> Vec<Line> {
     lines.extend(kinds(all.usage).lines(width));
     if used.client.messages > 0 {
         let client = format!(
-            "of these the client itself (compaction, suggestions, warm-up): {} tokens, {}",
+            "of these, the client (compaction, suggestions, warm-up): {} tokens, {}",
             amount::tokens(used.client.usage.total()),
             cost_told(used.client.cost)
         );

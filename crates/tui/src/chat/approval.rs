@@ -35,9 +35,7 @@ pub fn call_lines(call: &Call, parts: &[Step], place: &str, width: usize) -> Vec
     }
     let escapes = visible::count(&call.name) + count(&call.input);
     if escapes > 0 {
-        let text = format!(
-            "{escapes} characters that would not be seen are written as escapes such as \\x1b"
-        );
+        let text = format!("{escapes} invisible characters are shown as escapes such as \\x1b");
         lines.extend(visible::rows(Paint::WARN, &text, width));
     }
     lines

@@ -160,7 +160,7 @@ fn a_letter_answers_when_a_moment_has_passed() {
     let mut screen = Screen::new();
     screen.ask(7, 0);
     let text = screen.settle();
-    assert!(text.contains("enter to choose"), "{text}");
+    assert!(text.contains("enter to select"), "{text}");
     screen.press(KeyCode::Char('y'));
     assert_eq!(screen.answers(), []);
     screen.wait(600);

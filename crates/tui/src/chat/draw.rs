@@ -129,20 +129,20 @@ fn busy(chat: &Chat, turning: &str) -> Option<Line> {
     if let Some(waiting) = &chat.waiting {
         let left = waiting.until.saturating_duration_since(chat.now);
         let text = format!(
-            "{}; again in {}s, esc to stop",
+            "{}; retrying in {}s, esc to interrupt",
             waiting.why,
             left.as_millis().div_ceil(1000)
         );
         return Some(Line::of(Paint::WARN, &text));
     }
     let doing = match (chat.compacting, chat.thought) {
-        _ if chat.busy.is_none() => "your command runs".to_owned(),
-        (true, _) => "making a summary".to_owned(),
+        _ if chat.busy.is_none() => "running your command".to_owned(),
+        (true, _) => "compacting".to_owned(),
         (_, 0) => "working".to_owned(),
         (_, thought) => format!("thinking, {}", amount::count(thought as u64, "character")),
     };
     let line = Line::of(Paint::WARN, turning);
-    let text = format!(" {doing}  {}s, esc to stop", seconds(since));
+    let text = format!(" {doing}  {}s, esc to interrupt", seconds(since));
     Some(line.with(Paint::DIM, &text))
 }
 
@@ -169,19 +169,19 @@ fn standing(chat: &Chat, width: usize) -> Line {
     if let Some((code, _)) = chat.again {
         let text = match code {
             ratatui::crossterm::event::KeyCode::Esc if chat.editor.is_empty() => {
-                "esc again to go back to a prompt"
+                "esc again to rewind"
             }
             ratatui::crossterm::event::KeyCode::Esc => "esc again to clear",
-            _ => "ctrl-c again to leave",
+            _ => "ctrl-c again to quit",
         };
         return Line::of(Paint::DIM, text);
     }
     let mut line = match chat.mode {
-        Mode::Default => Line::of(Paint::DIM, "asks before changes"),
-        Mode::AcceptEdits => Line::of(Paint::ADDED, "edits files without asking"),
-        Mode::Plan => Line::of(Paint::VERB, "plans only"),
-        Mode::DontAsk => Line::of(Paint::DIM, "refuses instead of asking"),
-        Mode::Bypass => Line::of(Paint::ERROR, "does everything without asking"),
+        Mode::Default => Line::of(Paint::DIM, "asks before edits"),
+        Mode::AcceptEdits => Line::of(Paint::ADDED, "accept edits on"),
+        Mode::Plan => Line::of(Paint::VERB, "plan mode on"),
+        Mode::DontAsk => Line::of(Paint::DIM, "denies without asking"),
+        Mode::Bypass => Line::of(Paint::ERROR, "bypass permissions on"),
     };
     let model = clean::line(&chat.model).into_owned();
     let mut parts = vec![model.clone()];

@@ -201,11 +201,11 @@ impl Pick {
         }
         let looking = self.looking && !self.done;
         if self.shown.is_empty() && !looking {
-            lines.push(Line::of(Paint::DIM, "  nothing matches"));
+            lines.push(Line::of(Paint::DIM, "  no matches"));
         }
         let foot = match looking {
-            true => "enter to choose, esc to go back; looking into what was said …",
-            false => "enter to choose, esc to go back",
+            true => "enter to select, esc to go back; searching conversations …",
+            false => "enter to select, esc to go back",
         };
         lines.push(cut(&Line::of(Paint::DIM, foot), width));
         lines
@@ -298,7 +298,7 @@ mod tests {
         assert!(
             pick.draw(40, 8)
                 .iter()
-                .any(|line| line.text().contains("nothing matches"))
+                .any(|line| line.text().contains("no matches"))
         );
         assert_eq!(pick.key(key(KeyCode::Esc)), Picked::Left);
     }

@@ -141,8 +141,8 @@ impl Question {
                     Choice::Value(label, json!({"approved": true, "mode": mode}))
                 };
                 let options = vec![
-                    yes("Yes, and let it edit files", "acceptEdits"),
-                    yes("Yes, and ask me for each change", "default"),
+                    yes("Yes, and auto-accept edits", "acceptEdits"),
+                    yes("Yes, and manually approve edits", "default"),
                     Choice::No("No, keep planning, and say why"),
                 ];
                 let plan = call.input.get("plan").and_then(Value::as_str);
@@ -183,8 +183,8 @@ impl Question {
             rules_file: String::new(),
             body: Body::Trust(settings),
             options: vec![
-                Choice::Refuse("No, leave them out"),
-                Choice::Once("Yes, now and later"),
+                Choice::Refuse("No, ignore these settings"),
+                Choice::Once("Yes, trust this folder"),
             ],
             at: 0,
             writes: None,
@@ -464,7 +464,7 @@ impl Question {
                 line.push(Paint::VERB, &text);
             }
             None if matches!(self.body, Body::Trust(_)) => {
-                line.push(Paint::DIM, "a folder brings settings");
+                line.push(Paint::DIM, "this folder has its own settings");
             }
             None => line.push(Paint::DIM, "the main conversation asks"),
         }
@@ -473,13 +473,13 @@ impl Question {
 
     fn hint(&self, around: Around, room: usize) -> &'static str {
         match self {
-            _ if self.is_writing() => "enter sends it, esc goes back, ctrl-c to stop",
-            _ if around.typed => "enter sends what you typed, ctrl-u clears it; esc to stop",
-            _ if !self.is_seen() && room < 2 => "a larger window is needed; esc to stop",
-            _ if !around.live => "one moment; esc to stop",
-            _ if around.chosen => "chosen, unless you type on; esc to stop",
-            _ if !self.is_seen() => "space for the rest, ctrl-o prints it all; esc to stop",
-            _ => "enter to choose, esc to stop",
+            _ if self.is_writing() => "enter to send, esc to go back, ctrl-c to interrupt",
+            _ if around.typed => "enter to send what you typed, ctrl-u to clear; esc to interrupt",
+            _ if !self.is_seen() && room < 2 => "enlarge the window; esc to interrupt",
+            _ if !around.live => "one moment; esc to interrupt",
+            _ if around.chosen => "selected, keep typing to change; esc to interrupt",
+            _ if !self.is_seen() => "space to scroll, ctrl-o to print all; esc to interrupt",
+            _ => "enter to select, esc to interrupt",
         }
     }
 
@@ -532,7 +532,7 @@ impl Question {
                 let [label, detail] = [label, detail].map(|text| visible::escaped_line(text));
                 return (label.into_owned(), detail.into_owned());
             }
-            Choice::Own => "something else".to_owned(),
+            Choice::Own => "other (type your answer)".to_owned(),
         };
         (text, String::new())
     }
@@ -582,14 +582,14 @@ impl FolderSettings {
     fn lines(&self, width: usize) -> Vec<Line> {
         let folder = visible::escaped_line(&self.folder);
         let told = match self.changed {
-            true => format!("The settings of this folder that act have changed: {folder}"),
-            false => format!("This folder brings settings that act: {folder}"),
+            true => format!("Settings of this folder that need trust have changed: {folder}"),
+            false => format!("This folder has settings that need trust: {folder}"),
         };
         let mut lines = visible::rows(Paint::BOLD, &told, width);
         for (name, value) in &self.settings {
             lines.extend(approval::field_lines(name, value, width));
         }
-        let asks = "Let them act, now and later?";
+        let asks = "Trust this folder and apply these settings?";
         lines.extend(visible::rows(Paint::BOLD, asks, width));
         lines
     }
@@ -652,7 +652,7 @@ impl Page {
         let mut lines = self.lines[self.top..end].to_vec();
         let text = match total - end {
             0 => format!("lines {} to {end} of {total}: the end", self.top + 1),
-            more => format!("… {more} more of {total} lines: space or page down"),
+            more => format!("… {more} more of {total} lines: space or page down to scroll"),
         };
         lines.push(Line::of(Paint::WARN, &text));
         lines

@@ -429,7 +429,7 @@ impl Hands {
 
     fn order(&self, chat: &mut Chat, command: Command) {
         if !(self.tell)(command) {
-            chat.note(Paint::ERROR, "the session is over");
+            chat.note(Paint::ERROR, "the session has ended");
         }
     }
 

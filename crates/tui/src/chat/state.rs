@@ -472,7 +472,7 @@ impl Chat {
             } => {
                 self.broken_off();
                 let said = if message.is_empty() { error } else { message };
-                let why = format!("{} (try {tries} of {most})", clean::line(&said));
+                let why = format!("{} (attempt {tries} of {most})", clean::line(&said));
                 let until = self.now + wait;
                 self.waiting = Some(Waiting { until, why });
             }
@@ -510,7 +510,7 @@ impl Chat {
                 self.calls.retain(|running| running.call.id != call.id);
                 let head = spoken::head(&call, (Paint::ERROR, "✗"), &self.place, self.width());
                 self.say(vec![head]);
-                self.note(Paint::DIM, &format!("  not allowed: {why}"));
+                self.note(Paint::DIM, &format!("  denied: {why}"));
             }
             Notice::Ask {
                 ask,
@@ -541,9 +541,9 @@ impl Chat {
                 conversation,
             } => {
                 let what = match (files, conversation) {
-                    (true, true) => "the conversation and the files are as before this prompt",
-                    (true, false) => "the files are as before this prompt",
-                    (false, _) => "the conversation is as before this prompt",
+                    (true, true) => "rewound the conversation and the files to before this prompt",
+                    (true, false) => "rewound the files to before this prompt",
+                    (false, _) => "rewound the conversation to before this prompt",
                 };
                 self.note(Paint::WARN, what);
                 if conversation {
@@ -555,10 +555,7 @@ impl Chat {
             Notice::Ended { ending, time } => self.ended(&ending, time),
             Notice::Unwritten { why, hint } => {
                 self.flush();
-                self.note(
-                    Paint::ERROR,
-                    &format!("the session could not be written: {why}"),
-                );
+                self.note(Paint::ERROR, &format!("cannot write the session: {why}"));
                 self.note(Paint::DIM, &hint);
                 self.rest();
             }
@@ -574,7 +571,7 @@ impl Chat {
 
     fn broken_off(&mut self) {
         if self.stream.end_all().is_some() {
-            self.note(Paint::DIM, "(the answer broke off and is asked for again)");
+            self.note(Paint::DIM, "(the response was cut off; retrying)");
         }
     }
 
@@ -607,28 +604,27 @@ impl Chat {
                 let time = amount::duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
                 self.note(Paint::DIM, &format!("· {time}"));
             }
-            Why::Interrupted => self.note(Paint::WARN, "stopped; say what to do instead"),
-            Why::MaxTurns => self.note(
-                Paint::WARN,
-                "the model was asked as often as --max-turns allows",
-            ),
-            Why::Budget => self.note(Paint::WARN, "as much was spent as --max-budget-usd allows"),
-            Why::Refused(_) => self.note(Paint::WARN, "the model refused; rephrase, or /rewind"),
+            Why::Interrupted => self.note(Paint::WARN, "interrupted; say what to do instead"),
+            Why::MaxTurns => self.note(Paint::WARN, "stopped: reached --max-turns"),
+            Why::Budget => self.note(Paint::WARN, "stopped: reached --max-budget-usd"),
+            Why::Refused(_) => {
+                self.note(Paint::WARN, "the model declined; rephrase, or use /rewind")
+            }
             Why::Failed(trouble) => {
                 let what = told(trouble, &self.model, &self.variable);
                 self.note(Paint::ERROR, &what);
                 self.note(Paint::DIM, &way_on(trouble, &self.variable));
             }
-            Why::Hook(why) => self.note(Paint::WARN, &format!("a hook ended the turn: {why}")),
+            Why::Hook(why) => self.note(Paint::WARN, &format!("stopped by a hook: {why}")),
             Why::TooLong => {
                 self.note(
                     Paint::ERROR,
-                    "the conversation no longer fits: /compact makes room",
+                    "the conversation exceeds the context window: use /compact",
                 );
             }
-            Why::Compacted => self.note(Paint::DIM, "the conversation was replaced by a summary"),
+            Why::Compacted => self.note(Paint::DIM, "the conversation was compacted"),
             Why::NotCompacted(why) => {
-                self.note(Paint::ERROR, &format!("no summary could be made: {why}"));
+                self.note(Paint::ERROR, &format!("compaction failed: {why}"));
             }
         }
         if !ending.unsaid.is_empty() {
@@ -669,16 +665,15 @@ fn answered(ask: u64, given: Given) -> Vec<Act> {
 fn way_on(trouble: &Trouble, variable: &str) -> String {
     let way = match trouble.status() {
         Some(401 | 403) => {
-            format!("leave, set {variable} to a key that is valid, and go on with --continue")
+            format!("quit, set {variable} to a valid key, and resume with --continue")
         }
-        Some(404) => "choose another with /model, then say \"go on\"".to_owned(),
-        Some(402) => "see to the account, then say \"go on\"".to_owned(),
-        Some(400 | 413) => "/compact makes it shorter, /rewind goes back".to_owned(),
-        Some(_) => "wait a little, then say \"go on\"".to_owned(),
-        None => "see whether the network and ANTHROPIC_BASE_URL are right, then say \"go on\""
-            .to_owned(),
+        Some(404) => "choose another model with /model, then say \"continue\"".to_owned(),
+        Some(402) => "check the account's billing, then say \"continue\"".to_owned(),
+        Some(400 | 413) => "use /compact to shorten it, or /rewind".to_owned(),
+        Some(_) => "wait, then say \"continue\"".to_owned(),
+        None => "check the network and ANTHROPIC_BASE_URL, then say \"continue\"".to_owned(),
     };
-    format!("nothing is lost: {way}")
+    format!("the conversation was saved: {way}")
 }
 
 /// The mode that Shift-Tab leads to.

@@ -55,7 +55,7 @@ fn header(app: &App, buffer: &mut Buffer) {
     let list = &app.list;
     let mut left = Line::of(Paint::PROMPT, "❯ ");
     if list.query.is_empty() && !list.typing {
-        left.push(Paint::DIM, "type to search everything");
+        left.push(Paint::DIM, "type to search");
     } else {
         left.push(Paint::BOLD, &list.query);
         left.push(Paint::PROMPT, "▏");
@@ -84,7 +84,7 @@ fn empty(app: &App) -> Line {
         if list.searching {
             "  searching …"
         } else {
-            "  nothing found; Esc clears the search"
+            "  no matches; Esc clears the search"
         }
     } else if list.scanned {
         "  no sessions"
@@ -146,7 +146,7 @@ fn busy(row: &SessionRow) -> Option<String> {
         count(row.tasks_running, "background task"),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("{} at work", parts.join(" and ")))
+    (!parts.is_empty()).then(|| format!("{} running", parts.join(" and ")))
 }
 
 /// What a session cost; of one that was not read whole nobody knows yet.
@@ -286,7 +286,7 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
     let sure = if row.status_sure {
         "says"
     } else {
-        "it seems by"
+        "probably, says"
     };
     let state = format!(
         "{} {}{since}, {sure} the {}",
@@ -299,7 +299,7 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
         lines.extend(wrap_text(Paint::WARN, text, width).into_iter().take(6));
     }
     if let Some(resets) = row.resets.as_deref().and_then(Time::parse) {
-        let text = format!("goes on at {}", amount::moment(resets, &app.zone));
+        let text = format!("limit resets at {}", amount::moment(resets, &app.zone));
         lines.extend(wrap_text(Paint::WARN, &text, width));
     }
     if let Some(busy) = busy(row) {
@@ -319,9 +319,9 @@ fn preview(app: &App, area: Rect, buffer: &mut Buffer) {
         .filter(|_| row.last_prompt != row.goal);
     let again = again.cloned();
     for (title, text) in [
-        ("asked first", &row.goal),
-        ("asked last", &again),
-        ("said last", &row.recent_output),
+        ("first prompt", &row.goal),
+        ("last prompt", &again),
+        ("last reply", &row.recent_output),
     ] {
         let Some(text) = text.as_deref().filter(|text| !text.trim().is_empty()) else {
             continue;

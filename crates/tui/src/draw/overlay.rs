@@ -108,7 +108,7 @@ fn help(app: &App, top: usize, buffer: &mut Buffer) {
         None => Place::List,
     };
     let other = match here {
-        Place::Session => (Place::List, "in the list"),
+        Place::Session => (Place::List, "in the session list"),
         _ => (Place::Session, "in a session"),
     };
     let bound = |place: Place| -> Vec<Line> {
@@ -123,7 +123,13 @@ fn help(app: &App, top: usize, buffer: &mut Buffer) {
     lines.push(Line::of(Paint::HEADING, other.1));
     lines.extend(columns(&bound(other.0), room));
     let area = middle(app, widest(&lines), lines.len());
-    let inner = framed(app, buffer, area, "keys", "↑ ↓ more   any other key closes");
+    let inner = framed(
+        app,
+        buffer,
+        area,
+        "keys",
+        "↑ ↓ scroll   any other key closes",
+    );
     let last = lines.len().saturating_sub(usize::from(inner.height));
     put_all(buffer, inner, lines.iter().skip(top.min(last)), app.color);
 }
@@ -165,7 +171,7 @@ fn choices(app: &App, menu: &Menu, buffer: &mut Buffer) {
         app,
         buffer,
         menu.title,
-        "Enter do it   Esc leave it",
+        "Enter confirm   Esc cancel",
         &lines,
     );
 }
@@ -176,12 +182,12 @@ fn trim(app: &App, trimming: &Trimming, buffer: &mut Buffer) {
     let width = usize::from(app.size.0).saturating_sub(12).clamp(20, 72);
     match &trimming.stage {
         Stage::Planning => {
-            let text = "working out what it would be …";
+            let text = "calculating …";
             boxed(
                 app,
                 buffer,
                 &title,
-                "Esc leave it",
+                "Esc cancel",
                 &[Line::of(Paint::DIM, text)],
             );
         }
@@ -196,17 +202,17 @@ fn trim(app: &App, trimming: &Trimming, buffer: &mut Buffer) {
         }
         Stage::Planned(result) => {
             let lines = planned(result, width);
-            boxed(app, buffer, &title, "Enter make it   Esc leave it", &lines);
+            boxed(app, buffer, &title, "Enter create   Esc cancel", &lines);
         }
         Stage::Done(result) => {
             let mut lines = planned(result, width);
             lines.push(Line::new());
             lines.push(Line::of(Paint::BOLD, &result.resume));
             if let Some(number) = result.undo {
-                let text = format!("undo it with `unspool undo {number}`");
+                let text = format!("undo with `unspool undo {number}`");
                 lines.push(Line::of(Paint::DIM, &text));
             }
-            boxed(app, buffer, &title, "r resume it   Esc back", &lines);
+            boxed(app, buffer, &title, "r resume   Esc back", &lines);
         }
         Stage::Failed(why) => {
             let lines = wrap_text(Paint::ERROR, why, width);
@@ -216,7 +222,11 @@ fn trim(app: &App, trimming: &Trimming, buffer: &mut Buffer) {
 }
 
 fn planned(result: &EditResult, width: usize) -> Vec<Line> {
-    let done = if result.dry_run { "would make" } else { "made" };
+    let done = if result.dry_run {
+        "would create"
+    } else {
+        "created"
+    };
     let title = result.title.as_deref().unwrap_or_default();
     let mut lines = wrap_text(Paint::BOLD, &format!("{done} “{title}”"), width);
     let mut fact = |name: &str, text: String| {
@@ -239,7 +249,7 @@ fn planned(result: &EditResult, width: usize) -> Vec<Line> {
     fact(
         "calls",
         format!(
-            "{} removed, {} cut short",
+            "{} removed, {} truncated",
             result.calls.removed, result.calls.truncated
         ),
     );

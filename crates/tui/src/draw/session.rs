@@ -19,7 +19,7 @@ pub fn draw(app: &App, session: &Opened, buffer: &mut Buffer) {
     header(app, session, buffer);
     let (left, _) = app.halves();
     if let Some(why) = &session.failed {
-        let text = format!("  cannot be read: {why}");
+        let text = format!("  cannot read the session: {why}");
         put(buffer, left, &Line::of(Paint::ERROR, &text), app.color);
     } else if let Some(level) = session.level() {
         conversation(app, session, level, left, buffer);
@@ -84,7 +84,7 @@ fn conversation(app: &App, session: &Opened, level: &Level, area: Rect, buffer: 
         return;
     }
     if level.turns.is_empty() {
-        let text = "  nothing was said here";
+        let text = "  no turns";
         put(buffer, area, &Line::of(Paint::DIM, text), app.color);
         return;
     }
@@ -209,7 +209,7 @@ fn pills(turn: &Turn) -> Line {
         line.push(Paint::WARN, "interrupted ");
     }
     if !turn.over {
-        line.push(Paint::ADDED, "goes on ");
+        line.push(Paint::ADDED, "running ");
     }
     line
 }
@@ -284,7 +284,7 @@ pub fn footer(session: &Opened) -> (Line, Line) {
         let told = match find.at {
             Some(at) => format!("{} of {}{more}", at + 1, find.hits.len()),
             None if find.searching => "searching …".to_owned(),
-            None if find.hits.is_empty() && find.number > 0 => "nothing found".to_owned(),
+            None if find.hits.is_empty() && find.number > 0 => "no matches".to_owned(),
             None => String::new(),
         };
         line.push(Paint::DIM, &told);
@@ -310,7 +310,7 @@ pub fn footer(session: &Opened) -> (Line, Line) {
     let mut right = Line::new();
     if let Some(level) = session.level().filter(|level| level.known) {
         if level.partial {
-            right.push(Paint::DIM, "reading the rest … ");
+            right.push(Paint::DIM, "loading … ");
         }
         if session.facts.faults > 0 && !level.partial {
             let faults = amount::count(session.facts.faults as u64, "fault");

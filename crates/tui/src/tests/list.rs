@@ -68,14 +68,14 @@ fn hit(session: &str, line: u64, snippet: &str) -> HitRow {
 fn sessions_stand_in_groups_by_what_they_need() {
     let mut browser = machine(80, 12);
     expect![[r#"
-        ❯ type to search everything   1 needs you · 1 working · 1 your turn · 4 sessions
+        ❯ type to search              1 needs you · 1 working · 1 your turn · 4 sessions
         needs you  1 ───────────────────────────────────────────────────────────────────
          !  10m  api          日本語のタイトルを直す       84.1k 42%    $1.25  needs you
         working  1 ─────────────────────────────────────────────────────────────────────
          ●  now  webshop      Rename the cart module       84.1k 42%    $1.25  working
         your turn  1 ───────────────────────────────────────────────────────────────────
          ◆  20m  api          Explain the queue            84.1k 42%    $1.25  your turn
-        quiet  1 ───────────────────────────────────────────────────────────────────────
+        idle  1 ────────────────────────────────────────────────────────────────────────
          ·   3h  webshop      Fix the flaky checkout t…    84.1k 42%    $1.25  idle
 
 
@@ -89,18 +89,18 @@ fn a_wide_screen_shows_what_is_chosen() {
     let mut browser = machine(130, 22);
     browser.press("<down>");
     expect![[r#"
-        ❯ type to search everything                                                     1 needs you · 1 working · 1 your turn · 4 sessions
+        ❯ type to search                                                                1 needs you · 1 working · 1 your turn · 4 sessions
         needs you  1 ──────────────────────────────────────────────────────────────── │ Rename the cart module
          !  10m  api          日本語のタイトルを直す    84.1k 42%    $1.25  needs you │ /home/dev/webshop
         working  1 ────────────────────────────────────────────────────────────────── │ main · claude-opus-5 · 3 turns · 12 calls · $1.25
          ●  now  webshop      Rename the cart module    84.1k 42%    $1.25  working   │ ██████▊········· 84.1k 42%
         your turn  1 ──────────────────────────────────────────────────────────────── │
          ◆  20m  api          Explain the queue         84.1k 42%    $1.25  your turn │ ● working for 30.0s, says the transcript
-        quiet  1 ──────────────────────────────────────────────────────────────────── │
-         ·   3h  webshop      Fix the flaky checkou…    84.1k 42%    $1.25  idle      │ asked first
+        idle  1 ───────────────────────────────────────────────────────────────────── │
+         ·   3h  webshop      Fix the flaky checkou…    84.1k 42%    $1.25  idle      │ first prompt
                                                                                       │ Rename the cart module
                                                                                       │
-                                                                                      │ said last
+                                                                                      │ last reply
                                                                                       │ All done.
                                                                                       │
                                                                                       │ bbbb2222-0000
@@ -192,7 +192,7 @@ fn typing_searches_sessions_and_everything_that_was_said() {
         ❯ cart▏                       1 needs you · 1 working · 1 your turn · 4 sessions
         sessions  1 ────────────────────────────────────────────────────────────────────
          ●  now  webshop      Rename the cart module       84.1k 42%    $1.25  working
-        in what was said and done  1 ───────────────────────────────────────────────────
+        in conversations  1 ────────────────────────────────────────────────────────────
              3h  webshop      result   …to the shopping cart that was asked for
 
 
@@ -292,7 +292,7 @@ fn a_copy_is_shown_before_it_is_made() {
     browser.message(Message::Trimmed(Ok(Box::new(result.clone()))));
     let screen = browser.screen();
     assert!(screen.contains("120.0k → 40.0k (−67 %)"), "{screen}");
-    assert!(screen.contains("would make") && screen.contains("Enter make it"));
+    assert!(screen.contains("would create") && screen.contains("Enter create"));
     browser.press("<enter>");
     assert_eq!(browser.done.last(), Some(&trim(false)));
     let done = EditResult {

@@ -226,7 +226,7 @@ fn what_is_looked_for_is_opened_and_stepped_through() {
     browser.press("N");
     assert_eq!(browser.app.session.as_ref().unwrap().find.at, first);
     browser.press("/nowhere to be found<enter>");
-    assert!(browser.screen().contains("nothing found"));
+    assert!(browser.screen().contains("no matches"));
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn a_file_that_is_gone_says_so() {
     browser.act(effects);
     browser.wait();
     assert!(
-        browser.screen().contains("cannot be read"),
+        browser.screen().contains("cannot read the session"),
         "{}",
         browser.screen()
     );

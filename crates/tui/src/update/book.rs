@@ -70,7 +70,7 @@ pub(super) fn book_says(app: &mut App, book: u64, told: Told) -> Vec<Effect> {
             Vec::new()
         }
         Told::Text(text) => {
-            app.note = Some(("copied the block".to_owned(), false));
+            app.note = Some(("block copied".to_owned(), false));
             vec![Effect::Copy(text)]
         }
         Told::Raw { line, lines } => {

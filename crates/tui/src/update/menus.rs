@@ -31,7 +31,7 @@ fn subject(app: &App) -> Option<Subject> {
 
 pub(super) fn act(app: &mut App, action: Action) -> Vec<Effect> {
     let Some(subject) = subject(app) else {
-        app.note = Some(("no session is chosen".to_owned(), false));
+        app.note = Some(("no session selected".to_owned(), false));
         return Vec::new();
     };
     match action {
@@ -66,13 +66,21 @@ fn menu(title: &'static str, subject: Subject, choices: Vec<(char, String, Choic
 fn trim_menu(subject: Subject) -> Menu {
     let choice = |key: char, words: &str, preset| (key, words.to_owned(), Choice::Trim(preset));
     let choices = vec![
-        choice('d', "default: tools of the last 20 turns", Some("default")),
-        choice('a', "aggressive: of the last 10", Some("aggressive")),
-        choice('h', "heavy: of the last 10, most cut short", Some("heavy")),
-        choice('e', "extreme: no tools", Some("extreme")),
-        choice('w', "whole: a copy with everything", None),
+        choice(
+            'd',
+            "default: keep tool calls of the last 20 turns",
+            Some("default"),
+        ),
+        choice(
+            'a',
+            "aggressive: keep those of the last 10 turns",
+            Some("aggressive"),
+        ),
+        choice('h', "heavy: last 10 turns, most truncated", Some("heavy")),
+        choice('e', "extreme: remove all tool calls", Some("extreme")),
+        choice('w', "whole: complete copy", None),
     ];
-    menu("make a copy", subject, choices)
+    menu("clone", subject, choices)
 }
 
 fn export_menu(subject: Subject) -> Menu {
@@ -85,7 +93,7 @@ fn export_menu(subject: Subject) -> Menu {
         choice('l', "jsonl: the lines of the transcript", "jsonl"),
         choice('s', "messages: what a client would send", "messages"),
     ];
-    menu("export to a file here", subject, choices)
+    menu("export to the current directory", subject, choices)
 }
 
 fn copy_menu(subject: Subject, block: bool) -> Menu {

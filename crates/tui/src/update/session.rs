@@ -41,7 +41,7 @@ pub(super) fn find_key(app: &mut App, event: &KeyEvent) -> Vec<Effect> {
                 return Vec::new();
             };
             if level.partial {
-                app.note = Some(("the session is still being read".to_owned(), false));
+                app.note = Some(("the session is still loading".to_owned(), false));
                 session.find.searching = false;
                 return Vec::new();
             }
@@ -90,8 +90,8 @@ pub(super) fn session_action(app: &mut App, action: Action) -> Vec<Effect> {
             };
             let how = match session.tools {
                 Tools::None => "no tools",
-                Tools::Short => "tools in short",
-                Tools::Full => "tools in full",
+                Tools::Short => "tools short",
+                Tools::Full => "tools full",
             };
             app.note = Some((how.to_owned(), false));
         }
@@ -261,7 +261,7 @@ fn raw(app: &mut App) -> Vec<Effect> {
         .level()
         .and_then(|level| Some((level, level.block()?)))
     else {
-        app.note = Some(("no line is chosen: open the turn first".to_owned(), false));
+        app.note = Some(("no line selected: open the turn first".to_owned(), false));
         return Vec::new();
     };
     let line = block.line;
@@ -290,7 +290,7 @@ fn next_hit(app: &mut App, forward: bool) -> Vec<Effect> {
             session.find.typing = true;
             return find_key(app, &KeyEvent::from(KeyCode::Enter));
         }
-        app.note = Some(("nothing was found".to_owned(), false));
+        app.note = Some(("no matches".to_owned(), false));
         return Vec::new();
     }
     let at = match (session.find.at, forward) {

@@ -475,13 +475,14 @@ impl Policy {
                 ruling.firm(why);
             }
             if usage == FileUse::Writes || ARCHIVERS.contains(&name) {
-                let text = format!("which file {} is, is not known yet", word.raw);
+                let text = format!("cannot resolve the file {} in advance", word.raw);
                 ruling.soft(Reason::new(text));
             }
             for path in matches(word, cwds, &self.home) {
                 let place = Place::of(&path.to_string_lossy(), &self.project, &self.home);
                 if let Some(rule) = self.denying("Read", &place).filter(|_| !harmless) {
-                    let text = format!("a rule denies reading a file that {} means", word.raw);
+                    let text =
+                        format!("reading a file that {} matches is denied by rule", word.raw);
                     ruling.firm(Reason::of(text, rule));
                 }
             }
@@ -506,7 +507,7 @@ impl Policy {
             ruling.deny(Reason::of(format!("a rule denies reading {shown}"), rule));
         }
         if let Some(rule) = self.rules_of(Kind::Ask, "Read").find(fits) {
-            let text = format!("a rule wants to be asked about reading {shown}");
+            let text = format!("an ask rule matches reading {shown}");
             ruling.firm(Reason::of(text, rule));
         }
         // A folder whose content is denied, to a program that may go through it.
@@ -519,7 +520,7 @@ impl Policy {
             let read = self.denying("Read", &inside());
             let edit = self.denying("Edit", &inside()).filter(|_| edits);
             if let Some(rule) = read.or(edit) {
-                let text = format!("a rule denies what lies in {shown}");
+                let text = format!("files in {shown} are denied by rule");
                 ruling.firm(Reason::of(text, rule));
             }
         }
@@ -528,11 +529,11 @@ impl Policy {
         }
         match (self.denying("Edit", place), usage) {
             (Some(rule), FileUse::Writes) => {
-                let text = format!("a rule denies writing to {shown}");
+                let text = format!("writing to {shown} is denied by rule");
                 ruling.deny(Reason::of(text, rule));
             }
             (Some(rule), _) => {
-                let text = format!("a rule denies writing to {shown}, which `{name}` might do");
+                let text = format!("`{name}` may write to {shown}, which is denied by rule");
                 ruling.firm(Reason::of(text, rule));
             }
             (None, _) => {}
@@ -540,12 +541,12 @@ impl Policy {
         if let Some(rule) = self.rules_of(Kind::Ask, "Edit").find(fits)
             && usage == FileUse::Writes
         {
-            let text = format!("a rule wants to be asked about writing to {shown}");
+            let text = format!("an ask rule matches writing to {shown}");
             ruling.firm(Reason::of(text, rule));
         }
         if let Some(part) = protected(place, &self.work) {
             ruling.soft(Reason::new(format!(
-                "{shown} is protected: other programs take orders from {part}"
+                "{shown} is protected: {part} can make other programs run commands"
             )));
         }
     }
@@ -561,7 +562,10 @@ impl Policy {
             What::Paths(paths) => paths.could_be(word, cwds, &self.home),
             _ => false,
         });
-        let text = format!("a rule might deny {}, which is not known yet", word.raw);
+        let text = format!(
+            "cannot resolve {} in advance, and a deny rule may match it",
+            word.raw
+        );
         could.next().map(|rule| Reason::of(text, rule))
     }
 }

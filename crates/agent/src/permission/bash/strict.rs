@@ -23,18 +23,16 @@ impl Policy {
     ) {
         for (rule, pattern) in self.commands(Kind::Deny) {
             if pattern.fits(command.trim()) {
-                ruling.deny(Reason::of("a rule denies it", rule));
+                ruling.deny(Reason::of("denied by rule", rule));
             }
         }
         for (rule, pattern) in self.commands(Kind::Ask) {
             if pattern.fits(command.trim()) {
-                ruling.firm(Reason::of("a rule wants to be asked", rule));
+                ruling.firm(Reason::of("an ask rule matches", rule));
             }
         }
         if script.functions.iter().any(|name| name == ":") {
-            ruling.firm(Reason::new(
-                "it defines `:` anew, which nobody does but to fill a machine",
-            ));
+            ruling.firm(Reason::new("redefines `:`, as fork bombs do"));
         }
         self.strict_patterns(script, ruling);
         self.guard_fed(script, from, ruling);
@@ -69,7 +67,7 @@ impl Policy {
         if let Some(rule) = self.rules_of(Kind::Deny, "Read").next()
             && script.parts.iter().any(changes)
         {
-            let text = "a rule might deny what patterns mean after this";
+            let text = "changes what globs match, and a deny rule may match the result";
             ruling.firm(Reason::of(text, rule));
         }
     }
@@ -115,12 +113,12 @@ impl Policy {
         for (rule, pattern) in self.commands(Kind::Deny) {
             if texts.fit(pattern) {
                 ruling.deny(Reason::of(
-                    format!("a rule denies `{}`", texts.name()),
+                    format!("`{}` is denied by rule", texts.name()),
                     rule,
                 ));
             } else if texts.could_fit(pattern) || pattern.fits_loosely(inner(part).0) {
                 let text = format!(
-                    "a rule might deny `{}`, which is not known yet",
+                    "cannot resolve `{}` in advance, and a deny rule may match it",
                     texts.name()
                 );
                 ruling.firm(Reason::of(text, rule));
@@ -130,7 +128,7 @@ impl Policy {
         for (rule, pattern) in self.commands(Kind::Ask) {
             let loosely = || pattern.fits_loosely(inner(part).0);
             if texts.fit(pattern) || texts.could_fit(pattern) || loosely() {
-                let text = format!("a rule wants to be asked about `{}`", texts.name());
+                let text = format!("an ask rule matches `{}`", texts.name());
                 ruling.firm(Reason::of(text, rule));
             }
         }
@@ -149,7 +147,7 @@ impl Policy {
             let limits = self.commands(Kind::Deny).chain(self.commands(Kind::Ask));
             let mut about_git = limits.filter(|(_, pattern)| pattern.start().starts_with("git"));
             if let Some((rule, _)) = about_git.next() {
-                let text = "a rule might mean the command that git is given a name for";
+                let text = "defines a git alias for a command that a rule may match";
                 ruling.firm(Reason::of(text, rule));
             }
         }
@@ -175,7 +173,7 @@ impl Policy {
                 Ok(script) if depth < DEEPEST => {
                     self.strict(&text, &script, from, depth + 1, ruling);
                 }
-                Ok(_) => self.rule_unknown(&text, "it is nested too deeply", ruling),
+                Ok(_) => self.rule_unknown(&text, "nested too deeply", ruling),
                 // A string that is no command is one only if it could deny something.
                 Err(why) if self.commands(Kind::Deny).next().is_some() => {
                     self.rule_unknown(&text, &why, ruling);

@@ -119,17 +119,17 @@ impl Policy {
         let (folders, option) = GitCommand::read(words).elsewhere();
         if let Some(option) = option {
             return Some(format!(
-                "`git {option}` can have git look elsewhere or run something else"
+                "`git {option}` can make git use another repository or run another program"
             ));
         }
         if moved {
             return Some(
-                "git runs after a change of directory, where another repository may name programs"
+                "git runs after a change of directory, where another repository may configure programs to run"
                     .to_owned(),
             );
         }
         let Some(cwds) = cwds else {
-            return Some("nobody knows in which folder git would run".to_owned());
+            return Some("cannot tell in which directory git would run".to_owned());
         };
         let project = real(&self.project);
         cwds.iter().find_map(|cwd| {
@@ -137,7 +137,7 @@ impl Policy {
             let from = at.clone();
             for folder in &folders {
                 if folder.is_open() {
-                    return Some(format!("where `git -C {}` leads is not known", folder.raw));
+                    return Some(format!("cannot resolve `git -C {}` in advance", folder.raw));
                 }
                 let place = Place::of(&raw_path(folder), &at, &self.home);
                 at = place.real.unwrap_or(place.written);

@@ -31,7 +31,7 @@ impl Parser<'_> {
     /// A list that must hold something.
     pub(super) fn some(&mut self, ends: &[&str]) -> Read<()> {
         match self.list(ends)? {
-            0 => Err("a command is missing".to_owned()),
+            0 => Err("missing command".to_owned()),
             _ => Ok(()),
         }
     }
@@ -58,7 +58,7 @@ impl Parser<'_> {
                     self.blanks();
                 }
                 if self.bare().starts_with('-') {
-                    return Err("`time` has an option that the shell passes on".to_owned());
+                    return Err("`time` has an unknown option".to_owned());
                 }
                 if self.bare().is_empty() && !self.looks_at("(") {
                     return Err("`time` has no command".to_owned());
@@ -86,12 +86,12 @@ impl Parser<'_> {
 
     pub(super) fn command(&mut self) -> Read<()> {
         if self.looks_at("((") {
-            return Err("arithmetic is not looked into".to_owned());
+            return Err("arithmetic is not supported".to_owned());
         }
         if self.take("(") {
             self.some(&[])?;
             if !self.take(")") {
-                return Err("`)` is missing".to_owned());
+                return Err("missing `)`".to_owned());
             }
             return self.redirects_only();
         }
@@ -123,7 +123,7 @@ impl Parser<'_> {
                 }
                 self.function(&name)
             }
-            word if RESERVED.contains(&word) => Err(format!("`{word}` is not looked into here")),
+            word if RESERVED.contains(&word) => Err(format!("`{word}` is not supported here")),
             _ => self.simple(),
         }
     }
@@ -156,11 +156,11 @@ impl Parser<'_> {
         self.at += self.bare().len();
         self.blanks();
         if self.looks_at("((") {
-            return Err("arithmetic is not looked into".to_owned());
+            return Err("arithmetic is not supported".to_owned());
         }
         let name = self.bare().to_owned();
         if !is_name(&name) {
-            return Err("a loop has no plain variable".to_owned());
+            return Err("a loop variable is not a plain name".to_owned());
         }
         self.at += name.len();
         let mut part = Part::default();
@@ -239,7 +239,7 @@ impl Parser<'_> {
                 }
                 // These calculate, and a variable can hold a command in an index.
                 "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" | "-v" | "-R" | "=~" => {
-                    return Err("a test is not looked into".to_owned());
+                    return Err("this test is not supported".to_owned());
                 }
                 _ => {}
             }
@@ -260,7 +260,7 @@ impl Parser<'_> {
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "_-.:".contains(c));
         if name.is_empty() || !is_plain || RESERVED.contains(&name) {
-            return Err("a function has no plain name".to_owned());
+            return Err("a function name is not plain".to_owned());
         }
         self.script.functions.push(name.to_owned());
         self.script.repeats = true;
@@ -314,7 +314,7 @@ impl Parser<'_> {
                     self.at += 1;
                     self.blanks();
                     if !self.take(")") {
-                        return Err("`(` stands behind a word".to_owned());
+                        return Err("unexpected `(` after a word".to_owned());
                     }
                     return self.function(&word.raw);
                 }
@@ -322,7 +322,7 @@ impl Parser<'_> {
             part.words.push(word);
         }
         if self.looks_at("(") {
-            return Err("`(` stands behind a word".to_owned());
+            return Err("unexpected `(` after a word".to_owned());
         }
         if part == Part::default() {
             return Err(self.unexpected());
@@ -349,7 +349,7 @@ impl Parser<'_> {
         }
         let behind = &rest[end..];
         if behind.starts_with('[') && behind.contains("]=") {
-            return Err("an index is not looked into".to_owned());
+            return Err("array indexes are not supported".to_owned());
         }
         let sign = match () {
             () if behind.starts_with("+=") => 2,
@@ -364,7 +364,7 @@ impl Parser<'_> {
                     break;
                 }
                 if self.looks_at("[") {
-                    return Err("an index is not looked into".to_owned());
+                    return Err("array indexes are not supported".to_owned());
                 }
                 match self.word()? {
                     Some(word) => values.push(word),
@@ -393,7 +393,7 @@ impl Parser<'_> {
             let close = rest.find('}').map(|close| &rest[close + 1..]);
             let name = rest[1..].split('}').next().unwrap_or_default();
             if is_name(name) && close.is_some_and(|after| after.starts_with(['<', '>'])) {
-                return Err("a file is opened under a variable".to_owned());
+                return Err("a redirection uses a variable as file descriptor".to_owned());
             }
         }
         let signs = [
@@ -427,7 +427,7 @@ impl Parser<'_> {
                     return Ok(true);
                 }
                 if *sign == "<&" || digits > 0 {
-                    return Err("a file number is not known".to_owned());
+                    return Err("unknown file descriptor".to_owned());
                 }
             }
             _ => {}
@@ -443,7 +443,7 @@ impl Parser<'_> {
         let start = self.at;
         let before = self.script.parts.len();
         let Some(word) = self.word()? else {
-            return Err("a here-document has no name".to_owned());
+            return Err("a here-document has no delimiter".to_owned());
         };
         let raw = &self.text[start..self.at];
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -451,14 +451,14 @@ impl Parser<'_> {
         let quoted = match raw.len() - inner.len() {
             0 => raw.starts_with('\\'),
             2 => true,
-            _ => return Err("the name of a here-document is not plain".to_owned()),
+            _ => return Err("the delimiter of a here-document is not a plain word".to_owned()),
         };
         let inner = inner.strip_prefix('\\').unwrap_or(inner);
         if inner.is_empty() || !inner.chars().all(is_plain) || self.script.parts.len() != before {
-            return Err("the name of a here-document is not plain".to_owned());
+            return Err("the delimiter of a here-document is not a plain word".to_owned());
         }
         let Some(end) = word.text() else {
-            return Err("the name of a here-document is not plain".to_owned());
+            return Err("the delimiter of a here-document is not a plain word".to_owned());
         };
         self.documents.push(Document { end, quoted, tabs });
         Ok(())

@@ -20,14 +20,14 @@ impl Parser<'_> {
                     match self.peek() {
                         Some('\n') => return Err(JOINED.to_owned()),
                         Some(escaped) => text(&mut pieces, &escaped.to_string()),
-                        None => return Err("it ends in a backslash".to_owned()),
+                        None => return Err("ends with a backslash".to_owned()),
                     }
                     self.bump();
                 }
                 '\'' => {
                     self.at += 1;
                     let Some(len) = self.rest().find('\'') else {
-                        return Err("a quote has no end".to_owned());
+                        return Err("unterminated quote".to_owned());
                     };
                     let inside = &self.rest()[..len];
                     self.one_line(inside)?;
@@ -61,7 +61,7 @@ impl Parser<'_> {
                 }
                 '~' => self.tilde(start, &mut pieces),
                 c if c.is_whitespace() || is_invisible(c) => {
-                    return Err(format!("it holds the character U+{:04X}", u32::from(c)));
+                    return Err(format!("unsupported character U+{:04X}", u32::from(c)));
                 }
                 c => {
                     self.bump();
@@ -80,7 +80,7 @@ impl Parser<'_> {
     pub(super) fn one_line(&self, inside: &str) -> Read<()> {
         match self.documents.is_empty() || !inside.contains('\n') {
             true => Ok(()),
-            false => Err("a here-document waits while a quote goes on".to_owned()),
+            false => Err("a quote spans lines before a here-document".to_owned()),
         }
     }
 
@@ -129,7 +129,7 @@ impl Parser<'_> {
             }
         }
         match end {
-            Some(_) => Err("a quote has no end".to_owned()),
+            Some(_) => Err("unterminated quote".to_owned()),
             None => Ok(()),
         }
     }
@@ -150,9 +150,9 @@ impl Parser<'_> {
                 self.at += 1;
                 self.deeper(|parser| parser.parameter(quoted))?;
             }
-            Some('[') => return Err("arithmetic is not looked into".to_owned()),
+            Some('[') => return Err("arithmetic is not supported".to_owned()),
             Some('\'') if !quoted => self.ansi()?,
-            Some('"') if !quoted => return Err("a translated text is not known".to_owned()),
+            Some('"') if !quoted => return Err("translated strings are not supported".to_owned()),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 let rest = self.rest();
                 let len = rest
@@ -179,7 +179,7 @@ impl Parser<'_> {
         self.at += len;
         match self.take("))") {
             true => Ok(()),
-            false => Err("arithmetic is not looked into".to_owned()),
+            false => Err("arithmetic is not supported".to_owned()),
         }
     }
 
@@ -190,7 +190,7 @@ impl Parser<'_> {
         self.deeper(|parser| parser.list(&[]))?;
         self.no_documents()?;
         if !self.take(")") {
-            return Err("`)` is missing".to_owned());
+            return Err("missing `)`".to_owned());
         }
         self.documents = waiting;
         self.one_line(&self.text[from..self.at])
@@ -202,7 +202,7 @@ impl Parser<'_> {
         let mut inside = String::new();
         loop {
             match self.peek() {
-                None => return Err("a backquote has no end".to_owned()),
+                None => return Err("unterminated backquote".to_owned()),
                 Some('`') => break,
                 Some('\\') => {
                     self.at += 1;
@@ -210,7 +210,7 @@ impl Parser<'_> {
                         Some(c @ ('$' | '`' | '\\')) => inside.push(c),
                         Some('"') if in_quotes => inside.push('"'),
                         Some(c) => inside.extend(['\\', c]),
-                        None => return Err("a backquote has no end".to_owned()),
+                        None => return Err("unterminated backquote".to_owned()),
                     }
                 }
                 Some(c) => inside.push(c),
@@ -220,7 +220,7 @@ impl Parser<'_> {
         self.one_line(&self.text[from..self.at])?;
         self.at += 1;
         if self.depth >= DEEPEST {
-            return Err("it is nested too deeply".to_owned());
+            return Err("nested too deeply".to_owned());
         }
         let script = inner(&inside, self.depth + 1)?;
         self.absorb(script);
@@ -233,7 +233,7 @@ impl Parser<'_> {
         let from = self.at;
         loop {
             match self.peek() {
-                None => return Err("a quote has no end".to_owned()),
+                None => return Err("unterminated quote".to_owned()),
                 Some('\\') => self.at += 1,
                 Some('\'') => break,
                 Some(_) => {}
@@ -247,7 +247,7 @@ impl Parser<'_> {
 
     /// `${…}`, in the forms that only look something up.
     pub(super) fn parameter(&mut self, quoted: bool) -> Read<()> {
-        let unknown = || Err("an expansion is not looked into".to_owned());
+        let unknown = || Err("this expansion is not supported".to_owned());
         if self.looks_at("#") && !self.looks_at("#}") {
             self.at += 1;
         }
@@ -289,7 +289,7 @@ impl Parser<'_> {
         let mut pieces = Vec::new();
         loop {
             match self.peek() {
-                None => return Err("an expansion has no end".to_owned()),
+                None => return Err("unterminated expansion".to_owned()),
                 Some('}') => {
                     self.at += 1;
                     return Ok(());
@@ -305,10 +305,10 @@ impl Parser<'_> {
                 Some('`') => self.backquotes(quoted)?,
                 // Quotes inside quotes mean different things to different shells.
                 Some('\'' | '"' | '{' | '\n') => {
-                    return Err("an expansion is not looked into".to_owned());
+                    return Err("this expansion is not supported".to_owned());
                 }
                 Some('<' | '>') if self.second() == Some('(') => {
-                    return Err("an expansion is not looked into".to_owned());
+                    return Err("this expansion is not supported".to_owned());
                 }
                 Some(_) => self.bump(),
             }

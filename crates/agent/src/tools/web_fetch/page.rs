@@ -55,7 +55,7 @@ pub fn fetch(mut url: Url, rules: Rules) -> Result<Fetched, String> {
         }
         url = to;
     }
-    Err(format!("{url} moves on and on"))
+    Err(format!("too many redirects at {url}"))
 }
 
 fn get(url: &Url, rules: Rules) -> Result<Response, String> {
@@ -106,7 +106,7 @@ fn page(response: Response, url: &Url) -> Result<Page, String> {
         ));
     }
     let text = text(&bytes, &kind).ok_or(format!(
-        "cannot read {url}: {kind} is no text. Use Bash with curl to save it to a file."
+        "cannot read {url}: {kind} is not text. Use Bash with curl to save it to a file."
     ))?;
     Ok(Page {
         text,
@@ -268,7 +268,11 @@ mod tests {
     fn a_page_that_moves_on_and_on_ends() {
         let hop = answer("302 Found\r\nlocation: /again", "");
         let (port, serving) = server(vec![hop; MOVES]);
-        assert!(get(port, "/").unwrap_err().ends_with("moves on and on"));
+        assert!(
+            get(port, "/")
+                .unwrap_err()
+                .starts_with("too many redirects")
+        );
         serving.join().unwrap();
     }
 
@@ -284,7 +288,7 @@ mod tests {
         assert!(
             get(port, "/")
                 .unwrap_err()
-                .contains("application/zip is no text")
+                .contains("application/zip is not text")
         );
         assert!(
             get(port, "/")

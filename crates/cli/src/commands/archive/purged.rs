@@ -36,7 +36,7 @@ pub fn run(world: &World, dir: &Path) -> Result<(), Failure> {
     rows.sort_by(|a, b| (&a.last, &a.session).cmp(&(&b.last, &b.session)));
     if rows.is_empty() {
         return Err(Failure::nothing(
-            "no session is gone that the history of prompts knows",
+            "the prompt history names no deleted sessions",
         ));
     }
     let mut out = world.ui.out();

@@ -11,16 +11,16 @@ use crate::commands::browse::is_screen;
 /// Arguments of `chat`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
-  unspool chat                                     talk, here
-  unspool chat -p \"what does this project do?\"      one answer, then done
-  git diff | unspool chat -p \"review this\"          the prompt goes with what is piped in
-  unspool chat -p --continue \"and the tests?\"       goes on with the latest session of this directory
-  unspool chat -p --resume 2f72 \"go on\"             goes on with any session, also Claude Code's own
-  unspool chat -p --output-format json \"…\"          for scripts: the answer with its costs
+  unspool chat                                     start a chat in this directory
+  unspool chat -p \"what does this project do?\"      print one answer and exit
+  git diff | unspool chat -p \"review this\"          prompt with piped input
+  unspool chat -p --continue \"and the tests?\"       continue the latest session here
+  unspool chat -p --resume 2f72 \"go on\"             resume any session, also Claude Code's
+  unspool chat -p --output-format json \"…\"          for scripts: answer, usage and cost
 
 The session is an ordinary transcript: `unspool show`, `unspool ls` and `claude --resume` read it.
-Access: ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN; ANTHROPIC_BASE_URL names a gateway.
-Exit codes: 0 done, 1 no answer, 2 it could not begin, 130 and 143 when it was stopped.")]
+Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN; ANTHROPIC_BASE_URL to use a gateway.
+Exit codes: 0 done, 1 no answer, 2 failed to start, 130 interrupted, 143 terminated.")]
 pub struct ChatArgs {
     /// Prompt; piped standard input is added to it
     pub prompt: Option<String>,
@@ -29,7 +29,7 @@ pub struct ChatArgs {
     #[arg(short, long)]
     pub print: bool,
 
-    /// How the answer is printed
+    /// Output format
     #[arg(
         long,
         value_enum,
@@ -39,7 +39,7 @@ pub struct ChatArgs {
     )]
     pub output_format: Form,
 
-    /// How prompts come in: text, or one JSON object per line
+    /// Input format: text, or one JSON object per line
     #[arg(
         long,
         value_enum,
@@ -49,11 +49,11 @@ pub struct ChatArgs {
     )]
     pub input_format: InputForm,
 
-    /// With stream-json: print what the model says while it says it
+    /// Include partial messages as they arrive (with stream-json)
     #[arg(long, help_heading = "Input and output")]
     pub include_partial_messages: bool,
 
-    /// Who answers questions about permissions: `stdio` asks over the stream
+    /// Tool that answers permission prompts: `stdio` asks over the stream
     #[arg(long, value_name = "WHO", help_heading = "Input and output")]
     pub permission_prompt_tool: Option<String>,
 
@@ -70,11 +70,11 @@ pub struct ChatArgs {
     )]
     pub go_on: bool,
 
-    /// Fork: continue in a copy
+    /// Continue in a copy instead of the session itself (with --resume or --continue)
     #[arg(long, help_heading = "Session")]
     pub fork_session: bool,
 
-    /// The id of the new session: a uuid
+    /// Use this uuid as the id of the new session
     #[arg(long, value_name = "ID", help_heading = "Session")]
     pub session_id: Option<String>,
 
@@ -90,7 +90,7 @@ pub struct ChatArgs {
     #[arg(long, help_heading = "Session")]
     pub history: bool,
 
-    /// The model, or a family such as `opus` [default: that of the session, $ANTHROPIC_MODEL, the newest Sonnet]
+    /// Model, or a family such as `opus` [default: that of the session, $ANTHROPIC_MODEL, the newest Sonnet]
     #[arg(long, value_name = "MODEL", help_heading = "Model")]
     pub model: Option<String>,
 
@@ -98,7 +98,7 @@ pub struct ChatArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Model")]
     pub effort: Option<String>,
 
-    /// Tokens for thinking, where a model takes a number
+    /// Thinking budget in tokens, for models that take one
     #[arg(long, value_name = "N", help_heading = "Model")]
     pub max_thinking_tokens: Option<u64>,
 
@@ -106,7 +106,7 @@ pub struct ChatArgs {
     #[arg(long, value_name = "TEXT", help_heading = "Model")]
     pub append_system_prompt: Option<String>,
 
-    /// Without instructions, hooks, commands, agents and servers but those that are named here
+    /// Skip CLAUDE.md, hooks, commands, agents and MCP servers, except those given as options
     #[arg(long, help_heading = "Session")]
     pub bare: bool,
 
@@ -118,7 +118,7 @@ pub struct ChatArgs {
     #[arg(long, value_name = "USD", help_heading = "Limits")]
     pub max_budget_usd: Option<f64>,
 
-    /// Tools and calls that are allowed, such as `Read` or `Bash(git *)`
+    /// Tools and calls to allow, such as `Read` or `Bash(git *)`
     #[arg(
         long = "allowedTools",
         alias = "allowed-tools",
@@ -127,7 +127,7 @@ pub struct ChatArgs {
     )]
     pub allowed_tools: Vec<String>,
 
-    /// Tools and calls that are denied
+    /// Tools and calls to deny
     #[arg(
         long = "disallowedTools",
         alias = "disallowed-tools",
@@ -136,7 +136,7 @@ pub struct ChatArgs {
     )]
     pub disallowed_tools: Vec<String>,
 
-    /// default, acceptEdits, plan, dontAsk or bypassPermissions
+    /// Permission mode: default, acceptEdits, plan, dontAsk or bypassPermissions
     #[arg(long, value_name = "MODE", help_heading = "Permissions")]
     pub permission_mode: Option<String>,
 
@@ -152,11 +152,11 @@ pub struct ChatArgs {
     #[arg(long, value_name = "FILE", help_heading = "Permissions")]
     pub settings: Option<String>,
 
-    /// Trust this folder: its settings may run hooks and allow things
+    /// Trust this folder: its settings may run hooks and allow tools
     #[arg(long, help_heading = "Permissions")]
     pub trust: bool,
 
-    /// Confine writes of commands to this folder
+    /// Sandbox: commands may write only in this folder
     #[arg(long, help_heading = "Permissions")]
     pub sandbox: bool,
 
@@ -179,7 +179,7 @@ impl ChatArgs {
 /// How prompts come in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum InputForm {
-    /// As they are typed
+    /// Plain text
     #[default]
     Text,
     /// One JSON object per line

@@ -29,32 +29,29 @@ use crate::world::{self, World};
 
 /// Commands that are always there.
 const COMMANDS: &[(&str, &str)] = &[
-    ("help", "what there is"),
-    ("clear", "begin a new session; this one is kept"),
+    ("help", "list commands and keys"),
+    ("clear", "start a new session; this one is kept"),
     (
         "compact",
-        "replace the conversation by a summary; words behind it say what matters",
+        "replace the conversation with a summary; add instructions for it after the command",
     ),
-    ("resume", "go on with another session"),
+    ("resume", "resume another session"),
     (
         "rewind",
-        "go back to before a prompt: the conversation, the files, or both",
+        "rewind the conversation, the files, or both to before a prompt",
     ),
     ("model", "show or change the model"),
-    ("cost", "what this session has cost"),
-    ("context", "what fills the context"),
+    ("cost", "show the cost of this session"),
+    ("context", "show what fills the context window"),
     (
         "permissions",
-        "show the rules, add and take out some, or change the mode",
+        "list, add and remove permission rules, or change the mode",
     ),
-    ("agents", "agents that are defined"),
-    ("mcp", "servers that offer tools"),
-    ("memory", "files the model is told at the start"),
-    (
-        "export",
-        "write this session to a file: html, md, txt, json",
-    ),
-    ("exit", "leave"),
+    ("agents", "list the defined sub-agents"),
+    ("mcp", "list MCP servers"),
+    ("memory", "list the memory files (CLAUDE.md) in use"),
+    ("export", "export this session: html, md, txt, json"),
+    ("exit", "quit"),
 ];
 
 /// Pictures the API takes, by the ends of their names.
@@ -168,14 +165,14 @@ impl Talk {
     }
 
     fn help(&self) -> String {
-        let mut text = String::from("| command | what it does |\n|---|---|\n");
+        let mut text = String::from("| command | description |\n|---|---|\n");
         for (name, about) in self.commands() {
             text.push_str(&format!("| /{name} | {} |\n", about.replace('|', "/")));
         }
         text.push_str(
-            "\n`!command` runs a command yourself, `#text` is remembered in CLAUDE.md, `@file` names a file.\n\n\
-             `enter` sends, `alt-enter` or `\\` and `enter` begin a line, `esc` stops, `esc esc` goes back to a prompt,\n\
-             `shift-tab` changes what is allowed, `ctrl-z` puts it to sleep, `ctrl-d` leaves.\n",
+            "\n`!command` runs a shell command, `#text` adds to CLAUDE.md, `@file` attaches a file.\n\n\
+             `enter` sends, `alt-enter` or `\\` and `enter` insert a newline, `esc` interrupts, `esc esc` rewinds,\n\
+             `shift-tab` cycles permission modes, `ctrl-z` suspends, `ctrl-d` quits.\n",
         );
         text
     }
@@ -192,7 +189,7 @@ impl Talk {
             );
             for (model, (usage, usd)) in &seen.spent.models {
                 text.push_str(&format!(
-                    "\n- {model}: {}; {} in, {} out, {} from the cache",
+                    "\n- {model}: {}; {} input, {} output, {} cache read",
                     amount::dollars(*usd),
                     amount::tokens(usage.input + usage.cache_write_5m + usage.cache_write_1h),
                     amount::tokens(usage.output),
@@ -200,7 +197,7 @@ impl Talk {
                 ));
             }
             for model in &seen.spent.unpriced {
-                text.push_str(&format!("\n- {model} has no price we know"));
+                text.push_str(&format!("\n- {model} has no known price"));
             }
             text
         })
@@ -248,7 +245,7 @@ impl Talk {
             text.push_str(&format!("- {}: {why}\n", path.display()));
         }
         match text.is_empty() {
-            true => "no agents are defined; put Markdown files into `.claude/agents/`".to_owned(),
+            true => "no sub-agents are defined; add Markdown files to `.claude/agents/`".to_owned(),
             false => text,
         }
     }
@@ -261,14 +258,15 @@ impl Talk {
             let how = match &server.health {
                 Health::Failed(why) => format!("failed: {why}"),
                 Health::NeedsLogin => {
-                    "wants a login: give it a header with a token in its settings".to_owned()
+                    "needs authentication: add a header with a token to its configuration"
+                        .to_owned()
                 }
                 health => format!("{}, {tools}", health.name()),
             };
             text.push_str(&format!("- **{}**: {how}\n", server.name));
         }
         match text.is_empty() {
-            true => "no servers; `.mcp.json` and `--mcp-config` name them".to_owned(),
+            true => "no MCP servers; add them to `.mcp.json` or use `--mcp-config`".to_owned(),
             false => text,
         }
     }
@@ -289,12 +287,12 @@ impl Talk {
         }
         for path in &memory.external {
             text.push_str(&format!(
-                "- {} is outside the project and is not read\n",
+                "- {} skipped: outside the project\n",
                 path.display()
             ));
         }
         match text.is_empty() {
-            true => "no CLAUDE.md is read here; `#text` begins one".to_owned(),
+            true => "no CLAUDE.md in use; `#text` creates one".to_owned(),
             false => text,
         }
     }
@@ -323,14 +321,14 @@ impl Talk {
                 value: row.id,
             }
         });
-        let pick = Pick::new("resume", "Go on with which session?", choices.collect());
+        let pick = Pick::new("resume", "Resume which session?", choices.collect());
         Told::Pick(pick.searching())
     }
 
     /// A command or skill that somebody wrote: the session expands it.
     fn template(&self, name: &str, rest: &str) -> Told {
         if self.templates.named(name).is_none_or(|it| !it.for_person) {
-            return Told::Fail(format!("there is no command /{name}; /help lists them"));
+            return Told::Fail(format!("unknown command /{name}; /help lists all commands"));
         }
         let text = format!("/{name} {rest}").trim_end().to_owned();
         Told::Submit(Said {
@@ -395,7 +393,7 @@ impl Desk for Talk {
         if let Some(words) = text.strip_prefix('#').filter(|it| !it.trim().is_empty()) {
             let file = self.project.join("CLAUDE.md");
             return match memory::append(&file, &self.boundary(), words) {
-                Ok(()) => Told::Say(format!("remembered in `{}`", file.display())),
+                Ok(()) => Told::Say(format!("added to `{}`", file.display())),
                 Err(why) => Told::Fail(format!("`{}`: {why}", file.display())),
             };
         }
@@ -441,7 +439,7 @@ impl Desk for Talk {
                     choice("the conversation only", "conversation"),
                     choice("the files only", "files"),
                 ];
-                Told::Pick(Pick::new("rewind-how", "Go back with what?", choices))
+                Told::Pick(Pick::new("rewind-how", "Rewind what?", choices))
             }
             "rewind-how" => {
                 let (how, prompt) = value.split_once(' ').unwrap_or(("both", value));
@@ -451,7 +449,7 @@ impl Desk for Talk {
                     conversation: how != "files",
                 }])
             }
-            _ => Told::Fail(format!("nobody asked for {what}")),
+            _ => Told::Fail(format!("unexpected choice: {what}")),
         }
     }
 
@@ -477,7 +475,7 @@ impl Desk for Talk {
     fn prompts(&self) -> Told {
         let chosen = match self.world.view(Some(self.path.as_os_str())) {
             Ok(chosen) => chosen,
-            Err(_) => return Told::Fail("nothing has been said yet".to_owned()),
+            Err(_) => return Told::Fail("the conversation is empty".to_owned()),
         };
         let main = &chosen.family.main;
         let turns = turns::turns(&main.session, &main.source, turns::Options::default());
@@ -495,10 +493,10 @@ impl Desk for Talk {
             });
         let choices: Vec<Choice> = choices.collect();
         match choices.is_empty() {
-            true => Told::Fail("nothing has been said yet".to_owned()),
+            true => Told::Fail("the conversation is empty".to_owned()),
             false => Told::Pick(Pick::new(
                 "rewind",
-                "Go back to before which prompt?",
+                "Rewind to before which prompt?",
                 choices,
             )),
         }
@@ -516,11 +514,11 @@ fn models(now: &str) -> Told {
         value: name.to_owned(),
     };
     let all = [
-        ("opus", "the most able"),
-        ("sonnet", "able and quick"),
-        ("haiku", "the quickest"),
+        ("opus", "most capable"),
+        ("sonnet", "capable and fast"),
+        ("haiku", "fastest"),
     ];
-    let title = format!("Which model? now: {now}");
+    let title = format!("Which model? (current: {now})");
     Told::Pick(Pick::new("model", &title, all.map(choice).into()))
 }
 
@@ -531,7 +529,7 @@ pub fn told(failure: &Failure) -> String {
             Some(hint) => format!("{}; {hint}", told.message),
             None => told.message.clone(),
         },
-        Failure::Found | Failure::Code(_) | Failure::Closed => "it ended early".to_owned(),
+        Failure::Found | Failure::Code(_) | Failure::Closed => "interrupted".to_owned(),
     }
 }
 
@@ -620,7 +618,7 @@ fn file(path: &Path, name: &str) -> Option<String> {
     if is_longer {
         let end = text.floor_char_boundary(LONGEST);
         text.truncate(end);
-        text.push_str("\n[the rest is left out; read the file]");
+        text.push_str("\n[truncated; read the file for the rest]");
     }
     Some(format!("The file {name}:\n{text}"))
 }

@@ -43,7 +43,7 @@ pub(super) fn settings(
     let standing = trust.check(&settings);
     if let Err(why) = &standing {
         notes.push(format!(
-            "no folder is trusted now: {why}; remove that file to begin anew"
+            "treating every folder as untrusted: {why}; delete that file to reset trust"
         ));
     }
     let trusted = matches!(standing, Ok(Standing::Trusted));
@@ -61,7 +61,7 @@ pub(super) fn settings(
         let mut keys: Vec<&str> = acting.iter().map(|one| one.key.as_str()).collect();
         keys.dedup();
         notes.push(format!(
-            "this folder is not trusted: what its settings would do is left out ({}); `--trust` accepts it",
+            "this folder is not trusted: ignoring these of its settings: {}; use `--trust` to accept them",
             keys.join(", ")
         ));
     }
@@ -81,8 +81,8 @@ pub(super) fn policy(
             .map_or(Mode::Default, |(mode, _)| mode),
         Some(name) => {
             let (mode, note) = Mode::read(name).ok_or_else(|| {
-                Failure::failed(format!("`{name}` is no permission mode"))
-                    .hint("one of default, acceptEdits, plan, dontAsk, bypassPermissions")
+                Failure::failed(format!("`{name}` is not a permission mode"))
+                    .hint("use default, acceptEdits, plan, dontAsk or bypassPermissions")
             })?;
             notes.extend(note.map(str::to_owned));
             mode
@@ -132,14 +132,14 @@ pub(super) fn place(world: &World, args: &ChatArgs) -> Result<Place, Failure> {
     let here = world
         .here
         .as_deref()
-        .ok_or_else(|| Failure::failed("there is no current directory"))?;
+        .ok_or_else(|| Failure::failed("the current directory no longer exists"))?;
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let project = real(here);
     let mut dirs = Vec::new();
     for dir in &args.add_dir {
         if !dir.is_dir() {
             return Err(Failure::failed(format!(
-                "there is no folder `{}`",
+                "no such directory: `{}`",
                 dir.display()
             )));
         }

@@ -49,8 +49,8 @@ impl Desk {
                 })
             });
         let compact = json!({
-            "name": "compact", "description": "Goes on from a summary",
-            "argumentHint": "[what it should be about]",
+            "name": "compact", "description": "Replace the conversation with a summary",
+            "argumentHint": "[instructions for the summary]",
         });
         let agents = setup.lore.agents.list.iter();
         let agents =
@@ -82,8 +82,8 @@ impl Input {
             .filter(|part| !part.trim().is_empty())
             .collect();
         if parts.is_empty() {
-            return Err(Failure::failed("there is nothing to say")
-                .hint("give a prompt: `unspool chat -p \"…\"`, or pipe one in"));
+            return Err(Failure::failed("no prompt")
+                .hint("pass a prompt, as in `unspool chat -p \"…\"`, or pipe one in"));
         }
         Ok(Input::Prompt(parts.join("\n\n")))
     }
@@ -102,7 +102,7 @@ impl Input {
                         if let Ok(value) = serde_json::from_str(&line) {
                             take(&value, &remote, &desk);
                         } else if !line.trim().is_empty() {
-                            ui::say("Warning: a line of input is no JSON, and is passed over");
+                            ui::say("Warning: skipping an input line that is not JSON");
                         }
                     }
                     remote.send(Command::Close);
@@ -141,8 +141,8 @@ fn piped(optional: bool) -> Result<Option<String>, Failure> {
     };
     let bytes = result?;
     if bytes.len() as u64 > MOST {
-        return Err(Failure::failed("more than 10 MB are piped in")
-            .hint("write it to a file and name that in the prompt"));
+        return Err(Failure::failed("the piped input is larger than 10 MB")
+            .hint("write it to a file and name the file in the prompt"));
     }
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
@@ -192,7 +192,7 @@ fn control(value: &Value, remote: &Remote, desk: &Desk) {
             let name = field("mode").unwrap_or_default();
             match Mode::read(name) {
                 Some((mode, _)) => Ok((Some(Command::Mode(mode)), json!({"mode": mode.name()}))),
-                None => Err(format!("`{name}` is no permission mode")),
+                None => Err(format!("`{name}` is not a permission mode")),
             }
         }
         // No name is the one it would begin with.
@@ -228,7 +228,7 @@ fn answer(response: &Value, remote: &Remote, desk: &Desk) {
         match desk.rules.obey(update) {
             Ok(command) => drop(remote.send(command)),
             Err(why) => ui::say(&format!(
-                "Warning: a permission is not changed: {}",
+                "Warning: permission update rejected: {}",
                 clean::text(&why)
             )),
         }

@@ -147,9 +147,9 @@ fn check_budget(args: &ChatArgs, model: &str, prices: &Prices) -> Result<(), Fai
         return Ok(());
     }
     Err(Failure::failed(format!(
-        "`--max-budget-usd` cannot be kept: {model} has no known price"
+        "`--max-budget-usd` cannot be enforced: {model} has no known price"
     ))
-    .hint("add its price as `unspool prices --help` says, or leave `--max-budget-usd` out"))
+    .hint("add its price (see `unspool prices --help`), or omit `--max-budget-usd`"))
 }
 
 /// Nothing that people or the project wrote down.
@@ -172,8 +172,10 @@ fn bare(settings: &Settings) -> Lore {
 
 fn client(variable: &dyn Fn(&str) -> Option<String>) -> Result<(Client, Access), Failure> {
     let access = Access::from_variables(variable).ok_or_else(|| {
-        Failure::failed("there is no access to a model: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set")
-            .hint("set one of them; ANTHROPIC_BASE_URL names another address than Anthropic's")
+        Failure::failed(
+            "no API credentials: neither ANTHROPIC_API_KEY nor ANTHROPIC_AUTH_TOKEN is set",
+        )
+        .hint("set one of them; set ANTHROPIC_BASE_URL to use another endpoint than Anthropic's")
     })?;
     let base = variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| ANTHROPIC_API.to_owned());
     let retries = variable("CLAUDE_CODE_MAX_RETRIES").and_then(|text| text.parse().ok());
@@ -245,7 +247,7 @@ fn lore(place: &Place, settings: &Settings, notes: &mut Vec<String>) -> Lore {
     }
     for path in &memory.external {
         notes.push(format!(
-            "{} is outside the project and is not imported",
+            "{} not imported: outside the project",
             path.display()
         ));
     }
@@ -281,7 +283,9 @@ fn fence(args: &ChatArgs, place: &Place, notes: &mut Vec<String>) -> Option<Fenc
         return None;
     }
     if let Support::No(why) = sandbox::support() {
-        notes.push(format!("commands run without a sandbox: {why}"));
+        notes.push(format!(
+            "sandbox unavailable, commands run without it: {why}"
+        ));
         return None;
     }
     Some(Fence::around(

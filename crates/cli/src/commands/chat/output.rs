@@ -18,12 +18,12 @@ use crate::ui;
 /// How the answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// The answer
+    /// Plain text
     #[default]
     Text,
-    /// One JSON object at the end
+    /// One JSON object with the answer, usage and cost
     Json,
-    /// One JSON object for each thing that happens
+    /// One JSON object per event
     StreamJson,
 }
 
@@ -107,7 +107,7 @@ impl Output {
                         |status| status.to_string(),
                     );
                     ui::say(&format!(
-                        "The API failed ({why}); trying again in {seconds:.1} s ({tries} of {most})"
+                        "API error ({why}); retrying in {seconds:.1} s ({tries} of {most})"
                     ));
                 }
                 self.say(json!({
@@ -213,7 +213,7 @@ impl Output {
             result["result"] = match &ending.why {
                 Why::Failed(trouble) => api_error(trouble),
                 Why::Refused(_) => "The model declined to answer.".to_owned(),
-                Why::TooLong => "The answer did not fit.".to_owned(),
+                Why::TooLong => "The response exceeded the context window.".to_owned(),
                 Why::NotCompacted(why) => why.clone(),
                 _ => ending.text.clone(),
             }

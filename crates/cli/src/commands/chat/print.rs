@@ -20,7 +20,8 @@ use crate::failure::Failure;
 use crate::world::World;
 
 /// What to say instead of how to go on, where nothing is kept.
-const PASSED: &str = "nothing of it is kept (`--no-session-persistence`): ask again";
+const PASSED: &str =
+    "the session was not saved (`--no-session-persistence`): run the command again";
 
 /// Asks, prints, ends.
 pub(super) fn print(
@@ -95,7 +96,7 @@ fn catch(remote: Remote) -> Arc<std::sync::Mutex<Option<u8>>> {
 /// How a turn that ended is told to whoever started us.
 fn outcome(notice: &Notice, session: &str, model: &str, variable: &str) -> Result<(), Failure> {
     let again = shell_command::chat(None, session);
-    let again = format!("the conversation is kept: go on with `{again}`");
+    let again = format!("the session was saved: resume with `{again}`");
     match notice {
         Notice::Unwritten { why, hint } => Err(Failure::failed(why).hint(hint)),
         Notice::Ended { ending, .. } => match &ending.why {
@@ -107,15 +108,18 @@ fn outcome(notice: &Notice, session: &str, model: &str, variable: &str) -> Resul
                 ending.turns
             ))
             .hint(again)),
-            Why::Budget => Err(Failure::nothing(
-                "stopped: the budget is spent (`--max-budget-usd`)",
-            )
-            .hint(again)),
-            Why::Interrupted => Err(Failure::nothing("it was stopped").hint(again)),
-            Why::Hook(why) => Err(Failure::nothing(format!("a hook ended it: {why}")).hint(again)),
-            Why::TooLong => Err(Failure::nothing("the answer did not fit").hint(again)),
+            Why::Budget => {
+                Err(Failure::nothing("stopped: budget exceeded (`--max-budget-usd`)").hint(again))
+            }
+            Why::Interrupted => Err(Failure::nothing("interrupted").hint(again)),
+            Why::Hook(why) => {
+                Err(Failure::nothing(format!("stopped by a hook: {why}")).hint(again))
+            }
+            Why::TooLong => {
+                Err(Failure::nothing("the response exceeded the context window").hint(again))
+            }
             Why::NotCompacted(why) => {
-                Err(Failure::nothing(format!("no summary could be made: {why}")).hint(again))
+                Err(Failure::nothing(format!("compaction failed: {why}")).hint(again))
             }
         },
         _ => Ok(()),
@@ -127,22 +131,19 @@ fn explained(trouble: &Trouble, session: &str, model: &str, variable: &str) -> F
     let again = format!("`{}`", shell_command::chat(None, session));
     let hint = match (&trouble.kind, trouble.status()) {
         (_, Some(401 | 403)) => {
-            format!("set {variable} to a key that is valid, then go on with {again}")
+            format!("set {variable} to a valid key, then resume with {again}")
         }
-        (_, Some(404)) => format!("name another with `--model`, and go on with {again}"),
-        (_, Some(402)) => format!("see to the account, then go on with {again}"),
-        (_, Some(429)) => format!("wait, then go on with {again}"),
+        (_, Some(404)) => format!("choose another model with `--model`, and resume with {again}"),
+        (_, Some(402)) => format!("check the account's billing, then resume with {again}"),
+        (_, Some(429)) => format!("wait, then resume with {again}"),
         (_, Some(400 | 413)) => format!(
-            "go on from a summary: {again} -p /compact; or from an earlier point: {again}, then `/rewind`; `unspool check {session}` looks at the session"
+            "compact it with {again} -p /compact, or run {again} and `/rewind`; `unspool check {session}` looks for faults"
         ),
-        (_, Some(_)) => format!("try later, with {again}"),
+        (_, Some(_)) => format!("retry later with {again}"),
         (Kind::Certificate, None) => {
-            "see whether ANTHROPIC_BASE_URL is right and this system has its certificates"
-                .to_owned()
+            "check ANTHROPIC_BASE_URL and this system's CA certificates".to_owned()
         }
-        (_, None) => format!(
-            "see whether the network and ANTHROPIC_BASE_URL are right, then go on with {again}"
-        ),
+        (_, None) => format!("check the network and ANTHROPIC_BASE_URL, then resume with {again}"),
     };
     Failure::nothing(told(trouble, model, variable)).hint(hint)
 }

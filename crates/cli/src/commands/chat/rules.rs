@@ -52,7 +52,7 @@ impl Rules {
                 output,
             }),
             ("allow" | "ask" | "deny", "") => Err(format!(
-                "which rule? such as `/permissions {first} Bash(npm test:*)`"
+                "missing rule: for example `/permissions {first} Bash(npm test:*)`"
             )),
             ("allow", rule) => self.add(Kind::Allow, rule),
             ("ask", rule) => self.add(Kind::Ask, rule),
@@ -61,7 +61,7 @@ impl Rules {
             (name, _) => match Mode::read(name) {
                 Some((mode, _)) => Ok(Told::Do(vec![Command::Mode(mode)])),
                 None => Err(format!(
-                    "`{name}` is no mode: default, acceptEdits, plan, dontAsk or bypassPermissions"
+                    "`{name}` is not a permission mode: use default, acceptEdits, plan, dontAsk or bypassPermissions"
                 )),
             },
         };
@@ -71,10 +71,10 @@ impl Rules {
     /// Rules that are always allowed from now on, as somebody answered.
     pub fn keep(&self, rules: &[String]) -> Result<String, String> {
         let (path, acts) = self.changed(|| always::store(rules, &self.place.project))?;
-        let kept = format!("{} kept in {}", rules.join(", "), path.display());
+        let kept = format!("{} added to {}", rules.join(", "), path.display());
         Ok(match acts {
             true => kept,
-            false => format!("{kept}; later sessions heed it when this folder is trusted"),
+            false => format!("{kept}; later sessions apply it once this folder is trusted"),
         })
     }
 
@@ -102,7 +102,7 @@ impl Rules {
             }
             "setMode" => match Mode::read(field("mode")) {
                 Some((mode, _)) => Ok(Command::Mode(mode)),
-                None => Err(format!("`{}` is no permission mode", field("mode"))),
+                None => Err(format!("`{}` is not a permission mode", field("mode"))),
             },
             "addDirectories" => {
                 let dirs = update["directories"].as_array().into_iter().flatten();
@@ -147,7 +147,7 @@ impl Rules {
         let all = self.all(&settings)?;
         match all.is_empty() {
             true => text.push_str("no rules\n"),
-            false => text.push_str("| what | rule | where |\n|---|---|---|\n"),
+            false => text.push_str("| behavior | rule | source |\n|---|---|---|\n"),
         }
         for One {
             kind,
@@ -160,12 +160,14 @@ impl Rules {
             text.push_str(&format!("| {kind} | `{rule}` | {} |\n", self.shown(source)));
         }
         if !settings.is_trusted() && !settings.acting().is_empty() {
-            text.push_str("\nThis folder is not trusted: what its settings allow is left out.\n");
+            text.push_str(
+                "\nThis folder is not trusted: allow rules in its settings are ignored.\n",
+            );
         }
         text.push_str(
-            "\n`/permissions allow RULE` adds one, as do `ask` and `deny`, for you in this folder; \
-             `… in user` for you everywhere, `… in project` for all who work here. \
-             `/permissions remove` takes one out. \
+            "\n`/permissions allow|ask|deny RULE` adds a rule for you in this folder; \
+             append `in user` for all your projects, `in project` to share it. \
+             `/permissions remove` removes a rule. \
              `/permissions MODE` changes the mode: default, acceptEdits, plan, dontAsk.",
         );
         Ok(text)
@@ -195,12 +197,12 @@ impl Rules {
         let rule = rule.trim().to_owned();
         let (path, new, acts) = self.store(kind, scope, std::slice::from_ref(&rule))?;
         let told = match new {
-            true => format!("{} `{rule}` now stands in {}", kind.key(), path.display()),
-            false => format!("{} `{rule}` stood in {} before", kind.key(), path.display()),
+            true => format!("{} `{rule}` added to {}", kind.key(), path.display()),
+            false => format!("{} `{rule}` is already in {}", kind.key(), path.display()),
         };
         self.renewed(match acts || kind != Kind::Allow || scope == Scope::User {
             true => told,
-            false => format!("{told}; it counts when this folder is trusted (`--trust`)"),
+            false => format!("{told}; it applies once this folder is trusted (`--trust`)"),
         })
     }
 
@@ -215,10 +217,10 @@ impl Rules {
         for rule in rules {
             policy
                 .check(kind, rule)
-                .map_err(|why| format!("`{rule}` is no rule: {why}"))?;
+                .map_err(|why| format!("`{rule}` is not a valid rule: {why}"))?;
         }
         let path = written::file(scope, &self.place.config, &self.place.project)
-            .ok_or("rules stand in user, project or local settings")?;
+            .ok_or("rules can only be stored in user, project or local settings")?;
         let (new, acts) =
             self.changed(|| written::change(&path, scope, |old| written::added(old, kind, rules)))?;
         Ok((path, new, acts))
@@ -233,8 +235,8 @@ impl Rules {
         }
         if all.is_empty() {
             return Err(match rule {
-                "" => "there are no rules that could be taken out".to_owned(),
-                rule => format!("`{rule}` stands in no file of yours or of this folder"),
+                "" => "there are no rules to remove".to_owned(),
+                rule => format!("`{rule}` is not in your settings or this folder's"),
             });
         }
         if let ([one], false) = (all.as_slice(), rule.is_empty()) {
@@ -247,7 +249,7 @@ impl Rules {
         });
         Ok(Told::Pick(Pick::new(
             "remove-rule",
-            "Take out which rule?",
+            "Remove which rule?",
             choices.collect(),
         )))
     }
@@ -257,20 +259,24 @@ impl Rules {
         let one = serde_json::from_str(value).ok().and_then(|it| one(&it));
         let done = match one {
             Some(one) => self.take_out(&one),
-            None => Err("nothing was chosen".to_owned()),
+            None => Err("no rule was chosen".to_owned()),
         };
         done.unwrap_or_else(Told::Fail)
     }
 
     fn take_out(&self, one: &One) -> Result<Told, String> {
-        let path = one.source.path.as_deref().ok_or("it stands in no file")?;
+        let path = one
+            .source
+            .path
+            .as_deref()
+            .ok_or("the rule is not in a file")?;
         self.changed(|| {
             written::change(path, one.source.scope, |old| {
                 written::removed(old, one.kind, &one.text)
             })
         })?;
         self.renewed(format!(
-            "{} `{}` no longer stands in {}",
+            "{} `{}` removed from {}",
             one.kind.key(),
             one.text,
             path.display()

@@ -45,7 +45,7 @@ pub fn start(
             true => given.clone(),
             false => std::fs::read_to_string(given).map_err(|why| {
                 Failure::failed(format!("cannot read `{given}`: {why}"))
-                    .hint("`--mcp-config` takes a file or JSON itself")
+                    .hint("`--mcp-config` takes a file or inline JSON")
             })?,
         };
         take(
@@ -81,7 +81,9 @@ pub fn start(
     for server in servers.servers() {
         match server.health {
             Health::Failed(why) => notes.push(format!("MCP server {}: {why}", server.name)),
-            Health::NeedsLogin => notes.push(format!("MCP server {} wants a login", server.name)),
+            Health::NeedsLogin => {
+                notes.push(format!("MCP server {} needs authentication", server.name))
+            }
             Health::Starting | Health::Connected => {}
         }
     }

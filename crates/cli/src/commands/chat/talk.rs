@@ -41,7 +41,10 @@ pub fn run(world: World, mut args: ChatArgs) -> Result<(), Failure> {
         ahead = left.ahead;
         match left.next {
             Next::Leave => {
-                let again = format!("go on with it: {}", shell_command::chat(None, &session));
+                let again = format!(
+                    "resume this session with: {}",
+                    shell_command::chat(None, &session)
+                );
                 world.ui.note(&again);
                 return Ok(());
             }
@@ -166,7 +169,7 @@ fn greeting(model: &str, project: &Path, home: &Path, notes: &[String]) -> Vec<(
         Ok(below) => format!("~/{}", below.display()),
         Err(_) => project.display().to_string(),
     };
-    let keys = "/help for commands, esc stops, shift-tab changes what is allowed";
+    let keys = "/help for commands, esc interrupts, shift-tab cycles permission modes";
     let mut lines = vec![
         (Paint::BOLD, format!("unspool chat with {model} in {place}")),
         (Paint::DIM, keys.to_owned()),

@@ -35,8 +35,7 @@ pub(super) fn session_id(args: &ChatArgs) -> Result<String, Failure> {
         return Ok(new_id());
     };
     let id = uuid::Uuid::parse_str(id).map_err(|_| {
-        Failure::failed(format!("`{id}` is no uuid"))
-            .hint("leave `--session-id` out to get a new one")
+        Failure::failed(format!("`{id}` is not a uuid")).hint("omit `--session-id` to generate one")
     })?;
     Ok(id.to_string())
 }
@@ -92,8 +91,8 @@ pub(super) fn record(
     };
     let new = folder.join(format!("{id}.jsonl"));
     let occupied = || {
-        Failure::failed(format!("there is a session {id} already")).hint(format!(
-            "go on with it: `{}`",
+        Failure::failed(format!("session {id} already exists")).hint(format!(
+            "resume it with `{}`",
             shell_command::chat(None, &id)
         ))
     };
@@ -133,17 +132,16 @@ fn words_of(id: &str) -> u64 {
 fn resumed(world: &World, session: &OsStr) -> Result<(PathBuf, String), Failure> {
     match world.target(Some(session))? {
         Target::Session(file) => Ok((file.path, file.id)),
-        Target::Agent(_) => {
-            Err(Failure::failed("a sub-agent cannot be gone on with").hint("name its session"))
-        }
+        Target::Agent(_) => Err(Failure::failed("sub-agent sessions cannot be resumed")
+            .hint("resume the session that started the sub-agent")),
     }
 }
 
 fn latest(world: &World, here: &Path) -> Result<(PathBuf, String), Failure> {
     let found = world.found()?;
     let file = resolve::of_here(&found, here).ok_or_else(|| {
-        Failure::nothing("there is no session of this directory to go on with")
-            .hint("leave `--continue` out to begin one, or name one with `--resume`")
+        Failure::nothing("this directory has no session to continue")
+            .hint("omit `--continue` to start a session, or name one with `--resume`")
     })?;
     Ok((file.path.clone(), file.id.clone()))
 }

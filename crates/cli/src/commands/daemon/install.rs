@@ -30,8 +30,8 @@ pub fn run(world: &World) -> Result<(), Failure> {
         )
     } else {
         return Err(
-            Failure::failed("units are known for systemd and launchd only")
-                .hint("let your system start `unspool daemon run` with every login"),
+            Failure::failed("installing is supported for systemd and launchd only")
+                .hint("configure your system to start `unspool daemon run` at login"),
         );
     }?;
     own_file::replace(&unit.path, unit.text.as_bytes())
@@ -59,7 +59,7 @@ fn systemd(config: &Path, program: &Path, kept: &[(&str, String)]) -> Result<Uni
         path: config.join("systemd/user/unspool.service"),
         text: format!(
             "[Unit]
-Description=unspool: what all Claude Code sessions are doing
+Description=unspool: follows all Claude Code sessions
 
 [Service]
 ExecStart={program} daemon run
@@ -127,7 +127,7 @@ fn text(path: &Path) -> Result<String, Failure> {
     let text = text.map(str::to_owned);
     text.ok_or_else(|| {
         Failure::failed(format!(
-            "`{}` cannot be written into a unit",
+            "`{}` cannot be used in a service file",
             path.display()
         ))
     })

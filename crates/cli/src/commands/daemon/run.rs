@@ -72,7 +72,7 @@ pub fn start(world: &World) -> Result<(), Failure> {
 fn await_answer(world: &World, mut child: std::process::Child) -> Result<DaemonRow, Failure> {
     let end = Instant::now() + BEGINS;
     let path = log_path(&world.own);
-    let hint = format!("what it said last is in `{}`", path.display());
+    let hint = format!("see the log `{}`", path.display());
     while Instant::now() < end {
         if let Some(row) = client::health(&world.own).filter(|row| row.pid == child.id()) {
             return Ok(row);
@@ -85,14 +85,14 @@ fn await_answer(world: &World, mut child: std::process::Child) -> Result<DaemonR
         }
         std::thread::sleep(STEP);
     }
-    Err(Failure::failed("the daemon does not answer").hint(hint))
+    Err(Failure::failed("the daemon does not respond").hint(hint))
 }
 
 /// Stops the daemon, and does not return before it is gone.
 pub fn stop(world: &World) -> Result<(), Failure> {
     let own = &world.own;
     if !server::is_claimed(own) {
-        return Err(Failure::nothing("no daemon runs"));
+        return Err(Failure::nothing("the daemon is not running"));
     }
     let pid = server::holder(&server::lock_path(own));
     let told = client::stop(own) && gone(own, STOPS);
@@ -107,14 +107,14 @@ pub fn stop(world: &World) -> Result<(), Failure> {
             };
             world
                 .ui
-                .warn("the daemon does not answer: its process is ended");
+                .warn("the daemon does not respond: killing its process");
             // It may have gone by itself.
             let _ = rustix::process::kill_process(pid, signal);
             gone(own, DIES);
         }
     }
     if !gone(own, Duration::ZERO) {
-        return Err(Failure::failed("the daemon does not stop"));
+        return Err(Failure::failed("the daemon cannot be stopped"));
     }
     // One that was killed leaves it behind.
     let _ = std::fs::remove_file(own.socket());
@@ -139,14 +139,15 @@ fn gone(own: &Own, within: Duration) -> bool {
 /// Says whether a daemon runs, and how it is.
 pub fn status(world: &World) -> Result<(), Failure> {
     if !server::is_claimed(&world.own) {
-        return Err(Failure::nothing("no daemon runs").hint("start it with `unspool daemon start`"));
+        return Err(Failure::nothing("the daemon is not running")
+            .hint("start it with `unspool daemon start`"));
     }
     let Some(row) = client::health(&world.own) else {
         let pid = server::holder(&server::lock_path(&world.own));
         let which = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
         return Err(
-            Failure::failed(format!("a daemon runs{which} but does not answer"))
-                .hint("end it with `unspool daemon stop`"),
+            Failure::failed(format!("the daemon is running{which} but does not respond"))
+                .hint("stop it with `unspool daemon stop`"),
         );
     };
     say(world, &row)
@@ -161,12 +162,12 @@ fn say(world: &World, row: &DaemonRow) -> Result<(), Failure> {
     let since = Time::parse(&row.since).map(|since| amount::moment(since, world.ui.zone()));
     writeln!(
         out,
-        "runs since {} as process {} (version {})",
+        "running since {} as process {} (version {})",
         since.unwrap_or_default(),
         row.pid,
         row.version
     )?;
-    let seen = if row.scanned { "" } else { ", still looking" };
+    let seen = if row.scanned { "" } else { ", still scanning" };
     writeln!(
         out,
         "{}{seen}",
@@ -226,7 +227,7 @@ pub fn be(world: World) -> Result<(), Failure> {
     // Last, so that whoever finds it finds everything.
     let socket = server::open(&own, &claim)?;
     server::serve(&socket, &desk)?;
-    log(&own, &format!("runs as process {}", std::process::id()));
+    log(&own, &format!("running as process {}", std::process::id()));
     let _ = stopped.recv();
     // Nobody is to find a daemon that is about to go.
     drop(socket);

@@ -20,27 +20,27 @@ pub fn take(desk: &Desk, source: impl Read + Send + 'static) -> Result<(), Strin
     let Told { event, bad } = Event::read(&bytes);
     match (end, bad) {
         _ if bytes.trim_ascii().is_empty() => {
-            return Err("nothing came on standard input".to_owned());
+            return Err("standard input was empty".to_owned());
         }
         (End::TooLarge, _) => desk.log.warn(&format!(
-            "{} is larger than {} bytes; only its beginning was read",
+            "{} is larger than {} bytes; it was truncated",
             named(&event),
             limits.most
         )),
         (End::TooSlow, _) => desk
             .log
-            .warn("standard input did not end; what came was read"),
+            .warn("timed out waiting for the end of standard input; using what arrived"),
         (End::Whole, Some(bad)) => desk.log.warn(&format!(
-            "the event is no JSON at byte {}: {}",
+            "the event is not valid JSON at byte {}: {}",
             bad.at + 1,
             bad.why
         )),
         (End::Whole, None) => {}
     }
     if event.name.is_empty() && event.session.is_empty() {
-        return Err("what came on standard input is no event".to_owned());
+        return Err("standard input is not a hook event".to_owned());
     }
-    desk.log.debug(&format!("{} came", named(&event)));
+    desk.log.debug(&format!("{} received", named(&event)));
     if event.session.is_empty() {
         return Err(format!("{} has no session_id", event.name));
     }
@@ -66,15 +66,14 @@ fn note(desk: &Desk, event: &Event) -> Result<(), String> {
     let noted = Noted::new(event, now);
     let written = desk.events.note(&noted);
     if daemon::tell(&desk.own, &noted) {
-        desk.log.debug("the daemon was told");
+        desk.log.debug("notified the daemon");
     }
     if event.is_begin()
         && let Err(why) = desk.events.prune(now)
     {
-        desk.log
-            .warn(&format!("old events could not be dropped: {why}"));
+        desk.log.warn(&format!("cannot prune old events: {why}"));
     }
-    written.map_err(|why| format!("{} could not be noted: {why}", named(event)))
+    written.map_err(|why| format!("cannot record {}: {why}", named(event)))
 }
 
 fn hand_over(desk: &Desk, event: &Event) -> Result<(), String> {
@@ -84,7 +83,7 @@ fn hand_over(desk: &Desk, event: &Event) -> Result<(), String> {
     let Some(job) = Job::of(event) else {
         return Err(format!("{} has no transcript_path: not sent", named(event)));
     };
-    let failed = |why| format!("{} could not be handed over: {why}", named(event));
+    let failed = |why| format!("cannot start sending {}: {why}", named(event));
     let path = desk.add(&job).map_err(failed)?;
     let arguments = ["hook".as_ref(), "--worker".as_ref(), path.as_os_str()];
     detach::start(&arguments.map(OsStr::new)).map_err(failed)

@@ -24,17 +24,17 @@ use unspool_model::jsonc::Wrong;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unspool hook install                  for all your projects
-  unspool hook install --live           also what each session does at every moment
-  unspool hook install --scope local    for yourself, in this project only
+  unspool hook install --live           also track the state of each session live
+  unspool hook install --scope local    only for you, only in this project
 
-Only our own entries are added; comments, order and other hooks stay as they are. `unspool undo`
-takes it back, and so does `unspool hook uninstall`.")]
+Adds only unspool's entries; comments, order and other hooks stay as they are. Revert it with
+`unspool undo` or `unspool hook uninstall`.")]
 pub struct InstallArgs {
-    /// Which settings
+    /// Settings file to edit
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     pub scope: Scope,
 
-    /// Also for the events that tell what a session does: prompts, tools, permissions
+    /// Also install it for events that track session state: prompts, tools, permissions
     #[arg(long)]
     pub live: bool,
 
@@ -46,7 +46,7 @@ pub struct InstallArgs {
 /// Arguments of `hook uninstall`.
 #[derive(Debug, Args)]
 pub struct UninstallArgs {
-    /// Which settings [default: all of them]
+    /// Settings file to edit [default: all]
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<Scope>,
 
@@ -102,10 +102,10 @@ impl File {
             return Ok(());
         }
         Err(Failure::failed(format!(
-            "`{}` is behind a link that leads out of the project",
+            "`{}` is behind a symlink that points outside the project",
             self.path.display()
         ))
-        .hint("put a file in the place of the link, or use `--scope user`"))
+        .hint("replace the symlink with a file, or use `--scope user`"))
     }
 
     /// What stands in it; nothing where there is none.
@@ -123,7 +123,7 @@ fn text(path: &Path, file: &mut fs::File, size: u64) -> Result<String, Failure> 
     use std::io::Read;
     if size > MOST {
         return Err(Failure::failed(format!(
-            "`{}` is too large for settings",
+            "`{}` is too large for a settings file",
             path.display()
         )));
     }
@@ -133,7 +133,7 @@ fn text(path: &Path, file: &mut fs::File, size: u64) -> Result<String, Failure> 
         let good = why.utf8_error().valid_up_to();
         let before = &why.as_bytes()[..good];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        broken(path, &format!("line {line} is no UTF-8"))
+        broken(path, &format!("line {line} is not UTF-8"))
     })
 }
 
@@ -144,8 +144,8 @@ fn real(path: &Path) -> Result<PathBuf, Failure> {
     }
     if fs::symlink_metadata(path).is_ok() {
         return Err(
-            Failure::failed(format!("`{}` is a link that leads nowhere", path.display()))
-                .hint("make the file it leads to, or remove the link"),
+            Failure::failed(format!("`{}` is a broken symlink", path.display()))
+                .hint("create its target, or remove the symlink"),
         );
     }
     let path = std::path::absolute(path)?;
@@ -160,10 +160,10 @@ fn real(path: &Path) -> Result<PathBuf, Failure> {
 
 fn broken(path: &Path, why: &str) -> Failure {
     Failure::failed(format!(
-        "`{}` is not as settings should be: {why}",
+        "`{}` is not a valid settings file: {why}",
         path.display()
     ))
-    .hint("mend it first; nothing was changed")
+    .hint("fix it first; nothing was changed")
 }
 
 /// Why settings cannot be read, for people.
@@ -255,7 +255,7 @@ fn wanted(world: &World, live: bool) -> Vec<&'static str> {
     if let (Some([a, b, c]), false) = (client, later.is_empty()) {
         let names: Vec<&str> = later.iter().map(|(event, _)| *event).collect();
         world.ui.note(&format!(
-            "left out, because a client of version {a}.{b}.{c} was used here lately and would ignore the whole file: {}",
+            "skipped, because client {a}.{b}.{c}, used here recently, would ignore a settings file that has them: {}",
             names.join(", ")
         ));
     }
@@ -300,13 +300,13 @@ fn warn(world: &World, file: &File, args: &InstallArgs) {
             };
             for command in &found.exporters {
                 world.ui.warn(&format!(
-                    "`{}` runs `{command}` as well: both would send; remove one of them",
+                    "`{}` also runs `{command}`, so turns would be sent twice; remove one of them",
                     other.path.display()
                 ));
             }
             if found.disabled {
                 world.ui.warn(&format!(
-                    "`disableAllHooks` in `{}` keeps every hook from running",
+                    "`disableAllHooks` in `{}` disables every hook",
                     other.path.display()
                 ));
             }
@@ -314,7 +314,7 @@ fn warn(world: &World, file: &File, args: &InstallArgs) {
     }
     if args.scope == Scope::Project {
         world.ui.note(&format!(
-            "`{}` is usually shared, but the command names a program on this machine; `--scope local` is for yourself alone",
+            "`{}` is usually shared, but the command is a path on this machine; use `--scope local` to keep it to yourself",
             file.path.display()
         ));
     }
@@ -357,7 +357,7 @@ pub fn uninstall(world: &World, args: &UninstallArgs) -> Result<(), Failure> {
     match failed {
         Some(why) => Err(why),
         None if rows.is_empty() => Err(Failure::nothing("the hook is not installed")
-            .hint("`unspool hook status` shows where it was looked for")),
+            .hint("`unspool hook status` lists the settings files")),
         None => Ok(()),
     }
 }
@@ -386,7 +386,7 @@ fn take_out(
         command: None,
     };
     if !dry_run {
-        let words = format!("take the hook out of {}", file.path.display());
+        let words = format!("remove the hook from {}", file.path.display());
         let before = Notes::read(world).before(&file);
         let text = match &before {
             Some(before) => before.as_deref(),
@@ -438,7 +438,7 @@ fn write(
     if let Err(why) = noted {
         world
             .ui
-            .warn(&format!("what was there before could not be kept: {why}"));
+            .warn(&format!("cannot save the previous settings: {why}"));
     }
     Ok(number)
 }
@@ -513,7 +513,7 @@ fn print(world: &World, rows: &[HookEditRow], dry_run: bool) -> Result<(), Failu
         for (verb, events) in [
             ("installed in", &row.added),
             ("updated in", &row.updated),
-            ("taken out of", &row.removed),
+            ("removed from", &row.removed),
         ] {
             if !events.is_empty() {
                 writeln!(
@@ -530,14 +530,10 @@ fn print(world: &World, rows: &[HookEditRow], dry_run: bool) -> Result<(), Failu
     }
     out.flush()?;
     if let Some(number) = rows.iter().rev().find_map(|row| row.n) {
-        world
-            .ui
-            .note(&format!("take it back with `unspool undo {number}`"));
+        world.ui.note(&format!("undo with `unspool undo {number}`"));
     }
     if rows.iter().any(|row| !row.added.is_empty()) {
-        world
-            .ui
-            .note("sessions that run already use it after their next start");
+        world.ui.note("running sessions use it after a restart");
     }
     Ok(())
 }

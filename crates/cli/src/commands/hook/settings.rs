@@ -102,7 +102,7 @@ fn put(text: &str, root: &Node, event: &str, command: &str) -> Result<String, Wr
     let layout = Layout::of(text, root);
     let wrong = |node: &Node, why| Err(Wrong::at(text, node.place.start, why));
     if root.members().is_none() {
-        return wrong(root, "settings should be an object");
+        return wrong(root, "settings must be an object");
     }
     let group = group(event, command);
     let Some(hooks) = root.get("hooks") else {
@@ -110,14 +110,14 @@ fn put(text: &str, root: &Node, event: &str, command: &str) -> Result<String, Wr
         return Ok(jsonc::insert(text, root, &layout, Some("hooks"), &value));
     };
     if hooks.members().is_none() {
-        return wrong(hooks, "`hooks` should be an object");
+        return wrong(hooks, "`hooks` must be an object");
     }
     let Some(groups) = hooks.get(event) else {
         let value = json!([group]);
         return Ok(jsonc::insert(text, hooks, &layout, Some(event), &value));
     };
     if groups.items().is_none() {
-        return wrong(groups, "the hooks of an event should be an array");
+        return wrong(groups, "the hooks of an event must be an array");
     }
     Ok(jsonc::insert(text, groups, &layout, None, &group))
 }
@@ -359,11 +359,11 @@ mod tests {
             let wrong = install(text, &["Stop"], COMMAND).unwrap_err();
             (wrong.line, wrong.why)
         };
-        assert_eq!(why("[]"), (1, "settings should be an object"));
-        assert_eq!(why("{\n\"hooks\": []}"), (2, "`hooks` should be an object"));
+        assert_eq!(why("[]"), (1, "settings must be an object"));
+        assert_eq!(why("{\n\"hooks\": []}"), (2, "`hooks` must be an object"));
         assert_eq!(
             why("{\"hooks\": {\n\n\"Stop\": {}}}"),
-            (3, "the hooks of an event should be an array")
+            (3, "the hooks of an event must be an array")
         );
         assert!(uninstall("{,}").is_err());
         // What is strange but not in our way is left alone.

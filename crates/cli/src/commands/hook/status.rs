@@ -19,7 +19,7 @@ use crate::world::World;
 /// Arguments of `hook status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Which settings [default: all of them]
+    /// Settings file to look at [default: all]
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<Scope>,
 }
@@ -188,7 +188,7 @@ fn what(row: &HookRow) -> &'static str {
         _ if row.export && row.live => "export, live",
         _ if row.export => "export",
         _ if row.live => "live",
-        _ => "in part",
+        _ => "partial",
     }
 }
 
@@ -201,20 +201,20 @@ fn remarks(out: &mut dyn Write, row: &HookRow) -> Result<(), Failure> {
         let command = row.command.as_deref().unwrap_or_default();
         writeln!(
             out,
-            "{scope}: `{}` is not there any more; run `unspool hook install` again",
+            "{scope}: `{}` no longer exists; run `unspool hook install` again",
             clean::line(command)
         )?;
     }
     if row.installed && !row.export && !row.live {
         writeln!(
             out,
-            "{scope}: only for {}; run `unspool hook install` again",
+            "{scope}: installed only for {}; run `unspool hook install` again",
             clean::line(&row.events.join(", "))
         )?;
     }
     for other in &row.other_exporters {
         let other = clean::line(other);
-        writeln!(out, "{scope}: `{other}` sends to Langfuse as well")?;
+        writeln!(out, "{scope}: `{other}` also sends to Langfuse")?;
     }
     Ok(())
 }

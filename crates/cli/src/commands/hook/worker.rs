@@ -54,7 +54,7 @@ pub fn is_wanted(log: &Log) -> bool {
     let outlook = outlook(&sending::environment);
     match (outlook.wanted, outlook.ready) {
         (false, _) => log.debug(&outlook.why),
-        (true, false) => log.error(&format!("nothing can be sent: {}", outlook.why)),
+        (true, false) => log.error(&format!("cannot send: {}", outlook.why)),
         (true, true) => {}
     }
     outlook.ready
@@ -125,10 +125,10 @@ fn words(summary: &Summary) -> String {
     let spans = amount::count(summary.spans, "span");
     let mut words = format!("{turns} and {spans} sent");
     for (count, what) in [
-        (summary.already, "sent before"),
-        (summary.elsewhere, "belong to an older session"),
-        (summary.waiting, "not over yet"),
-        (summary.refused, "not taken"),
+        (summary.already, "already sent"),
+        (summary.elsewhere, "part of an older session"),
+        (summary.waiting, "unfinished"),
+        (summary.refused, "rejected"),
     ] {
         if count > 0 {
             words += &format!(", {} {what}", amount::grouped(count));
@@ -144,7 +144,7 @@ fn told(failure: Failure) -> String {
             Some(hint) => format!("{}; {hint}", told.message),
             None => told.message,
         },
-        Failure::Found | Failure::Code(_) | Failure::Closed => "it ended early".to_owned(),
+        Failure::Found | Failure::Code(_) | Failure::Closed => "interrupted".to_owned(),
     }
 }
 
@@ -157,7 +157,7 @@ pub fn run(desk: &Desk, global: &Global, file: &Path) -> Result<(), String> {
 
 fn work(desk: &Desk, file: &Path, patience: &Patience, sender: &dyn Sender) -> Result<(), String> {
     let Some(own) = Desk::key(file) else {
-        return Err(format!("`{}` is no job of ours", file.display()));
+        return Err(format!("`{}` is not a hook job", file.display()));
     };
     let slot = slot(&own);
     let Some(_turn) = Turn::take(desk, slot).map_err(|why| format!("cannot lock: {why}"))? else {
@@ -219,7 +219,7 @@ fn attend(
     let own: Vec<SessionFile> = session(&last.transcript).into_iter().collect();
     if own.is_empty() && !last.is_begin() {
         desk.log.warn(&format!(
-            "{name}: there is no transcript `{}`",
+            "{name}: no such transcript: `{}`",
             last.transcript.display()
         ));
     }
@@ -233,7 +233,7 @@ fn attend(
         desk.prune();
         sending::prune(&desk.own.data);
         let left = left_without_a_word(desk, last);
-        let name = format!("{} left without a word", sessions(&left));
+        let name = format!("{} that ended without an event", sessions(&left));
         send(desk, &name, &left, false, sender)?;
     }
     Ok(())
@@ -265,7 +265,7 @@ fn earlier(desk: &Desk, job: &Job, sender: &dyn Sender) -> Result<(), String> {
     {
         // It is only slower without.
         desk.log
-            .warn(&format!("what was read cannot be remembered: {why}"));
+            .warn(&format!("cannot save the cache of earlier sessions: {why}"));
     }
     sent.map(drop)
 }
@@ -337,7 +337,7 @@ fn take_over(desk: &Desk, slot: u64, sender: &dyn Sender) -> Result<(), String> 
             sessions.push(file);
         }
     }
-    let name = format!("{} from before", self::sessions(&sessions));
+    let name = format!("{} left over", self::sessions(&sessions));
     send(desk, &name, &sessions, false, sender)?;
     clear(&left);
     Ok(())

@@ -43,9 +43,9 @@ pub fn run(world: &World, args: &SearchArgs) -> Result<(), Failure> {
     tell(world, &status, args.no_background);
     if hits.is_empty() {
         let hint = if status.behind[Stage::Rest as usize] > 0 {
-            "not everything is indexed yet: search without `--ranked`, or try again later"
+            "the index is incomplete: search without `--ranked`, or retry later"
         } else {
-            "words match as a whole: try fewer or other ones, or search without `--ranked`"
+            "only whole words match: try fewer or other words, or search without `--ranked`"
         };
         return Err(Failure::nothing(format!("nothing found for `{}`", args.query)).hint(hint));
     }
@@ -103,9 +103,8 @@ fn query(args: &SearchArgs) -> Result<Query, Failure> {
     query.projects.extend(args.project.clone());
     if let Some(since) = &args.since {
         if query.since.is_some() {
-            return Err(
-                Failure::failed("`--since` and `since:` are both given").hint("write one of them")
-            );
+            return Err(Failure::failed("`--since` and `since:` are both given")
+                .hint("use only one of them"));
         }
         query.since = Some(since.clone());
     }
@@ -127,7 +126,7 @@ fn up_to_date(world: &World, found: &Found) -> Result<Text, Failure> {
     if refreshed.map_err(Failure::failed)? == Ended::Busy {
         world
             .ui
-            .note("another unspool is writing the index right now: the newest may be missing");
+            .note("another unspool process is writing the index: the newest hits may be missing");
     }
     Ok(text)
 }
@@ -148,14 +147,14 @@ fn tell(world: &World, status: &Status, no_background: bool) {
     }
     let done = status.bytes.saturating_sub(status.behind[rest]);
     let text = format!(
-        "thinking and tool results of {} in {} are not indexed yet ({} % done; `unspool index build` finishes it now)",
+        "thinking and tool results of {} in {} are not indexed yet ({} % done; finish with `unspool index build`)",
         amount::bytes(status.behind[rest]),
         amount::count(status.behind_files[rest], "file"),
         done * 100 / status.bytes.max(1)
     );
     world.ui.note(&text);
     if !no_background && background::start(world) {
-        world.ui.detail("going on with it in the background");
+        world.ui.detail("continuing in the background");
     }
 }
 
@@ -183,7 +182,7 @@ fn show(world: &World, now: Time, hits: &[Hit]) -> Result<(), Failure> {
             None => short(&hit.session).to_owned(),
         };
         world.ui.note(&format!(
-            "open a hit such as the first with `unspool show {file} --line {}`",
+            "show a hit (here the first) with `unspool show {file} --line {}`",
             hit.line
         ));
     }

@@ -53,20 +53,19 @@ pub fn write(
             .take(5)
             .map(|(keys, _)| name(per[0], &keys[0]))
             .collect();
-        return Err(
-            Failure::nothing(format!("no row is called `{wanted}`")).hint(format!(
-                "write one as `unspool usage` names it, such as {}",
-                some.join(", ")
-            )),
-        );
+        return Err(Failure::nothing(format!("no row `{wanted}`")).hint(format!(
+            "use a row name from `unspool usage`, such as {}",
+            some.join(", ")
+        )));
     }
     let several: BTreeSet<&Key> = fitting.iter().map(|(keys, _)| &keys[0]).collect();
     if per[0] == Per::Session && several.len() > 1 {
         let ids: Vec<String> = several.iter().map(|key| name(per[0], key)).collect();
-        return Err(
-            Failure::failed(format!("`{wanted}` may mean {} sessions", ids.len()))
-                .hint(format!("write more of one: {}", ids.join(", "))),
-        );
+        return Err(Failure::failed(format!(
+            "`{wanted}` is ambiguous: it matches {} sessions",
+            ids.len()
+        ))
+        .hint(format!("use more characters of one: {}", ids.join(", "))));
     }
     let mut is_member = vec![false; account.ledger.counted.len()];
     let members = fitting.iter().flat_map(|(_, sum)| &sum.members);
@@ -96,8 +95,8 @@ fn dates(account: &Account<'_>, prices: &Prices, traces: &[Trace<'_>]) -> String
     let dates: BTreeSet<&str> = counted
         .filter_map(|trace| prices.find(account.ledger.model(trace.one?)?))
         .map(|price| match (price.origin, &*price.date) {
-            (Origin::Override, "") => "your own table",
-            (_, "") => "an unknown day",
+            (Origin::Override, "") => "your overrides",
+            (_, "") => "unknown date",
             (_, date) => date,
         })
         .collect();
@@ -346,7 +345,7 @@ fn priced(
         table.row([
             short_model(model).to_owned(),
             amount::grouped(ones.len() as u64),
-            price.map_or_else(|| "none known".to_owned(), |price| price.name.clone()),
+            price.map_or_else(|| "unknown".to_owned(), |price| price.name.clone()),
             rate(rates.and_then(|rates| rates.input)),
             rate(rates.and_then(|rates| rates.output)),
             rate(rates.and_then(|rates| rates.cache_read)),
@@ -374,25 +373,25 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
         .filter(|one| account.ledger.floor(one).is_some())
         .count() as u64;
     let once = format!(
-        "{} told the tokens of {}; each message counts once, at the most any line says.",
+        "{} report the tokens of {}; each message counts once, with the highest number of its lines.",
         amount::count(lines, "line"),
         amount::count(ones.len() as u64, "message")
     );
     let reasons = [
         (
             Fate::Elsewhere,
-            "in resumed or forked sessions repeats a message that counts in an older file",
-            "in resumed or forked sessions repeat messages that count in an older file",
+            "message in a resumed or forked session is counted in an older file",
+            "messages in resumed or forked sessions are counted in an older file",
         ),
         (
             Fate::Copy,
-            "in progress lines repeats a message of a sub-agent's own file",
-            "in progress lines repeat messages of a sub-agent's own file",
+            "message in a progress line is counted in the sub-agent's own file",
+            "messages in progress lines are counted in the sub-agents' own files",
         ),
         (
             Fate::Synthetic,
-            "was written by the client itself and costs nothing",
-            "were written by the client itself and cost nothing",
+            "message was written by the client and costs nothing",
+            "messages were written by the client and cost nothing",
         ),
     ];
     let mut all = vec![once];
@@ -405,7 +404,7 @@ fn dropped(traces: &[Trace<'_>], account: &Account<'_>) -> Vec<String> {
     }
     if floors > 0 {
         all.push(format!(
-            "The output of {} is a floor: their client never wrote what it came to.",
+            "The output of {} is a lower bound: their client did not record the final count.",
             amount::grouped(floors)
         ));
     }

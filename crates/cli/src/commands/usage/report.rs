@@ -35,7 +35,7 @@ pub fn write(
     let wanted = |one: &Counted| filter.lets(one, &account.places);
     let rows = rows(args, account, &books, filter);
     if rows.is_empty() {
-        return Err(Failure::nothing("no message fits")
+        return Err(Failure::nothing("no message matches")
             .hint("widen `--since`, `--until` or `--project`; `unspool ls` lists all sessions"));
     }
     if world.ui.json {
@@ -360,7 +360,7 @@ fn numbers(sum: &Sum) -> [String; 6] {
 /// The model of a message without a price, and which of its prices is missing if others are known.
 fn unpriced<'a>(account: &'a Account<'_>, one: &Counted) -> Cow<'a, str> {
     let Some(model) = account.ledger.model(one) else {
-        return Cow::Borrowed("no model named");
+        return Cow::Borrowed("unnamed model");
     };
     match account.prices.charge(model, one.usage(), one.terms()) {
         Err(Unpriced::Part(part)) => Cow::Owned(format!("{model}: {part}")),
@@ -385,7 +385,7 @@ fn remarks(
         unknown.sort_unstable();
         unknown.dedup();
         all.push(format!(
-            "{} of {} without a known price ({}); the others cost {}. Add prices as `unspool prices --help` says.",
+            "{} of {} have no known price ({}); the others cost {}. To add prices, see `unspool prices --help`.",
             amount::grouped(total.cost.unpriced),
             amount::count(total.messages, "message"),
             unknown.join(", "),
@@ -394,7 +394,7 @@ fn remarks(
     }
     if total.fast > 0 {
         all.push(format!(
-            "{} of {} in the fast mode, {}; tell them apart with `--by speed`",
+            "{} of {} in fast mode, {}; list them separately with `--by speed`",
             amount::grouped(total.fast),
             amount::count(total.messages, "message"),
             amount::cost_sum(total.fast_cost),
@@ -413,7 +413,7 @@ fn remarks(
             _ => String::new(),
         };
         all.push(format!(
-            "output of {} is a floor: written by {range}",
+            "output of {} is a lower bound: written by {range}",
             amount::count(total.floors, "message"),
         ));
     }

@@ -62,7 +62,7 @@ fn what_stands_before_the_mark_is_looked_at_again_only_when_the_session_ends() {
     write(&home, &more);
     happens(&home, "Stop");
     assert_eq!(times(&sink), [1, 1, 1, 1], "{}", log(&home));
-    assert!(log(&home).contains("1 turn and 2 spans sent, 3 sent before"));
+    assert!(log(&home).contains("1 turn and 2 spans sent, 3 already sent"));
     assert!(
         marks(&home)[0].contains("\"turns\":3"),
         "{:?}",

@@ -403,7 +403,10 @@ fn a_taken_port_is_told_and_the_usual_one_gives_way() {
     let output = home.output(&["serve", "--port", &port]);
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains(&format!("port {port} is taken")), "{told}");
+    assert!(
+        told.contains(&format!("port {port} is already in use")),
+        "{told}"
+    );
     assert!(told.contains("--port"), "{told}");
     let output = home.output(&["serve", "--listen", "0.0.0.0"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();

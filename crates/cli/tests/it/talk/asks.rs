@@ -61,7 +61,7 @@ fn an_always_is_kept_beside_the_project_and_heeded_now_and_later() {
     assert!(screen.contains("3 Yes, always: Bash(touch:*)"), "{screen}");
     assert!(screen.contains(".claude/settings.local.json"), "{screen}");
     talk.press("3");
-    talk.shows("kept in");
+    talk.shows("added to");
     talk.answers("made one");
     let kept = talk.file(".claude/settings.local.json");
     let kept: Value = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
@@ -92,21 +92,21 @@ fn an_always_does_not_trust_what_else_a_folder_brings() {
     home.write("project/.claude/settings.json", settings.to_string());
     let model = Model::playing(vec![touch("toolu_1", "one"), Answer::text("made one")]).unwrap();
     let mut talk = Talk::starting(home, model, &[]);
-    talk.shows("a folder brings settings");
+    talk.shows("this folder has its own settings");
     talk.scrolls();
     talk.press("n");
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     talk.say("make it");
     talk.asks("Bash wants to run");
     talk.press("3");
-    talk.shows("when this folder is trusted");
+    talk.shows("once this folder is trusted");
     talk.answers("made one");
     let (home, model) = talk.leaves();
     let mut talk = Talk::starting(home, model, &[]);
-    talk.shows("a folder brings settings");
+    talk.shows("this folder has its own settings");
     talk.scrolls();
     talk.press("n");
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     assert!(!talk.file("hooked").exists());
     talk.leaves();
 }
@@ -119,10 +119,10 @@ fn trust_is_asked_for_once_and_kept_outside_the_folder() {
     home.write("project/.claude/settings.json", settings.to_string());
     let model = Model::playing(vec![Answer::text("one"), Answer::text("two")]).unwrap();
     let mut talk = Talk::starting(home, model, &[]);
-    let screen = talk.asks("Let them act, now and later?");
+    let screen = talk.asks("Trust this folder and apply these settings?");
     assert!(screen.contains("touch hooked"), "{screen}");
     talk.press("y");
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     talk.say("hi");
     talk.answers("one");
     assert!(talk.file("hooked").exists());
@@ -131,7 +131,7 @@ fn trust_is_asked_for_once_and_kept_outside_the_folder() {
     let mut talk = Talk::at(home, model, &[]);
     talk.say("hi");
     let screen = talk.answers("two");
-    assert!(!screen.contains("Let them act"), "{screen}");
+    assert!(!screen.contains("Trust this folder"), "{screen}");
     assert!(talk.file("hooked").exists());
     talk.leaves();
 }
@@ -194,13 +194,13 @@ fn a_form_is_answered_and_a_plan_approved() {
     let sent = talk.sent().to_string();
     assert!(sent.contains("Blue") && sent.contains("One, Two"), "{sent}");
     talk.press("\x1b[Z\x1b[Z");
-    talk.shows("plans only");
+    talk.shows("plan mode on");
     talk.say("plan it");
     let screen = talk.asks("The plan");
     assert!(screen.contains("second"), "{screen}");
     talk.press("2");
     talk.answers("off it goes");
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     talk.leaves();
 }
 
@@ -253,7 +253,7 @@ fn what_a_terminal_would_hide_is_shown_and_a_long_command_is_seen_to_its_end() {
     talk.say("no");
     talk.answers("first over");
     talk.say("two");
-    talk.shows("space for the rest");
+    talk.shows("space to scroll");
     std::thread::sleep(MOMENT);
     talk.press("\r");
     let screen = talk.scrolls();
@@ -294,24 +294,27 @@ fn what_is_typed_before_the_question_of_trust_does_not_answer_it() {
     home.write("project/.claude/settings.json", settings.to_string());
     let model = Model::playing(vec![Answer::text("heard it")]).unwrap();
     let mut talk = Talk::starting(home, model, &[]);
-    talk.shows("a folder brings settings");
+    talk.shows("this folder has its own settings");
     talk.press("yes");
     talk.shows("> yes");
     talk.press("\x15");
     // All of it has to be seen, also by who means it.
-    talk.shows("space for the rest");
+    talk.shows("space to scroll");
     talk.press("y");
     talk.shows("> y");
     talk.press("\x15");
     let screen = talk.scrolls();
-    assert!(screen.contains("Let them act, now and later?"), "{screen}");
+    assert!(
+        screen.contains("Trust this folder and apply these settings?"),
+        "{screen}"
+    );
     assert!(screen.contains("x\\u202ey"), "{screen}");
     talk.press("keep this");
     talk.shows("> keep this");
     std::thread::sleep(MOMENT);
     talk.press(ESC);
     // What was typed goes to the conversation.
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     talk.shows("> keep this");
     talk.press("\r");
     talk.answers("heard it");

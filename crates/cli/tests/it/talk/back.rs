@@ -22,7 +22,7 @@ fn changed() -> Talk {
     ])
     .unwrap();
     let talk = Talk::starting(home, model, &["--permission-mode", "acceptEdits"]);
-    talk.shows("edits files without asking");
+    talk.shows("accept edits on");
     let mut talk = talk;
     talk.say("write the file");
     talk.answers("wrote it");
@@ -35,9 +35,9 @@ fn changed() -> Talk {
 /// Opens the list of prompts, takes the last one and then this choice.
 fn go_back(talk: &mut Talk, downs: usize) {
     talk.say("/rewind");
-    talk.shows("Go back to before which prompt?");
+    talk.shows("Rewind to before which prompt?");
     talk.press("\r");
-    talk.shows("Go back with what?");
+    talk.shows("Rewind what?");
     talk.press(&DOWN.repeat(downs));
     talk.press("\r");
 }
@@ -55,7 +55,7 @@ fn after(mut talk: Talk) -> String {
 fn both_go_back_and_the_prompt_is_there_to_be_changed() {
     let mut talk = changed();
     go_back(&mut talk, 0);
-    talk.shows("the conversation and the files are as before this prompt");
+    talk.shows("rewound the conversation and the files to before this prompt");
     talk.shows("> change the file");
     talk.is("a.txt", "old\n");
     talk.press("\x15");
@@ -67,7 +67,7 @@ fn both_go_back_and_the_prompt_is_there_to_be_changed() {
 fn the_conversation_alone_goes_back() {
     let mut talk = changed();
     go_back(&mut talk, 1);
-    talk.shows("the conversation is as before this prompt");
+    talk.shows("rewound the conversation to before this prompt");
     talk.shows("> change the file");
     talk.is("a.txt", "new\n");
     talk.press("\x15");
@@ -79,7 +79,7 @@ fn the_conversation_alone_goes_back() {
 fn the_files_alone_go_back() {
     let mut talk = changed();
     go_back(&mut talk, 2);
-    talk.shows("the files are as before this prompt");
+    talk.shows("rewound the files to before this prompt");
     talk.is("a.txt", "old\n");
     let sent = after(talk);
     assert!(sent.contains("change the file"), "{sent}");
@@ -89,12 +89,12 @@ fn the_files_alone_go_back() {
 fn esc_twice_asks_where_to_and_esc_stays() {
     let mut talk = changed();
     talk.press(ESC);
-    talk.shows("esc again to go back to a prompt");
+    talk.shows("esc again to rewind");
     talk.press(ESC);
-    let screen = talk.shows("Go back to before which prompt?");
+    let screen = talk.shows("Rewind to before which prompt?");
     assert!(screen.contains("write the file"), "{screen}");
     talk.press(ESC);
-    talk.shows("edits files without asking");
+    talk.shows("accept edits on");
     talk.is("a.txt", "new\n");
     talk.leaves();
 }
@@ -103,12 +103,12 @@ fn esc_twice_asks_where_to_and_esc_stays() {
 fn a_file_that_was_not_there_is_gone_again() {
     let mut talk = changed();
     talk.say("/rewind");
-    talk.shows("Go back to before which prompt?");
+    talk.shows("Rewind to before which prompt?");
     talk.press(DOWN);
     talk.press("\r");
-    talk.shows("Go back with what?");
+    talk.shows("Rewind what?");
     talk.press("\r");
-    talk.shows("the conversation and the files are as before this prompt");
+    talk.shows("rewound the conversation and the files to before this prompt");
     assert!(!talk.file("a.txt").exists());
     talk.press("\x15");
     talk.leaves();

@@ -6,11 +6,11 @@ use super::*;
 fn commands_are_completed_and_answered_without_the_model() {
     let mut talk = Talk::with(vec![]);
     talk.press("/cos");
-    talk.shows("what this session has cost");
+    talk.shows("show the cost of this session");
     talk.press("\t\r");
     talk.shows("so far");
     talk.say("/nonsense");
-    talk.shows("there is no command /nonsense");
+    talk.shows("unknown command /nonsense");
     talk.say("/exit");
     assert_eq!(talk.terminal.ends(), 0);
     assert_eq!(talk.model.requests().len(), 0);
@@ -25,7 +25,7 @@ fn help_names_every_command() {
         model,
         terminal,
     };
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     talk.say("/help");
     let screen = talk.shows("/exit");
     for name in [
@@ -58,7 +58,7 @@ fn a_summary_takes_the_place_of_what_was_said() {
     talk.say("a question");
     talk.answers("the long answer");
     talk.say("/compact what matters");
-    talk.answers("replaced by a summary");
+    talk.answers("was compacted");
     let asked = talk.model.requests()[1].body.to_string();
     assert!(asked.contains("what matters"), "{asked}");
     talk.say("go on");
@@ -72,7 +72,7 @@ fn a_summary_takes_the_place_of_what_was_said() {
 fn the_model_is_chosen_from_a_list_or_by_name() {
     let mut talk = Talk::with(vec![Answer::text("one"), Answer::text("two")]);
     talk.say("/model");
-    talk.shows("Which model? now: claude-sonnet-4-5");
+    talk.shows("Which model? (current: claude-sonnet-4-5)");
     talk.press("haiku\r");
     talk.shows("claude-haiku");
     talk.say("hi");
@@ -107,7 +107,7 @@ fn cost_context_and_cache_are_told() {
     talk.say("/cost");
     let screen = talk.shows("so far");
     assert!(
-        screen.contains("claude-sonnet-4-5") && screen.contains("from the cache"),
+        screen.contains("claude-sonnet-4-5") && screen.contains("cache read"),
         "{screen}"
     );
     talk.say("/context");
@@ -128,7 +128,7 @@ fn agents_servers_and_memory_are_listed() {
     let screen = talk.shows("digger");
     assert!(screen.contains("digs deep"), "{screen}");
     talk.say("/mcp");
-    talk.shows("no servers");
+    talk.shows("no MCP servers");
     talk.say("/memory");
     talk.shows("CLAUDE.md (1 line)");
     talk.leaves();
@@ -138,7 +138,7 @@ fn agents_servers_and_memory_are_listed() {
 fn what_is_to_be_remembered_is_in_the_memory_of_the_next_session() {
     let mut talk = Talk::with(vec![Answer::text("as you like")]);
     talk.say("#use tabs, never spaces");
-    talk.shows("remembered in");
+    talk.shows("added to");
     let memory = std::fs::read_to_string(talk.file("CLAUDE.md")).unwrap();
     assert!(memory.contains("use tabs, never spaces"), "{memory}");
     talk.press("/clear\r");
@@ -167,7 +167,7 @@ fn a_command_of_the_person_runs_unasked_and_the_model_hears_of_it() {
 fn what_is_said_while_a_command_of_the_person_runs_waits_for_its_end() {
     let mut talk = Talk::with(vec![Answer::text("I see")]);
     talk.say("!echo begun; until test -e go; do sleep 0.05; done; echo over");
-    talk.shows("your command runs");
+    talk.shows("running your command");
     talk.say("what was that");
     talk.shows("next: what was that");
     assert_eq!(talk.model.requests().len(), 0);
@@ -247,7 +247,7 @@ fn rules_are_listed_with_their_place_added_and_taken_out() {
     );
     assert!(screen.contains("settings.json:3"), "{screen}");
     talk.say("/permissions allow Bash(touch:*)");
-    talk.shows("now stands in");
+    talk.shows("added to");
     let local = talk.file(".claude/settings.local.json");
     assert!(
         std::fs::read_to_string(&local)
@@ -257,15 +257,15 @@ fn rules_are_listed_with_their_place_added_and_taken_out() {
     talk.say("make it");
     talk.answers("made one");
     talk.say("/permissions remove");
-    talk.shows("Take out which rule?");
+    talk.shows("Remove which rule?");
     talk.press("touch");
     talk.shows("❯ allow Bash(touch:*)");
     talk.press("\r");
-    talk.shows("no longer stands in");
+    talk.shows("removed from");
     assert!(!std::fs::read_to_string(&local).unwrap().contains("touch"));
     talk.say("/permissions deny Bash(touch:*) in user");
     talk.terminal.until("the rule of the user", |screen| {
-        screen.matches("now stands in").count() == 2
+        screen.matches("added to").count() == 2
     });
     let user = std::fs::read_to_string(talk.home.claude_dir().join("settings.json")).unwrap();
     assert!(
@@ -276,6 +276,6 @@ fn rules_are_listed_with_their_place_added_and_taken_out() {
     talk.answers("not two");
     assert!(!talk.file("two").exists());
     talk.say("/permissions allow Bash(");
-    talk.shows("is no rule");
+    talk.shows("is not a valid rule");
     talk.leaves();
 }

@@ -59,20 +59,20 @@ fn with_others() -> Talk {
 fn a_session_is_found_by_what_was_said_in_it_and_gone_on_with() {
     let mut talk = with_others();
     talk.say("/resume");
-    let screen = talk.shows("Go on with which session?");
+    let screen = talk.shows("Resume which session?");
     assert!(screen.contains("mend the roof") && screen.contains("paint the wall"));
     talk.press("velvet hammer");
     let screen = talk.terminal.until("the session alone", |screen| {
         screen.contains("mend the roof")
             && !screen.contains("paint the wall")
-            && !screen.contains("looking into")
+            && !screen.contains("searching conversations")
     });
     assert!(
         screen.contains("the velvet hammer is in the shed"),
         "{screen}"
     );
     talk.press("\r");
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     talk.say("where is it");
     talk.answers("gone on");
     let sent = talk.sent().to_string();
@@ -84,13 +84,13 @@ fn a_session_is_found_by_what_was_said_in_it_and_gone_on_with() {
 fn a_session_is_found_by_its_title_and_esc_stays_here() {
     let mut talk = with_others();
     talk.say("/resume");
-    talk.shows("Go on with which session?");
+    talk.shows("Resume which session?");
     talk.press("paint");
     talk.terminal.until("one session", |screen| {
         screen.contains("paint the wall") && !screen.contains("mend the roof")
     });
     talk.press(ESC);
-    talk.shows("asks before changes");
+    talk.shows("asks before edits");
     talk.say("here");
     talk.answers("gone on");
     assert!(!talk.sent().to_string().contains("paint"));

@@ -65,7 +65,7 @@ fn runs(talk: &Talk) {
     wait_until("command", || {
         std::fs::read_to_string(talk.file("pid")).is_ok_and(|text| text.ends_with('\n'))
     });
-    talk.shows("esc to stop");
+    talk.shows("esc to interrupt");
 }
 
 /// The command that told its id is gone.
@@ -84,7 +84,7 @@ fn hook(event: &str) -> Value {
 fn while_the_model_speaks() {
     let slow = Answer::text("half of it, other half").before(4, Step::Gate("slow"));
     Phase {
-        after: |talk| drop(talk.shows("stopped")),
+        after: |talk| drop(talk.shows("interrupted; say")),
         ..Phase::of(vec![slow], |talk| {
             talk.say("hi");
             assert!(talk.model.reached("slow", PATIENCE));
@@ -186,7 +186,7 @@ fn while_a_retry_is_waited_for() {
     let busy = Answer::fails("429 Too Many Requests", "rate_limit_error", "slow down");
     Phase::of(vec![busy.header("retry-after", "50")], |talk| {
         talk.say("hi");
-        talk.shows("again in");
+        talk.shows("retrying in");
     })
     .stops();
 }
@@ -199,7 +199,7 @@ fn while_a_summary_is_made() {
         talk.answers("hello there");
         talk.say("/compact");
         assert!(talk.model.reached("slow", PATIENCE));
-        talk.shows("making a summary");
+        talk.shows("compacting");
     })
     .stops();
 }

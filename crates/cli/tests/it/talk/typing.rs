@@ -107,7 +107,7 @@ fn resizing_while_it_works_loses_and_doubles_nothing() {
     let types = |talk: &mut Talk| {
         talk.press("x");
         talk.terminal.until("a letter", |screen| {
-            screen.lines().any(|line| line == "> x") && screen.contains("esc to stop")
+            screen.lines().any(|line| line == "> x") && screen.contains("esc to interrupt")
         });
         talk.press("\x7f");
         let screen = talk.terminal.until("an empty editor", |screen| {
@@ -117,7 +117,7 @@ fn resizing_while_it_works_loses_and_doubles_nothing() {
     };
     // Keys that come in the same moment as another size are heard with the next key only.
     talk.terminal.resize(30, 100);
-    talk.shows("asks before changes  ·  ");
+    talk.shows("asks before edits  ·  ");
     types(&mut talk);
     // The screen gets narrower when the program has drawn for that: a frame that is on its way
     // would be wrapped, as nothing here can help.
@@ -131,7 +131,7 @@ fn resizing_while_it_works_loses_and_doubles_nothing() {
     types(&mut talk);
     talk.terminal.resize(40, 80);
     talk.terminal.until("a whole last row", |screen| {
-        screen.contains("asks before changes · ") && screen.contains("cache 0 %")
+        screen.contains("asks before edits · ") && screen.contains("cache 0 %")
     });
     types(&mut talk);
     talk.model.open("slow");

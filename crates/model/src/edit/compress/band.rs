@@ -32,28 +32,28 @@ const LEVELS: [(&str, u8); 3] = [("compress", 35), ("heavy", 10), ("heavy-compre
 impl Band {
     /// Reads `START-END:TARGET`, such as `0-50:35` or `0-50:heavy`.
     pub fn parse(text: &str) -> Result<Band, BadBand> {
-        let bad = |why: &str| BadBand(format!("`{text}` is no band: {why}"));
+        let bad = |why: &str| BadBand(format!("`{text}` is not a valid range: {why}"));
         let (range, level) = text
             .split_once(':')
-            .ok_or_else(|| bad("it must look like `0-50:35`, with a target behind the colon"))?;
+            .ok_or_else(|| bad("use a form such as `0-50:35`, with a target after the colon"))?;
         let (start, end) = range
             .split_once('-')
-            .ok_or_else(|| bad("it must begin with a range of percent, such as `0-50`"))?;
+            .ok_or_else(|| bad("it must begin with a percentage range, such as `0-50`"))?;
         let percent = |text: &str| {
             let number = text.trim().trim_end_matches('%').parse::<u8>().ok();
             let number = number.filter(|number| *number <= 100);
-            number.ok_or_else(|| bad(&format!("`{text}` is no percentage from 0 to 100")))
+            number.ok_or_else(|| bad(&format!("`{text}` is not a percentage from 0 to 100")))
         };
         let (start, end) = (percent(start)?, percent(end)?);
         if start >= end {
-            return Err(bad(&format!("{start} is not below {end}")));
+            return Err(bad(&format!("{start} must be less than {end}")));
         }
         let level = level.trim();
         let named = LEVELS.iter().find(|(name, _)| *name == level);
         let target = match named {
             Some((_, target)) => *target,
             None => percent(level).ok().filter(|it| (1..=99).contains(it)).ok_or_else(|| {
-                bad("its target must be 1 to 99, the percent of text that stays, or `compress` (35) or `heavy` (10)")
+                bad("its target must be 1 to 99 (percent of text to keep), `compress` (35) or `heavy` (10)")
             })?,
         };
         Ok(Band { start, end, target })
@@ -83,7 +83,7 @@ pub fn bands<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Band>, BadBand> {
     for pair in all.windows(2) {
         if pair[1].start < pair[0].end {
             let (one, other) = (pair[0], pair[1]);
-            let why = format!("the bands `{one}` and `{other}` overlap");
+            let why = format!("the ranges `{one}` and `{other}` overlap");
             return Err(BadBand(why));
         }
     }
@@ -110,8 +110,8 @@ mod tests {
             ("50:35", "range"),
             ("a-50:35", "`a`"),
             ("0-101:35", "`101`"),
-            ("50-50:35", "50 is not below 50"),
-            ("60-50:35", "60 is not below 50"),
+            ("50-50:35", "50 must be less than 50"),
+            ("60-50:35", "60 must be less than 50"),
             ("0-50:0", "1 to 99"),
             ("0-50:100", "1 to 99"),
             ("0-50:tiny", "1 to 99"),
@@ -127,7 +127,7 @@ mod tests {
     fn bands_may_touch_but_not_overlap() {
         assert_eq!(bands(&["50-75:10", "0-50:35"]).unwrap()[0].start, 0);
         let error = bands(&["0-51:35", "50-75:10"]).unwrap_err().to_string();
-        assert_eq!(error, "the bands `0-51:35` and `50-75:10` overlap");
+        assert_eq!(error, "the ranges `0-51:35` and `50-75:10` overlap");
         assert_eq!(bands::<&str>(&[]), Ok(Vec::new()));
     }
 

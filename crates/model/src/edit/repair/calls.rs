@@ -28,26 +28,26 @@ impl Mender<'_> {
             .collect();
         for (id, pair) in self.pairs() {
             if id.is_empty() {
-                self.remove(&pair.calls, "bad_call", "a call without an id was removed");
-                let what = "a result that names no call was removed";
+                self.remove(&pair.calls, "bad_call", "removed a call without an id");
+                let what = "removed a result without a call id";
                 self.remove(&pair.results, "bad_result", what);
                 continue;
             }
             let Some(call) = self.first(&pair.calls) else {
-                let what = format!("the call {id} is not in the file; its result was removed");
+                let what = format!("removed a result: its call {id} is not in the file");
                 self.remove(&pair.results, "result_without_call", &what);
                 continue;
             };
             let repeated = |at: &(Index, Index)| self.is_repeated(call, *at);
             let others = pair.calls.iter().copied().filter(|&at| at != call);
             let others: Vec<_> = others.filter(|at| !repeated(at)).collect();
-            let what = format!("the call {id} was made twice; the second one was removed");
+            let what = format!("removed the second of two calls with id {id}");
             self.remove(&others, "duplicate_call", &what);
             match self.first(&pair.results) {
                 Some(result) => {
                     let others = pair.results.iter().copied().filter(|&at| at != result);
                     let others: Vec<_> = others.collect();
-                    let what = format!("the call {id} had two results; the second was removed");
+                    let what = format!("removed the second of two results of the call {id}");
                     self.remove(&others, "duplicate_call", &what);
                 }
                 None if made.get(&call) == Some(&CallStatus::Missing) => self.answer(call, &id),
@@ -109,12 +109,12 @@ impl Mender<'_> {
     /// A call that the conversation went on from without a result gets one that says so.
     fn answer(&mut self, (at, block): (Index, Index), id: &str) {
         if self.record(at).uuid.is_none() {
-            let what = format!("the call {id} never got a result; it was removed");
+            let what = format!("removed the call {id}, which has no result");
             self.remove(&[(at, block)], "call_without_result", &what);
             return;
         }
         self.unanswered.push((at, block));
-        let what = format!("the call {id} never got a result; it got one that says so");
+        let what = format!("added a placeholder result to the call {id}");
         self.note(at, "call_without_result", what);
     }
 }

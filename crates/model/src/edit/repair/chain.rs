@@ -140,7 +140,7 @@ impl Chain {
         let other =
             |done: &Mended| done.line != line || !matches!(done.kind, "missing_parent" | "cycle");
         mender.mended.retain(other);
-        let what = "the line would be its own ancestor; it begins the conversation now";
+        let what = "broke a parent cycle; the conversation now begins here";
         mender.note(first, "cycle", what);
     }
 
@@ -183,12 +183,15 @@ impl Chain {
         let (kind, why) = if is_result(before) || is_result(at) {
             (
                 "parallel_results",
-                "clients before 2.1.100 lose parallel calls",
+                "clients before 2.1.100 lose parallel calls otherwise",
             )
         } else {
-            ("broken_chain", "some clients lose what stands before")
+            (
+                "broken_chain",
+                "some clients lose the lines before it otherwise",
+            )
         };
-        mender.note(at, kind, format!("it follows line {line} now: {why}"));
+        mender.note(at, kind, format!("set its parent to line {line}: {why}"));
     }
 
     fn time_between(&self, mender: &Mender<'_>, nth: usize) -> Time {
@@ -222,7 +225,7 @@ impl Chain {
         };
         if mender.session.role() == Role::Main {
             mender.plan.entry(at).own = true;
-            let what = "it ends the conversation and was marked as a sub-agent's; it no longer is";
+            let what = "removed the sub-agent mark from the last line of the conversation";
             mender.note(at, "sidechain", what);
         }
     }
@@ -258,7 +261,7 @@ impl Chain {
             if mender.time(at) <= Some(newest) {
                 newest = Time(newest.0 + 1);
                 mender.set_time(at, newest);
-                let what = "its time is the newest now: clients before 2.1.200 go on from there";
+                let what = "gave it the newest timestamp: clients before 2.1.200 resume from there";
                 mender.note(at, "not_newest", what);
             } else {
                 newest = mender.time(at).unwrap_or(newest);
@@ -354,7 +357,7 @@ impl Chain {
         mender
             .plan
             .insert(end, lines::last_prompt(&session, &id, explicit));
-        let what = "a line was added that says that the conversation goes on from here";
+        let what = "added a line that marks where the conversation resumes";
         mender.note(leaf, "not_last", what);
     }
 
@@ -427,7 +430,7 @@ fn drop_boundaries(mender: &mut Mender<'_>) {
                 mender.plan.redirect.set(at, above);
                 mender.plan.history.set(at, above);
             }
-            let what = "a compaction without a summary was removed: it would cut off all before it";
+            let what = "removed a compaction without a summary: it would hide everything before it";
             mender.note(at, "no_summary", what);
         }
     }

@@ -116,18 +116,18 @@ impl<'a> Mender<'a> {
             match (refused.refusal, refused.block) {
                 (Refusal::EmptyMessage, _) => {
                     self.plan.drop(at);
-                    self.note(at, "empty_message", "a line that says nothing was removed");
+                    self.note(at, "empty_message", "removed a line without content");
                 }
                 (Refusal::EmptyText, Some(block)) if text(block) => {
                     self.plan.remove_block(at, block);
-                    let what = "an empty text was removed: the API refuses it";
+                    let what = "removed an empty text: the API rejects it";
                     self.note(at, "empty_text", what);
                 }
                 (Refusal::UnsignedThinking, Some(block)) if !sender.is_foreign() => {
                     self.plan.remove_block(at, block);
                     self.plan.counts.thinking_removed += 1;
                     self.plan.lose(self.session, at, Loss::Thinking, &[block]);
-                    let what = "thinking without its signature was removed: the API refuses it";
+                    let what = "removed thinking without a signature: the API rejects it";
                     self.note(at, "unsigned_thinking", what);
                 }
                 // Names, inputs and contents were mended line by line; calls go with their
@@ -157,8 +157,8 @@ impl<'a> Mender<'a> {
         for &at in check::clients_own_end(self.session, &spoken) {
             self.plan.drop(at);
             let what = match self.record(at).is_api_error() {
-                true => "an API error at the end was removed: the conversation goes on before it",
-                false => "a reply of the client's own at the end was removed",
+                true => "removed an API error at the end: the conversation resumes before it",
+                false => "removed a synthetic reply of the client at the end",
             };
             self.note(at, "error_tail", what);
         }
@@ -183,7 +183,7 @@ impl<'a> Mender<'a> {
                 self.plan.remove_block(at, block);
                 self.plan.counts.thinking_removed += 1;
                 self.plan.lose(self.session, at, Loss::Thinking, &[block]);
-                let what = "thinking that no word follows was removed: the API refuses it";
+                let what = "removed thinking that is not followed by text: the API rejects it";
                 self.note(at, "thinking_alone", what);
             }
         }
@@ -208,14 +208,14 @@ impl<'a> Mender<'a> {
             let above = up.above(&self.plan, at).filter(|_| !begins);
             let parent = up.id(above);
             let follows = above.map_or_else(
-                || "it begins the conversation now".to_owned(),
-                |above| format!("it follows line {} now", self.record(above).line),
+                || "the conversation now begins here".to_owned(),
+                |above| format!("its parent is now line {}", self.record(above).line),
             );
             let (kind, what) = match circle {
-                true => ("cycle", format!("the line was its own ancestor; {follows}")),
+                true => ("cycle", format!("broke a parent cycle; {follows}")),
                 false => (
                     "missing_parent",
-                    format!("its parent is not in the file; {follows}"),
+                    format!("its parent was missing; {follows}"),
                 ),
             };
             self.plan.set_parent(at, parent);

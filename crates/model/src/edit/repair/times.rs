@@ -44,7 +44,7 @@ impl Mender<'_> {
             };
             let had = self.record(at).at().is_some();
             self.set_time(at, time);
-            let what = format!("it got the time {time}, between those of its neighbours");
+            let what = format!("set its timestamp to {time}, between those of its neighbours");
             self.note(at, if had { "bad_time" } else { "no_time" }, what);
         }
     }

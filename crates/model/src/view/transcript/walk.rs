@@ -362,7 +362,7 @@ impl<'a> Walk<'a> {
                 .iter()
                 .find(|more| (more.0, more.1) == (fault.line, fault.kind));
             if let Some((_, kind, count)) = last {
-                detail += &format!("; and {count} more such lines behind it ({})", kind.name());
+                detail += &format!("; and {count} more such lines after it ({})", kind.name());
             }
             Item {
                 line: fault.line,
@@ -401,7 +401,7 @@ impl<'a> Walk<'a> {
                 let label = self.session.label_of(record).to_owned();
                 items.push(record, Body::Unknown { label });
                 if self.whole {
-                    items.note(record, "line as it is".to_owned(), true, self.raw(record));
+                    items.note(record, "raw line".to_owned(), true, self.raw(record));
                 }
             }
             Kind::TurnDuration => {}

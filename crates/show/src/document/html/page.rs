@@ -207,19 +207,19 @@ pub(super) fn when(
 const BAR: &str = "<div class=\"bar\" role=\"search\">\
 <input id=\"find\" type=\"search\" placeholder=\"Search this session\" aria-label=\"Search this session\" autocomplete=\"off\" spellcheck=\"false\">\
 <span id=\"found\" role=\"status\"></span>\
-<button id=\"all\" type=\"button\" title=\"Open or fold everything (e)\">Open all</button>\
-<button id=\"theme\" type=\"button\" title=\"Light, dark, or as the system (d)\">Theme</button>\
+<button id=\"all\" type=\"button\" title=\"Expand or collapse all (e)\">Open all</button>\
+<button id=\"theme\" type=\"button\" title=\"Theme: light, dark or system (d)\">Theme</button>\
 <button id=\"keys\" type=\"button\" title=\"Keys (?)\">?</button>\
 </div>\n";
 
 const HELP: &str = "<dialog id=\"help\"><h2>Keys</h2><dl>\
 <dt>j k</dt><dd>next, previous turn</dd>\
-<dt>Enter o</dt><dd>open or fold the work of a turn</dd>\
-<dt>e</dt><dd>open or fold everything</dd>\
+<dt>Enter o</dt><dd>expand or collapse a turn</dd>\
+<dt>e</dt><dd>expand or collapse all</dd>\
 <dt>/</dt><dd>search</dd>\
 <dt>n N</dt><dd>next, previous match</dd>\
 <dt>g G</dt><dd>first, last turn</dd>\
-<dt>d</dt><dd>light, dark, as the system</dd>\
-<dt>?</dt><dd>this list</dd>\
-<dt>Esc</dt><dd>end the search, close this</dd>\
+<dt>d</dt><dd>theme: light, dark, system</dd>\
+<dt>?</dt><dd>this help</dd>\
+<dt>Esc</dt><dd>clear the search, close this</dd>\
 </dl></dialog>\n";

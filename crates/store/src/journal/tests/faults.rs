@@ -121,9 +121,12 @@ fn an_error_names_the_file_and_says_what_to_do() {
         }
         if let Err(error) = result {
             let text = error.to_string();
-            assert!(text.contains("no room left on the disk"), "{text}");
+            assert!(text.contains("no space left on the disk"), "{text}");
             assert!(text.contains('/'), "{text}");
-            assert!(error.hint().unwrap().starts_with("make room"), "{text}");
+            assert!(
+                error.hint().unwrap().starts_with("free disk space"),
+                "{text}"
+            );
             told += 1;
         }
     }

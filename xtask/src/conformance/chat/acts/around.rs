@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use unspool_testkit::model::{Answer, Step};
 
 /// What a terminal shows when it waits for a prompt in the usual mode.
-const READY: &str = "asks before changes";
+const READY: &str = "asks before edits";
 const LEAVE: &str = "\x04";
 
 /// Two prompts at once: the second waits until the model can hear it.
@@ -68,13 +68,13 @@ pub fn talk(draw: &mut Draw<'_>) -> Vec<Turn> {
     let keys = vec![
         Key::Shows(READY),
         Key::Press("make one\r"),
-        Key::Shows("enter to choose"),
+        Key::Shows("enter to select"),
         Key::Press("y"),
         Key::Shows("The first is made."),
         Key::Press("and another\r"),
-        Key::Shows("enter to choose"),
+        Key::Shows("enter to select"),
         Key::Press("n"),
-        Key::Shows("enter sends it"),
+        Key::Shows("enter to send"),
         Key::Press("not that one\r"),
         Key::Shows("Then not."),
         Key::Press(LEAVE),
@@ -91,7 +91,7 @@ pub fn stopped(draw: &mut Draw<'_>) -> Vec<Turn> {
         Key::Gate,
         Key::Shows("This is"),
         Key::Press("\x1b"),
-        Key::Shows("stopped"),
+        Key::Shows("interrupted; say"),
         Key::Press("go on\r"),
         Key::Shows("Gone on with."),
         Key::Press(LEAVE),
@@ -135,7 +135,7 @@ pub fn plan(draw: &mut Draw<'_>) -> Vec<Turn> {
         Answer::text("Written as planned."),
     ];
     let keys = vec![
-        Key::Shows("plans only"),
+        Key::Shows("plan mode on"),
         Key::Press("plan it\r"),
         Key::Shows("The plan"),
         Key::Press("1"),

@@ -274,7 +274,7 @@ fn a_transcript_that_is_missing_is_a_line_in_the_log() {
     assert!(
         bench
             .log()
-            .contains("[WARN] Stop of none: there is no transcript")
+            .contains("[WARN] Stop of none: no such transcript")
     );
 }
 
